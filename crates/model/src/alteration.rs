@@ -61,6 +61,8 @@ impl Alteration {
 /// change was planned for another definition of the table.
 pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alteration) -> Result<TableDefinition> {
     let mut table = old.clone();
+    // Removed first and added again at the end, in the order of the statement, with the ids that they already
+    // have.
     let building: Vec<IndexDefinition> =
         table.indexes.extract_if(.., |index| index.state == IndexState::Building).collect();
     take_away(&mut table, alteration)?;
@@ -132,6 +134,7 @@ fn add_indexes(
         let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
         return Err(Error::new(ErrorCode::TooManyKeys, message));
     }
+    // The indexes under construction belong to another statement.
     if !building.is_empty() && building.len() != additions.len() {
         return Err(Error::table_definition_changed());
     }

@@ -190,6 +190,7 @@ pub struct RelatedTables {
 pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> RelatedTables {
     let own = table.id;
     let mut read = BTreeSet::new();
+    // Only children are followed further: cascades change children, never parents.
     let mut written = BTreeSet::from([table.id]);
     let mut pending = vec![table];
     while let Some(table) = pending.pop() {
@@ -204,6 +205,7 @@ pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> Relat
         }
     }
     read.remove(&own);
+    // The caller knows the written table itself.
     written.remove(&own);
     RelatedTables { read, written }
 }
@@ -282,6 +284,7 @@ pub fn parent_lookup(
     columns: &[ColumnIndex],
 ) -> Option<ParentLookup> {
     let whole = |index: &&IndexDefinition| index.columns == columns && index.state == IndexState::Online;
+    // A lookup of one partition or one unique entry is preferred to a range in every partition.
     for index in table.indexes.iter().filter(whole) {
         match index.kind {
             IndexKind::Primary { .. } if table.partition_columns == index.columns => {

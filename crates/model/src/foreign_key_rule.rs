@@ -19,6 +19,7 @@ pub fn check_foreign_key(
 ) -> Result<()> {
     check_key_name(dictionary, table, before, key)?;
     check_set_null(key, table)?;
+    // A table that references itself may not be in the dictionary yet, or only with its old definition.
     let is_own = key.parent.0 == table.database && key.parent.1 == table.name;
     let parent = match is_own {
         true => Some(table),
@@ -45,6 +46,7 @@ pub fn check_key_name(
     key: &ForeignKey,
 ) -> Result<()> {
     let tables = dictionary.tables().map(|layout| &layout.definition);
+    // MySQL's constraint names are unique per database, not per table.
     let others = tables.filter(|other| other.database == table.database && other.id != table.id);
     let mut all = others.flat_map(|other| &other.foreign_keys).chain(before);
     if all.any(|other| other.name.eq_ignore_ascii_case(&key.name)) {

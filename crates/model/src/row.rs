@@ -95,6 +95,7 @@ impl RowFormat {
                 true => (1 << (null_bit % 8), 1 + null_bit / 8),
                 false => (0, 0),
             };
+            // Columns that are never NULL take no bit, so a change of nullability changes the image.
             null_bit += usize::from(column.nullable);
             let kind = SlotKind::of(column.column_type);
             let at = match column.column_type.fixed_bytes() {
@@ -485,6 +486,7 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
     match slot.kind {
         SlotKind::Variable if is_null => image[format.var_extent(image, at, at)] == [NULL_MARK],
         SlotKind::Variable => {
+            // A length has exactly one valid form, so equal values have equal images.
             let wire = &image[format.var_extent(image, at, at)];
             let mut length = Vec::new();
             let value_bytes = (1..=9.min(wire.len())).find(|bytes| length_bytes(wire.len() - bytes) == *bytes);

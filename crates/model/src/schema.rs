@@ -324,6 +324,7 @@ impl Dictionary {
 
     /// Adds or replaces a table.
     pub fn put_table(&mut self, table: TableDefinition) {
+        // Hidden tables are found by id only; their names may not hide a user's table.
         if table.kind == TableKind::Base {
             self.names.insert((table.database.clone(), table.name.clone()), table.id);
         }

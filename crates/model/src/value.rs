@@ -101,6 +101,7 @@ impl Ord for Decimal {
         let scale = self.scale.max(other.scale);
         match (self.rescale(scale), other.rescale(scale)) {
             (Some(left), Some(right)) => left.mantissa.cmp(&right.mantissa),
+            // The number that overflows has the greater magnitude, which doubles show.
             _ => self.to_double().total_cmp(&other.to_double()),
         }
     }

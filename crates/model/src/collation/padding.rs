@@ -90,6 +90,7 @@ pub(super) fn append_special<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] 
         Some(&SPACE) => {
             let spaces = text.iter().position(|&byte| byte != SPACE).unwrap_or(text.len());
             let rest = &text[spaces..];
+            // The unit after the spaces decides whether the run sorts below or above the end of the text.
             let below = rest.first().is_some_and(|&next| next < SPACE);
             append_spaces(u32::try_from(spaces).unwrap_or(u32::MAX), below, out);
             rest

@@ -76,6 +76,7 @@ fn split(out: &mut Vec<u8>, start: usize) {
     let last_bytes = payload % PACKET_PAYLOAD_MAX;
     out.resize(out.len() + full_packets * HEADER_BYTES, 0);
     let first = start + HEADER_BYTES;
+    // Every part moves to a higher address, so the last one must move first.
     for packet in (0..=full_packets).rev() {
         let bytes = if packet == full_packets { last_bytes } else { PACKET_PAYLOAD_MAX };
         let from = first + packet * PACKET_PAYLOAD_MAX;

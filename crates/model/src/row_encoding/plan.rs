@@ -69,6 +69,7 @@ impl RowPlan {
     #[inline(always)]
     pub fn append_binary(&self, row: RowView<'_>, out: &mut Vec<u8>) {
         let packet = begin_binary_row(self.columns.len(), out);
+        // A NULL has no bytes in a binary row, so runs of strings cannot be copied as they are.
         if row.has_null() {
             for (ordinal, (column, wire_type)) in self.columns.iter().enumerate() {
                 packet.append(ordinal, row.column(*column), *wire_type, out);

@@ -107,7 +107,13 @@ impl CommitSequence {
             }
         };
         // The previous number of this slot is stable, so no thread needs the slot's contents any more.
-        self.slot(number).store(slot_word(number, owner), Ordering::Release);
+        let slot = self.slot(number);
+        require!(
+            slot.load(Ordering::Relaxed) & !OWNER_MASK
+                == slot_word(number.wrapping_sub(self.slots.len() as u64), 0) | APPLIED,
+            "the number that had the slot of {number} before is applied"
+        );
+        slot.store(slot_word(number, owner), Ordering::Release);
         Ok(CommitNumber(number))
     }
 

@@ -293,6 +293,10 @@ impl<T> PartitionGuard<T> {
     /// The caller holds the owner's token mutably for the guard's life, has begun the write, and after that
     /// has found all slots free.
     fn enter(&self) -> WriteGuard<'_, T> {
+        require!(
+            self.state.writer_pending.load(Ordering::Relaxed),
+            "an owner that enters has announced its write, so readers stay out"
+        );
         WriteGuard { value: self.value.get_mut(), _pending: PendingWrite(&self.state), token: PhantomData }
     }
 }

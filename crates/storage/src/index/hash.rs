@@ -75,6 +75,7 @@ impl HashIndex {
     /// Like `find`, with the bucket from [`HashIndex::home_of`].
     #[inline]
     pub(crate) fn find_from<T>(&self, home: usize, hash: u64, mut accept: impl FnMut(RowId) -> Option<T>) -> Option<T> {
+        // The index compares the lower 32 bits only; `accept` compares the key.
         let hash = hash as u32;
         let mut bucket = bucket_in(self.home.get(home / BUCKETS_PER_PAGE)?, home % BUCKETS_PER_PAGE);
         loop {
@@ -125,6 +126,7 @@ impl HashIndex {
         require!(!self.home.is_empty(), "room for an entry of the hash index was reserved");
         self.add(hash as u32, row.0);
         self.entries += 1;
+        // At most one split per insertion bounds its cost.
         if self.entries > self.bucket_count() * ENTRIES_PER_BUCKET_MEAN {
             self.split_one();
         }

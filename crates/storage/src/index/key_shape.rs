@@ -130,6 +130,7 @@ impl IntegerKey {
     fn matches(&self, image: &[u8], key: &[u8]) -> bool {
         let stored = &image[self.offset..self.offset + usize::from(self.bytes)];
         if let (Ok(key), Ok(stored)) = (<[u8; 4]>::try_from(key), <[u8; 4]>::try_from(stored)) {
+            // Keys are big-endian with the sign bit flipped, and images are little-endian.
             return u32::from_be_bytes(key) ^ (u32::from(self.is_signed) << 31) == u32::from_le_bytes(stored);
         }
         if let (Ok(key), Ok(stored)) = (<[u8; 8]>::try_from(key), <[u8; 8]>::try_from(stored)) {

@@ -26,6 +26,7 @@ impl<T> Pool<T> {
     pub(super) fn add(&mut self, record: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
+                // The record freed last is reused first, because it is probably still in the cache.
                 self.records[number as usize] = record;
                 number
             }

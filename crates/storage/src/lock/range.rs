@@ -134,8 +134,10 @@ impl RangeTable {
         if self.indexes.get_mut(&place).is_some_and(|ranges| ranges.strengthen_held(bounds, transaction, mode)) {
             return Ok(());
         }
+        require!(transaction.is_some(), "a range is locked by a transaction");
         let bytes = bytes_of(bounds);
         let ranges = self.indexes.get(&place);
+        // Every insert compares its keys with all wide ranges of the index, so their number must stay small.
         let is_crowded =
             prefix_of(bounds).is_none() && ranges.is_some_and(|ranges| ranges.wide.len() >= WIDE_RANGES_MAX);
         if self.count >= RANGES_MAX || self.bytes + bytes > RANGE_BYTES_MAX || is_crowded {
@@ -149,6 +151,8 @@ impl RangeTable {
             Some(prefix) => held.push(HeldRange::Prefix(place, ranges.add_prefix(prefix, transaction, mode))),
             None => {
                 if ranges.add_wide(bounds, transaction, mode) {
+                    // One entry for all wide ranges of the transaction in the index, since they are released
+                    // together.
                     held.push(HeldRange::Wide(place));
                 }
             }
@@ -177,6 +181,7 @@ impl RangeTable {
         transaction: TransactionId,
         token: WaiterToken,
     ) -> u64 {
+        require!(!keys.is_empty(), "a waiter waits with at least one key, or nothing would release it");
         self.next_waiter += 1;
         self.waiters.insert(self.next_waiter, Waiter { partition, keys, transaction, token });
         self.next_waiter
@@ -221,8 +226,10 @@ impl RangeTable {
         count_max: usize,
         granted: &mut Vec<WaiterToken>,
     ) -> bool {
+        // First its own waits, so that nothing is granted to the transaction that ends.
         self.waiters.retain(|_, waiter| waiter.transaction != transaction);
         let Some(held) = self.by_transaction.get_mut(&transaction) else { return false };
+        // From the end: taking from a vector's end moves nothing.
         let given_back = held.split_off(held.len().saturating_sub(count_max));
         let has_more = !held.is_empty();
         if !has_more {
@@ -374,6 +381,7 @@ impl IndexRanges {
                 return false;
             }
         }
+        // A prefix range contains the key if the key's first bytes are exactly the prefix.
         for length in self.lengths.keys().take_while(|length| **length <= key.len()) {
             let holders = self.prefixes.get(&key[..*length]).into_iter().flatten();
             for (holder, _) in holders {

@@ -219,17 +219,22 @@ impl LockTable {
         mode: LockMode,
         token: WaiterToken,
     ) -> Result<LockReply, LockTableFull> {
+        require!(transaction.is_some(), "a lock is requested by a transaction");
         if self.requests.is_full() {
             return Err(LockTableFull);
         }
         let lock = self.lock_of(key)?;
         if let Some(holder) = self.holder_of(lock, transaction) {
             if self.requests[holder].mode < mode && !self.is_only_holder(lock, holder) {
+                // Two holders that both upgrade wait for each other. The deadlock search ends that, not the
+                // table.
                 return Ok(self.wait(lock, transaction, mode, token, true));
             }
             self.strengthen(holder, mode);
             return Ok(LockReply::Granted);
         }
+        // A compatible request still queues behind waiters, or a stream of shared locks would starve an
+        // exclusive one.
         if self.locks[lock].waiters.first == NONE && self.is_compatible(lock, mode) {
             let request = self.add_request(lock, transaction, mode, token);
             self.hold(request);
@@ -242,7 +247,8 @@ impl LockTable {
     pub fn release(&mut self, key: LockKey, transaction: TransactionId, granted: &mut Vec<WaiterToken>) {
         let hash = self.hash_of_key(&key);
         let found = self.by_key.find(hash, |lock| self.locks[*lock].key == key).copied();
-        let Some(holder) = found.and_then(|lock| self.holder_of(lock, transaction)) else { return };
+        let holder = found.and_then(|lock| self.holder_of(lock, transaction));
+        let holder = holder.expect("a lock is released by a transaction that holds it");
         require!(self.requests[holder].count > 0, "a lock is released as often as it was granted");
         self.requests[holder].count -= 1;
         if self.requests[holder].count == 0 {

@@ -262,6 +262,7 @@ impl BlockStore {
                 self.link(page_number);
             }
         }
+        // Even while it is being emptied: that is its purpose.
         if is_empty {
             self.remove_page(page_number);
         }
@@ -286,6 +287,8 @@ impl BlockStore {
             let (used, all) = (usize::from(state.used), blocks_per_page(usize::from(state.class)));
             let free_elsewhere =
                 (self.classes[usize::from(state.class)].free_blocks as usize).saturating_sub(all - used);
+            // Twice the needed blocks, so that filling them does not make other pages full and new pages
+            // necessary.
             let is_in_use = self.pages[*number].is_some() && used > 0 && !state.is_draining;
             is_in_use && used * 2 <= all && free_elsewhere >= used * 2
         };
@@ -412,6 +415,7 @@ impl BlockStore {
         {
             return Ok(wider);
         }
+        // Without a free page a wider block is better than a refused statement.
         match self.add_page(class, need) {
             Ok(()) => Ok(class),
             Err(OutOfMemory) => wider(self).ok_or(OutOfMemory),
@@ -466,6 +470,7 @@ impl BlockStore {
         self.page_count -= 1;
         self.empty_slots.push(page_number as u32);
         if self.page_count == 0 {
+            // An empty store has no page numbers to keep, so the tables shrink to nothing too.
             self.pages = Vec::new();
             self.states = Vec::new();
             self.empty_slots = Vec::new();
@@ -486,7 +491,11 @@ impl BlockStore {
     fn unlink(&mut self, page_number: usize) {
         let PageState { class, previous, next, .. } = self.states[page_number];
         match previous {
-            NO_PAGE => self.classes[usize::from(class)].first = next,
+            NO_PAGE => {
+                let first = self.classes[usize::from(class)].first;
+                require!(first as usize == page_number, "page {page_number}, which is first of its list, is in it");
+                self.classes[usize::from(class)].first = next;
+            }
             previous => self.states[previous as usize].next = next,
         }
         if next != NO_PAGE {

@@ -63,8 +63,9 @@ impl PartitionStore {
         let is_kept = |entry: &OrderedEntry| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);
         require!(
-            layout.definition.columns.len() == self.layout.definition.columns.len(),
-            "a new layout of a partition has the columns of its rows"
+            layout.definition.id == self.layout.definition.id
+                && layout.definition.columns.len() == self.layout.definition.columns.len(),
+            "a new layout of a partition is of the same table and has the columns of its rows"
         );
         self.layout = Arc::clone(&layout);
         for definition in &layout.definition.indexes {

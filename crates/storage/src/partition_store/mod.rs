@@ -117,6 +117,7 @@ impl PartitionStore {
             pool,
             layout: Arc::clone(&layout),
         };
+        // Adds the table's ordered indexes, which are complete because no row exists.
         store.replace_layout(layout);
         store
     }
@@ -180,6 +181,7 @@ impl PartitionStatistics {
 
 impl OrderedEntry {
     fn new(definition: &IndexDefinition, columns: &[ColumnDefinition], pool: Arc<PagePool>) -> OrderedEntry {
+        // The bound decides the node size; a key that exceeds it is truncated, not refused.
         let bytes = definition.columns.iter().map(|column| key_bytes_max(&columns[usize::from(column.0)])).sum();
         OrderedEntry {
             id: definition.id,

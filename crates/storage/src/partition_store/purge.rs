@@ -56,6 +56,11 @@ impl PartitionStore {
     /// the newest may then be purged, even if a snapshot still reads them. `stable` is the least number that
     /// a new snapshot can have; the floor never exceeds it.
     pub fn limit_old_versions(&mut self, kept_max: usize, stable: CommitNumber) {
+        require!(
+            self.snapshot_floor <= stable,
+            "the snapshot floor {} is at or below the stable number {stable}, so new snapshots can be read",
+            self.snapshot_floor
+        );
         let length = self.purge_queue.len();
         if length <= kept_max {
             return;

@@ -7,6 +7,7 @@ use junctor_model::row::RowView;
 
 use super::{OrderedEntry, PartitionStore};
 use crate::index::{Direction, RangeBounds};
+use crate::invariant::require;
 use crate::row::RowVersion;
 
 /// A range of an index and the direction of the scan.
@@ -122,7 +123,10 @@ impl PartitionStore {
             }
             if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        debug_assert_eq!(flow.is_break(), end != ScanEnd::Exhausted);
+        require!(
+            flow.is_break() == (end != ScanEnd::Exhausted),
+            "a scan that breaks off has entries left, and one that does not has none"
+        );
         if last.row.is_some() {
             *cursor = last;
         }

@@ -64,7 +64,9 @@ impl PartitionStore {
             Some(row) => self.target_of_insert(row, transaction)?,
             None => Target::New { hash, row: None },
         };
-        Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
+        let row = self.put(target, Some(image), transaction, statement, Need::Growth)?;
+        verify!(self.find_primary(key, hash) == Some(row), "row {row} is found by its key once it is inserted");
+        Ok(row)
     }
 
     /// Inserts a row under the id that another replica chose. If that replica has already purged a deleted
@@ -107,6 +109,7 @@ impl PartitionStore {
         statement: StatementNumber,
     ) -> Result<(), WriteError> {
         self.check_writable(row, transaction)?;
+        verify!(self.has_same_primary(row, image), "an update of row {row} keeps its primary key");
         self.put(Target::Existing(row), Some(image), transaction, statement, Need::Growth)?;
         Ok(())
     }
@@ -154,6 +157,12 @@ impl PartitionStore {
         self.check_writable(row, transaction)?;
         self.put(Target::Existing(row), None, transaction, statement, Need::Release)?;
         Ok(())
+    }
+
+    fn has_same_primary(&self, row: RowId, image: &[u8]) -> bool {
+        let mut key = Vec::new();
+        self.primary.append(self.definitions(), RowView::new(self.format(), image), &mut key);
+        self.is_row_of(row, &key)
     }
 
     fn is_committed_deletion(&self, row: RowId) -> bool {

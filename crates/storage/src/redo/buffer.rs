@@ -1,7 +1,7 @@
 //! Assembly of redo records in memory (hot path: 40 instructions an operation beside the copy and the
 //! checksum).
 
-use junctor_model::id::RowId;
+use junctor_model::id::{CommitNumber, RowId};
 
 use crate::invariant::require;
 
@@ -33,6 +33,7 @@ impl RedoBuffer {
 
     /// Begins the record of a transaction's changes in a partition. Ends an open record first.
     pub fn begin(&mut self, header: RedoHeader) {
+        require!(header.commit_number > CommitNumber(0), "a redo record is of a commit, numbered from 1");
         self.end();
         self.open(header);
     }
@@ -91,6 +92,7 @@ impl RedoBuffer {
 
     fn open(&mut self, header: RedoHeader) {
         let start = self.bytes.len();
+        // Length and checksum, which `seal` fills in.
         self.bytes.extend_from_slice(&[0; 8]);
         self.bytes.extend_from_slice(&[REDO_VERSION, 0]);
         self.bytes.extend_from_slice(&header.partition.index.to_le_bytes());
@@ -106,6 +108,7 @@ impl RedoBuffer {
 
     fn add(&mut self, kind: u8, row: RowId, bytes: &[u8]) {
         let open = self.open.expect("a change is added between the beginning and the end of its redo record");
+        require!(u32::try_from(bytes.len()).is_ok(), "the length of a redo operation fits its 32 bits");
         let length = self.bytes.len() - open.start + OPERATION_HEADER_BYTES + bytes.len();
         // A single operation larger than a record gets a record of its own.
         if open.operation_count > 0 && length > REDO_RECORD_BYTES_MAX {

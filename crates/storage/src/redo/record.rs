@@ -107,6 +107,7 @@ impl<'a> Iterator for RedoRecords<'a> {
             return None;
         }
         let record = read_record(&mut self.rest);
+        // The position of the next record is unknown after a damaged one.
         if !matches!(record, Some(Ok(_))) {
             self.rest = &[];
         }
@@ -125,6 +126,7 @@ impl<'a> RedoRecord<'a> {
 fn read_record<'a>(rest: &mut &'a [u8]) -> Option<Result<RedoRecord<'a>, RedoError>> {
     let Some(length) = rest.first_chunk() else { return Some(Err(RedoError::Torn)) };
     let length = u32::from_le_bytes(*length) as usize;
+    // Log space is zeroed before use, so a zero length is the end of the records.
     if length == 0 {
         return None;
     }
@@ -155,6 +157,7 @@ fn check_record(record: &[u8]) -> Result<RedoRecord<'_>, RedoError> {
     };
     let (operation_count, operations) = (u32_at(record, 40), &record[HEADER_BYTES..]);
     let mut rest = operations;
+    // Checked completely here, so that `operations` cannot meet a damaged one.
     let are_whole = (0..operation_count).all(|_| read_operation(&mut rest).is_some());
     if !are_whole || !rest.is_empty() || record[9] & !FLAG_CONTINUED != 0 {
         return Err(RedoError::Corrupt);

@@ -171,6 +171,7 @@ impl RowStore {
         statement: StatementNumber,
         need: Need,
     ) -> Result<Location, OutOfMemory> {
+        require!(image.is_none_or(|image| !image.is_empty()), "a row image has at least its flags");
         let RowStore { blocks, overflow, scratch, .. } = self;
         let stored = match image {
             Some(image) if !is_inline(image) => {
@@ -213,6 +214,7 @@ impl RowStore {
         let older = self.map.get(row);
         require!(older != location, "row {row} has a version only once in its chain");
         write_older(self.blocks.at_mut(location), older);
+        // Link first, then the map: the new version is never reachable without the older ones.
         self.map.set(row, location);
     }
 

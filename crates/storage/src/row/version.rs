@@ -69,6 +69,7 @@ impl<'a> RowVersion<'a> {
     #[inline]
     pub fn is_seen_by(&self, snapshot: CommitNumber, own: Option<TransactionId>) -> bool {
         match self.is_committed() {
+            // One compare decides for committed versions, because the stamp is the commit number itself.
             true => self.stamp <= snapshot.0,
             false => own.is_some_and(|own| own.0 == self.stamp),
         }
@@ -133,6 +134,8 @@ pub(crate) fn write_version(
 /// Turns an uncommitted version into a committed one.
 pub(crate) fn write_commit(block: &mut [u8], row: RowId, commit_number: CommitNumber) {
     require!(word_of(block) & COMMITTED == 0, "a version of row {row} gets its commit number once");
+    // The link and the length stay; only the owner of the exclusive guard runs here, so the three stores need
+    // no order.
     let word = word_of(block) | COMMITTED;
     block[..8].copy_from_slice(&word.to_le_bytes());
     block[8..16].copy_from_slice(&commit_number.0.to_le_bytes());

@@ -145,6 +145,7 @@ impl SnapshotRegistry {
     /// called once per purge, not once per row.
     pub fn horizon(&self) -> CommitNumber {
         let stable = self.sequence.stable();
+        // Without the fence the words could be loaded before stable, and the horizon could pass a new snapshot.
         fence(Ordering::SeqCst);
         let oldest = self.lines.iter().map(|line| CommitNumber(line.oldest.load(Ordering::Acquire)));
         oldest.fold(stable, CommitNumber::min)
@@ -175,6 +176,7 @@ impl SnapshotWord {
         require!(self.published() == NO_SNAPSHOT, "a thread that takes a first snapshot reads no other");
         let lower_bound = self.registry.sequence.stable();
         self.line().oldest.store(lower_bound.0, Ordering::Release);
+        // Without the fence the second load could precede the store, and a purger could miss this snapshot.
         fence(Ordering::SeqCst);
         let snapshot = self.registry.sequence.stable();
         require!(snapshot >= lower_bound, "the stable number never decreases");
@@ -211,6 +213,7 @@ impl SnapshotWord {
 impl Drop for SnapshotWord {
     fn drop(&mut self) {
         self.clear();
+        // Released last: the next holder must find the word cleared.
         self.line().claimed.store(false, Ordering::Release);
     }
 }
@@ -219,6 +222,7 @@ impl ActiveSnapshots {
     /// No snapshots yet, and room for `snapshots_max` (below 2^32 - 1) of them. `word` must be new or
     /// cleared.
     pub fn new(word: SnapshotWord, snapshots_max: u32) -> Self {
+        require!(word.published() == NO_SNAPSHOT, "a word that is taken over has no snapshot");
         let snapshots_max = snapshots_max.min(NO_ENTRY - 1);
         let link = |entry: u32| if entry < snapshots_max { entry } else { NO_ENTRY };
         let entry =
@@ -236,12 +240,14 @@ impl ActiveSnapshots {
         let Some(&Entry { next, generation, .. }) = self.entries.get(entry as usize) else {
             return Err(SnapshotError::TooManySnapshots);
         };
+        require!(generation % 2 == 0, "a snapshot entry is unused when a snapshot takes it");
         let snapshot =
             if self.oldest == NO_ENTRY { self.word.publish_first() } else { self.word.registry.sequence.stable() };
         require!(
             self.entries.get(self.newest as usize).is_none_or(|newest| newest.snapshot <= snapshot),
             "the snapshots of a thread begin in non-decreasing order"
         );
+        // Odd: in use. A stale handle of an earlier use has another generation.
         let generation = generation.wrapping_add(1);
         self.free = next;
         self.entries[entry as usize] = Entry { snapshot, previous: self.newest, next: NO_ENTRY, generation };
@@ -260,6 +266,8 @@ impl ActiveSnapshots {
     /// `NotActive` for a handle of another thread; nothing has changed then.
     pub fn end(&mut self, handle: SnapshotHandle) -> Result<(), SnapshotError> {
         let SnapshotHandle { snapshot, entry, generation } = handle;
+        // The number is compared too, because a handle of another thread may have the same entry and
+        // generation.
         let found = self.entries.get(entry as usize).copied();
         let Some(ended) = found.filter(|found| found.generation == generation && found.snapshot == snapshot) else {
             return Err(SnapshotError::NotActive);

@@ -175,6 +175,7 @@ pub(super) fn insert(
         return false;
     }
     let count = u16_at(bytes, 2);
+    require!(index <= count, "entry {index} goes between or after the {count} of its node");
     let slots_end = NODE_HEADER_BYTES + count * SLOT_BYTES;
     if slots_end + needed > u16_at(bytes, 4) {
         gather(bytes, scratch);
@@ -276,6 +277,10 @@ fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
         bytes[at..at + length].copy_from_slice(&scratch[from..from + length]);
         set_u16(bytes, NODE_HEADER_BYTES + index * SLOT_BYTES, at);
     }
+    require!(
+        at >= NODE_HEADER_BYTES + u16_at(bytes, 2) * SLOT_BYTES,
+        "the entries of a node do not reach into its slots"
+    );
     set_u16(bytes, 4, at);
     set_u16(bytes, 6, 0);
 }

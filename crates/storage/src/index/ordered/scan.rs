@@ -177,6 +177,7 @@ impl OrderedIndex {
     fn bound<'a>(&self, bound: Bound<&'a [u8]>) -> Bound<&'a [u8]> {
         match bound {
             Bound::Included(key) | Bound::Excluded(key) if self.truncated(key).len() < key.len() => {
+                // Included even for an excluded bound: keys that agree in the kept part may differ after it.
                 Bound::Included(self.truncated(key))
             }
             bound => bound,

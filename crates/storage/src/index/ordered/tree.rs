@@ -92,6 +92,7 @@ impl OrderedIndex {
         if self.height >= HEIGHT_MAX {
             return Err(OutOfMemory);
         }
+        // The common case, without a descent: a split on every level and a new root are covered.
         if self.nodes.free_blocks(self.node_bytes) > self.height {
             return Ok(());
         }
@@ -262,6 +263,7 @@ impl OrderedIndex {
         };
         let at = match is_append {
             true if is_leaf => total - 1,
+            // The new inner node needs a separator of its own, and thus two children.
             true => total - 2,
             false => split_point(total, is_leaf, |position| item(position).0.len()),
         };
@@ -282,6 +284,7 @@ impl OrderedIndex {
         require!(before < first, "the entries of a node that splits are in order");
         let separator = match is_leaf {
             true => shortest_separator(before, first).to_vec(),
+            // In an inner node the middle separator moves up and is in neither half.
             false => first.to_vec(),
         };
         require!(
@@ -329,6 +332,7 @@ impl OrderedIndex {
             let root = self.root;
             self.root = self.node(root).child(0);
             self.nodes.free(location_of(root));
+            require!(self.height > 1, "the height of a tree counts its inner root");
             self.height -= 1;
         }
     }
@@ -339,6 +343,7 @@ impl OrderedIndex {
         let fits = |left: usize| {
             let node = self.node(parent);
             let used = self.node(node.child(left)).used_bytes() + self.node(node.child(left + 1)).used_bytes();
+            // Three quarters, not all: a full node would split again at the next insertion.
             used + node.entry(left).len() <= self.node_bytes / 4 * 3
         };
         let left_index = match index {
@@ -356,6 +361,10 @@ impl OrderedIndex {
             self.insert_with_room(left, end, &separator, Some(moved.child(0)));
             end += 1;
         }
+        require!(
+            self.node(left).entry(end - 1) < moved.entry(0),
+            "the entries of a node are below those of its right neighbour"
+        );
         for position in 0..moved.count() {
             let child = (!moved.is_leaf()).then(|| moved.child(position + 1));
             self.insert_with_room(left, end + position, moved.entry(position), child);
