@@ -121,8 +121,9 @@ fn a_reader_that_keeps_its_first_load_is_caught() {
             let (registry, purged) = (scene.registry.clone(), scene.purged.clone());
             thread::spawn(move || {
                 let snapshot = registry.sequence().stable();
-                let mut word = SnapshotWord::claim(registry, 0).unwrap();
-                word.publish(snapshot);
+                let word = SnapshotWord::claim(registry, 0).unwrap();
+                // `publish` itself refuses to lower the word.
+                word.line().oldest.store(snapshot.0, Ordering::Release);
                 fence(Ordering::SeqCst);
                 assert!(purged.load(Ordering::Relaxed) <= snapshot.0, "the snapshot was purged");
             })
