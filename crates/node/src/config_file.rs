@@ -1,4 +1,5 @@
-//! Configuration files: TOML, one key a setting. Errors name file, line, key and what is allowed.
+//! Configuration files: TOML, one key for each setting. Errors name the file, the line, the key and the
+//! allowed values.
 
 use std::fmt;
 use std::path::Path;
@@ -7,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::setting::{NodeConfig, Setting, SettingValue};
 
-/// Why a configuration cannot be used.
+/// An error in a configuration, as a sentence for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(pub String);
 
@@ -22,7 +23,8 @@ impl std::error::Error for ConfigError {}
 /// Reads a file into the configuration.
 ///
 /// # Errors
-/// The file cannot be read, or a line of it cannot be used; the configuration is half-changed then and not to be used.
+/// The file cannot be read, or one of its lines is wrong. The configuration is then half changed and must not
+/// be used.
 pub fn read_file(path: &Path, config: &mut NodeConfig) -> Result<(), ConfigError> {
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError(format!("{}: {error}", path.display())))?;
     read_text(&path.display().to_string(), &text, config)
@@ -73,7 +75,7 @@ fn setting_value(value: &DeValue<'_>) -> Option<SettingValue> {
     }
 }
 
-/// A hint when only the case or the underscores differ.
+/// A hint for a key that differs from a setting only in case or underscores.
 fn suggestion(key: &str) -> String {
     let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
     let found = crate::setting::SETTINGS.iter().find(|setting| plain(setting.name) == plain(key));

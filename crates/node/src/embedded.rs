@@ -1,4 +1,4 @@
-//! A node as a part of another program.
+//! A node inside another program.
 
 use std::net::SocketAddr;
 
@@ -8,9 +8,10 @@ use junctor_kernel::{ConnectError, MemoryStream};
 use crate::setting::NodeConfig;
 use crate::start::{Connector, RunningServer, StartError, start};
 
-/// What a node shall be like, before it is started.
+/// The configuration of a node before its start.
 ///
-/// Unless [`NodeBuilder::listen`] is called it opens no port and has connections within the process only.
+/// Unless [`NodeBuilder::listen`] is called, the node opens no port and accepts only connections within the
+/// process.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NodeBuilder {
@@ -18,54 +19,54 @@ pub struct NodeBuilder {
 }
 
 impl NodeBuilder {
-    /// The whole configuration, in place of what was said before. Whether and where it listens is part of it.
+    /// Replaces the whole configuration, including whether and where the node listens.
     pub fn config(self, config: NodeConfig) -> NodeBuilder {
         NodeBuilder { config }
     }
 
-    /// Bytes of memory for data; 70 per cent of what the machine or its cgroup allows unless said.
+    /// Memory for data in bytes. Default: 70 per cent of what the machine or its cgroup allows.
     pub fn total_memory_bytes(mut self, bytes: u64) -> NodeBuilder {
         self.config.total_memory_bytes = Some(bytes);
         self
     }
 
-    /// Threads and what they carry, in NDB's ThreadConfig grammar; by the CPUs unless said.
+    /// Threads and their modules, in NDB's ThreadConfig grammar. Default: chosen by the number of CPUs.
     pub fn thread_config(mut self, text: &str) -> NodeBuilder {
         self.config.thread_config = Some(text.into());
         self
     }
 
-    /// CPUs that the automatic placement uses at most; all unless said.
+    /// Maximum number of CPUs that the automatic placement uses. Default: all.
     pub fn cpu_count_max(mut self, cpus: u32) -> NodeBuilder {
         self.config.cpu_count_max = Some(cpus);
         self
     }
 
-    /// Whether the node's threads are bound to CPUs. They are not unless said, since the program has threads of its own.
+    /// Whether the node's threads are bound to CPUs. Default: no, because the program has threads of its own.
     pub fn cpu_binding(mut self, binds: bool) -> NodeBuilder {
         self.config.cpu_binding = binds;
         self
     }
 
-    /// Connections at once, within the process and over the network together; 16,384 unless said.
+    /// Maximum number of connections, within the process and over the network together. Default: 16,384.
     pub fn max_connections(mut self, connections: u32) -> NodeBuilder {
         self.config.max_connections = connections;
         self
     }
 
-    /// The folder of the node's files; `junctor-data` unless said.
+    /// The folder of the node's files. Default: `junctor-data`.
     pub fn data_directory(mut self, folder: &str) -> NodeBuilder {
         self.config.data_directory = folder.into();
         self
     }
 
-    /// A user besides root, who may log in from anywhere.
+    /// Adds a user who may log in from anywhere.
     pub fn user(mut self, name: &str, password: &str) -> NodeBuilder {
         self.config.users.push((name.into(), password.into()));
         self
     }
 
-    /// Listens for MySQL clients, too; port 0 takes a free one.
+    /// Listens for MySQL clients at this address; port 0 takes a free one.
     pub fn listen(mut self, address: SocketAddr) -> NodeBuilder {
         self.config.listens = true;
         self.config.listen_address = address.ip();
@@ -73,10 +74,10 @@ impl NodeBuilder {
         self
     }
 
-    /// Starts the node; returns when all its threads run.
+    /// Starts the node. Returns when all its threads run.
     ///
     /// # Errors
-    /// What is wrong with the configuration or the machine, as a sentence.
+    /// A sentence about the configuration or the machine.
     pub fn start(&self) -> Result<Node, StartError> {
         start(&self.config).map(|server| Node { server: Some(server) })
     }
@@ -84,21 +85,21 @@ impl NodeBuilder {
 
 /// A node that runs in this process. Dropping it stops it.
 pub struct Node {
-    /// Nothing only while it is being stopped.
+    /// `None` only while the node stops.
     server: Option<RunningServer>,
 }
 
 impl Node {
-    /// A node with defaults that suit a part of a program: no port is opened, threads are not bound to CPUs.
+    /// Defaults for a node inside a program: it opens no port and does not bind threads to CPUs.
     pub fn builder() -> NodeBuilder {
         NodeBuilder { config: NodeConfig { listens: false, cpu_binding: false, ..NodeConfig::default() } }
     }
 
-    /// A session of the typed client. User root needs no password within the process.
+    /// Opens a session of the Rust driver. User root needs no password within the process.
     ///
     /// # Errors
-    /// 1045 for a wrong user or password, 1049 for an unknown database, 1040 when there are too many connections, 2003 when
-    /// the node stops.
+    /// 1045 for a wrong user or password, 1049 for an unknown database, 1040 for too many connections, 2003
+    /// if the node stops.
     pub async fn connect(
         &self,
         options: &junctor_client::Options,
@@ -106,31 +107,31 @@ impl Node {
         self.connector().open(options).await
     }
 
-    /// A connection on which the program speaks a protocol itself.
+    /// Opens a connection on which the program itself speaks a protocol.
     ///
     /// # Errors
-    /// The node stops, or there are too many connections.
+    /// The node stops, or has its maximum number of connections.
     pub fn stream(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
         self.server().connect(protocol)
     }
 
-    /// Makes connections from any thread. It does not keep the node running.
+    /// A handle that opens connections from any thread. It does not keep the node running.
     pub fn connector(&self) -> Connector {
         self.server().connector()
     }
 
-    /// Where MySQL clients connect over the network, if they may.
+    /// The address for MySQL clients, if the node listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.server().address()
     }
 
-    /// What the user should know about the start.
+    /// Notices about the start, such as lowered limits.
     pub fn notices(&self) -> impl Iterator<Item = &str> {
         self.server().notices()
     }
 
-    /// Stops the node: what is begun ends, its answers are sent, connections are closed. Returns whether all came to rest in
-    /// time, which is 10 seconds.
+    /// Stops the node: statements under way finish, their answers are sent, connections are closed. Returns
+    /// whether that took at most 10 seconds.
     pub fn stop(mut self) -> bool {
         self.server.take().is_none_or(RunningServer::stop)
     }
@@ -138,7 +139,7 @@ impl Node {
     fn server(&self) -> &RunningServer {
         match &self.server {
             Some(server) => server,
-            None => unreachable!("only what owns the node stops it"),
+            None => unreachable!("only the owner of the node stops it"),
         }
     }
 }

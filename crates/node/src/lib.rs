@@ -1,4 +1,5 @@
-//! Role assembly: which blocks run on which threads, from a configuration. The simulator assembles nodes by the same code.
+//! A node: its configuration, the placement of blocks on threads, and the assembly of a thread's blocks. The
+//! simulator assembles its nodes with the same code.
 #![forbid(unsafe_code)]
 
 pub mod setting;
@@ -18,6 +19,6 @@ pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
 pub use start::{Connector, RunningServer, StartError, start};
 
-/// The typed client, and what it needs of the streams of [`RunningServer::connect`].
+/// The Rust driver, and the stream types of [`RunningServer::connect`].
 pub use junctor_client as client;
 pub use junctor_kernel::{ConnectError, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};

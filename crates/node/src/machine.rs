@@ -1,8 +1,8 @@
-//! What the machine allows: CPUs, memory, open files. Read once at start, outside every block.
+//! Limits of the machine: CPUs, memory, open files. Read once at start, outside every block.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Files a node needs besides its connections: logs, listeners, wake-ups.
+/// Files that a node needs in addition to its connections: listeners, wake-ups, data.
 const FILES_BESIDE_CONNECTIONS: u64 = 128;
 
 /// The CPUs that this process may run on, ascending.
@@ -13,8 +13,8 @@ pub fn allowed_cpus() -> Vec<u32> {
     }
 }
 
-/// Raises the limit of open files for so many connections. Returns how many connections it allows, with a notice when they
-/// are fewer.
+/// Raises the limit of open files for `max_connections`. Returns the number of connections that the limit
+/// allows, and adds a notice if that is lower.
 pub fn allow_files(max_connections: u32, notices: &mut Vec<String>) -> u32 {
     let wanted = u64::from(max_connections) + FILES_BESIDE_CONNECTIONS;
     let mut limit = getrlimit(Resource::Nofile);
@@ -37,7 +37,7 @@ pub fn allow_files(max_connections: u32, notices: &mut Vec<String>) -> u32 {
     allowed
 }
 
-/// Bytes of memory that this process may use: what its cgroup allows, or what the machine has.
+/// Memory in bytes that this process may use: the limit of its cgroup, or all memory of the machine.
 pub fn memory_allowed_bytes() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").as_deref().and_then(memory_total_bytes).unwrap_or(1 << 30);

@@ -1,4 +1,4 @@
-//! The driver's transport within the node's own process.
+//! The Rust driver's transport to a node in the same process.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use junctor_client::Transport;
 use junctor_kernel::MemoryStream;
 
-/// A stream in memory to a recv thread. Whole buffers change hands, so no byte is copied.
+/// A stream in memory to a recv thread. Whole buffers change owner, so no byte is copied.
 pub struct MemoryTransport(pub MemoryStream);
 
 impl Transport for MemoryTransport {

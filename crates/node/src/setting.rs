@@ -1,61 +1,62 @@
-//! Every setting of a node in one table: name, kind, range, default, meaning. A setting that NDB has keeps NDB's name; the
-//! others are snake_case with the unit last. `docs/generated/settings.md` is printed from this table.
+//! Every setting of a node in one table: name, kind, range, default, meaning. A setting of NDB keeps NDB's
+//! name; the others are snake_case with the unit last. `docs/generated/settings.md` is printed from this
+//! table.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{SendAssistance, SendSettings, SpinChoice, SpinMethod};
 
-/// The configuration of a node, all values checked.
+/// The configuration of a node, with checked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeConfig {
-    /// Whether any port is opened. A program that embeds a node may do without; there is no setting of this name.
+    /// Whether the node opens ports. An embedded node may open none, so this is no setting of the file.
     pub listens: bool,
-    /// Where the MySQL protocol listens.
+    /// The address of all listeners.
     pub listen_address: IpAddr,
-    /// Its port; 0 takes a free one.
+    /// The port of the MySQL protocol; 0 takes a free one.
     pub port: u16,
-    /// The port of the native protocol; 0 takes a free one, `None` listens for it nowhere.
+    /// The port of the native protocol; 0 takes a free one, `None` opens none.
     pub native_port: Option<u16>,
-    /// `ThreadConfig`; `None` places by the CPUs.
+    /// `ThreadConfig`; `None` chooses the placement by the number of CPUs.
     pub thread_config: Option<String>,
-    /// CPUs that the automatic placement uses at most; `None` all.
+    /// Maximum number of CPUs that the automatic placement uses; `None` uses all.
     pub cpu_count_max: Option<u32>,
     /// Whether threads are bound to CPUs.
     pub cpu_binding: bool,
-    /// Bytes of memory for data; `None` takes 70 per cent of what the machine or its cgroup allows.
+    /// Memory for data in bytes; `None` takes 70 per cent of what the machine or its cgroup allows.
     pub total_memory_bytes: Option<u64>,
-    /// Client connections at once.
+    /// Maximum number of client connections.
     pub max_connections: u32,
-    /// What the greeting and VERSION() say.
+    /// The version in the greeting and in VERSION().
     pub server_version: String,
-    /// Users besides root: name and password.
+    /// Users in addition to root: name and password.
     pub users: Vec<(String, String)>,
     /// The folder of the node's files.
     pub data_directory: String,
-    /// Bytes of one command.
+    /// Maximum length of a command in bytes.
     pub max_allowed_packet_bytes: u32,
-    /// Transactions with writes or locks at once.
+    /// Maximum number of concurrent transactions with writes or locks.
     pub transactions_max: u32,
-    /// Partitions of a table that names no number.
+    /// Partitions of a table whose definition names no number.
     pub partitions_per_node: u16,
-    /// How long a lock is waited for.
+    /// Maximum wait for a row lock, in seconds.
     pub lock_wait_timeout_s: u32,
-    /// How long a login may take.
+    /// Maximum duration of a login, in seconds.
     pub connect_timeout_s: u32,
-    /// How long a transaction may be open; 0 is for ever.
+    /// Maximum age of an open transaction, in seconds; 0 is unlimited.
     pub transaction_timeout_s: u32,
-    /// Whether a lock that is waited for in vain undoes the whole transaction.
+    /// Whether the timeout of a row lock rolls back the whole transaction, not only the statement.
     pub lock_wait_timeout_ends_transaction: bool,
-    /// AUTO_INCREMENT numbers taken at once by a thread.
+    /// AUTO_INCREMENT numbers that a thread reserves at a time.
     pub auto_increment_prefetch: u32,
-    /// Memory for sorting one statement's result.
+    /// Maximum memory for sorting the result of one statement, in bytes.
     pub sort_memory_bytes_max: u64,
-    /// How the place of a read is chosen.
+    /// Where reads run.
     pub read_routing: ReadRule,
-    /// How threads spin.
+    /// Spinning of idle threads.
     pub spin: SpinChoice,
-    /// How threads send.
+    /// The threads that write output to sockets, and when.
     pub send: SendSettings,
 }
 
@@ -90,12 +91,12 @@ impl Default for NodeConfig {
     }
 }
 
-/// A value as it stands in a file or on the command line.
+/// A value from a file or the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SettingValue {
     /// A number.
     Integer(i64),
-    /// Text; numbers and sizes may be written as text too.
+    /// Text. Numbers and sizes may also be given as text.
     Text(String),
     /// A truth value.
     Boolean(bool),
@@ -103,16 +104,16 @@ pub enum SettingValue {
     List(Vec<String>),
 }
 
-/// What values a setting takes.
+/// The type and range of a setting's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
-    /// Text that the setting checks itself.
+    /// Text; the string describes it for users. `Setting::check_text` has the rules.
     Text(&'static str),
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// A whole number, with minimum and maximum.
     Count(u64, u64),
-    /// A size in bytes, with K, M, G or T behind it if wanted.
+    /// A size in bytes, with minimum and maximum. Users may write the units K, M, G and T.
     Bytes(u64, u64),
     /// A list of `NAME:PASSWORD`.
     Users,
@@ -122,11 +123,11 @@ pub enum SettingKind {
 pub struct Setting {
     /// The name in the file.
     pub name: &'static str,
-    /// What values it takes.
+    /// Its values.
     pub kind: SettingKind,
-    /// The default as users read it.
+    /// The default, as users read it.
     pub default: &'static str,
-    /// What it is for.
+    /// Its meaning, as users read it.
     pub meaning: &'static str,
     set: fn(&mut NodeConfig, Checked),
 }
@@ -159,93 +160,93 @@ const GIB: u64 = 1 << 30;
 
 /// The table.
 pub static SETTINGS: &[Setting] = &[
-    setting!("listen_address", SettingKind::Text("an IP address"), "127.0.0.1", "Where the MySQL protocol listens.",
+    setting!("listen_address", SettingKind::Text("an IP address"), "127.0.0.1", "The address at which the node listens.",
         Text(value) => |config| if let Ok(address) = value.parse() { config.listen_address = address }),
     setting!("port", SettingKind::Count(0, 65_535), "3306", "The port of the MySQL protocol; 0 takes a free one.",
         Number(value) => |config| config.port = value as u16),
     setting!("native_port", SettingKind::Count(0, 65_535), "none",
-        "The port of the native protocol, for clients in Rust; 0 takes a free one. Without it nothing listens.",
+        "The port of the native protocol, for clients in Rust; 0 takes a free one. Without it the protocol is off.",
         Number(value) => |config| config.native_port = Some(value as u16)),
     setting!("ThreadConfig", SettingKind::Text("entries such as ldm={count=2,cpubind=0-1}"), "automatic",
-        "Which threads there are and what they carry, in NDB's grammar with sql added.",
+        "The threads and their modules, in NDB's grammar with the module sql added.",
         Text(value) => |config| config.thread_config = Some(value)),
-    setting!("NumCPUs", SettingKind::Count(0, 1024), "0", "CPUs that the automatic placement uses at most; 0 is all.",
+    setting!("NumCPUs", SettingKind::Count(0, 1024), "0", "Maximum number of CPUs that the automatic placement uses; 0 uses all.",
         Number(value) => |config| config.cpu_count_max = (value > 0).then_some(value as u32)),
     setting!("cpu_binding", SettingKind::Boolean, "true", "Whether threads are bound to their CPUs.",
         Boolean(value) => |config| config.cpu_binding = value),
     setting!("TotalMemory", SettingKind::Bytes(64 << 20, 1024 * GIB), "70 % of the memory allowed",
-        "Memory for rows and indexes; reserved at start, touched when used.",
+        "Memory for rows and indexes. The address space is reserved at start; pages are touched when used.",
         Number(value) => |config| config.total_memory_bytes = Some(value)),
     setting!("max_connections", SettingKind::Count(1, 100_000), "16384",
-        "Client connections at once; lowered with a warning to what the file limit allows.",
+        "Maximum number of client connections; lowered with a notice if the limit of open files is lower.",
         Number(value) => |config| config.max_connections = value as u32),
     setting!("server_version", SettingKind::Text("text of 1 to 60 characters"), "8.0.36-junctor",
-        "What the server says it is; clients choose their statements by it.",
+        "The version that the server reports. Clients choose their statements by it.",
         Text(value) => |config| config.server_version = value),
     setting!("users", SettingKind::Users, "[]",
-        "Users besides root, as NAME:PASSWORD; root has no password and is let in over the loopback only.",
+        "Users in addition to root, as NAME:PASSWORD. User root has no password and may log in over loopback only.",
         Users(value) => |config| config.users = value),
     setting!("DataDir", SettingKind::Text("a path"), "junctor-data", "The folder of the node's files.",
         Text(value) => |config| config.data_directory = value),
-    setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "The longest command.",
+    setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "Maximum length of a command.",
         Number(value) => |config| config.max_allowed_packet_bytes = value as u32),
     setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
-        "Transactions with writes or locks at once; more statements wait for admission.",
+        "Maximum number of concurrent transactions with writes or locks; further statements wait for admission.",
         Number(value) => |config| config.transactions_max = value as u32),
-    setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table that names no number.",
+    setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number.",
         Number(value) => |config| config.partitions_per_node = value as u16),
     setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
-        "Seconds that a row lock is waited for (innodb_lock_wait_timeout of new sessions).",
+        "Maximum wait for a row lock, in seconds (innodb_lock_wait_timeout of new sessions).",
         Number(value) => |config| config.lock_wait_timeout_s = value as u32),
-    setting!("connect_timeout_s", SettingKind::Count(1, 31_536_000), "10", "Seconds that a login may take.",
+    setting!("connect_timeout_s", SettingKind::Count(1, 31_536_000), "10", "Maximum duration of a login, in seconds.",
         Number(value) => |config| config.connect_timeout_s = value as u32),
     setting!("transaction_timeout_s", SettingKind::Count(0, 31_536_000), "0",
-        "Seconds after which an open transaction is undone and its connection closed, for new sessions; 0 is never.",
+        "Maximum age of an open transaction, in seconds, for new sessions; 0 is unlimited. An older one is rolled back and its connection closed.",
         Number(value) => |config| config.transaction_timeout_s = value as u32),
     setting!("lock_wait_timeout_ends_transaction", SettingKind::Boolean, "false",
-        "Whether a row lock that is waited for in vain undoes the whole transaction (innodb_rollback_on_timeout).",
+        "Whether the timeout of a row lock rolls back the whole transaction (innodb_rollback_on_timeout).",
         Boolean(value) => |config| config.lock_wait_timeout_ends_transaction = value),
     setting!("auto_increment_prefetch", SettingKind::Count(1, 65_536), "32",
-        "AUTO_INCREMENT numbers that a thread takes at once.",
+        "AUTO_INCREMENT numbers that a thread reserves at a time.",
         Number(value) => |config| config.auto_increment_prefetch = value as u32),
     setting!("sort_memory_bytes_max", SettingKind::Bytes(32 << 10, 64 * GIB), "256M",
-        "Memory for sorting one statement's result; more is error 1038.",
+        "Maximum memory for sorting the result of one statement; beyond it the statement fails with error 1038.",
         Number(value) => |config| config.sort_memory_bytes_max = value),
     setting!("read_routing", SettingKind::Text("adaptive, local, owner or weights"), "adaptive",
-        "Where reads run: where the predicted cost is least, in the own thread, in the owner ldm, or by weights of the threads.",
+        "Where reads run: where the predicted cost is lowest, in the session's thread, in the owner ldm, or by weights of the threads.",
         Text(value) => |config| if let Some(rule) = ReadRule::named(&value) { config.read_routing = rule }),
     setting!("SpinMethod",
         SettingKind::Text("StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning or DatabaseMachineSpinning"), "CostBasedSpinning",
-        "How threads look for work before they sleep: for a fixed time, or as long as it pays by measurement.",
+        "How threads spin before they sleep: for a fixed time, or as long as measurement shows that it pays.",
         Text(value) => |config| if let Some(method) = SpinMethod::named(&value) { config.spin.method = method }),
     setting!("SchedulerSpinTimer", SettingKind::Count(0, 500), "0",
-        "Microseconds of StaticSpinning; spintime of a thread's ThreadConfig wins over it.",
+        "Spin time of StaticSpinning in microseconds; spintime of a thread's ThreadConfig overrides it.",
         Number(value) => |config| config.spin.timer_us = value as u32),
-    setting!("EnableAdaptiveSpinning", SettingKind::Boolean, "true", "Off makes every method spin for the fixed time.",
+    setting!("EnableAdaptiveSpinning", SettingKind::Boolean, "true", "If off, every method spins for the fixed time.",
         Boolean(value) => |config| config.spin.enable_adaptive = value),
     setting!("AllowedSpinOverhead", SettingKind::Count(0, 10_000), "0",
-        "CPU time that may be burnt for latency gained, in per cent: 200 burns two microseconds to gain one; 0 takes that of the method.",
+        "CPU time that may be spent per latency gained, in per cent: 200 spends two microseconds to gain one; 0 takes the method's value.",
         Number(value) => |config| config.spin.overhead_percent = (value > 0).then_some(value as u32)),
-    setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Nanoseconds between two looks for work.",
+    setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Interval between two checks for work, in nanoseconds.",
         Number(value) => |config| config.spin.call_ns = value as u32),
     setting!("SendAssistance", SettingKind::Text("adaptive, never or always"), "adaptive",
-        "Whether recv threads leave output to send threads and idle threads: by their loads; only to send threads, and then all; or always.",
+        "Whether recv threads hand output to send threads and idle threads: by load (adaptive); only to send threads, and then all of it (never); or always.",
         Text(value) => |config| if let Some(one) = SendAssistance::named(&value) { config.send.assistance = one }),
     setting!("MaxSendDelay", SettingKind::Count(0, SendSettings::DELAY_US_MAX as u64), "0",
-        "Microseconds that output may wait to become more, where send threads write it and there is much to send; 0 is never.",
+        "Maximum time in microseconds that output is held back to be sent with more, under high send load and with send threads; 0 disables it.",
         Number(value) => |config| config.send.delay_us_max = value as u32),
 ];
 
 impl Setting {
-    /// The setting of that name.
+    /// The setting with this name.
     pub fn named(name: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| setting.name == name)
     }
 
-    /// Checks a value and puts it into the configuration.
+    /// Checks a value and stores it in the configuration.
     ///
     /// # Errors
-    /// What values are allowed, as a sentence for the user.
+    /// The allowed values, as a sentence for the user.
     pub fn apply(&self, value: &SettingValue, config: &mut NodeConfig) -> Result<(), String> {
         let checked = self.check(value).ok_or_else(|| format!("allowed: {}", self.allowed()))?;
         (self.set)(config, checked);
@@ -295,7 +296,7 @@ impl Setting {
     }
 }
 
-/// `NAME:PASSWORD`; the name is not empty and at most 32 characters, as MySQL has it.
+/// Reads `NAME:PASSWORD`. The name has 1 to 32 characters, as in MySQL.
 pub fn parse_user(text: &str) -> Option<(String, String)> {
     let (name, password) = text.split_once(':')?;
     let good = !name.is_empty() && name.chars().count() <= 32;
@@ -317,7 +318,7 @@ fn bytes(value: &SettingValue) -> Option<u64> {
     }
 }
 
-/// A size such as `512M`, `4G` or a plain number of bytes.
+/// Reads a size such as `512M`, `4G`, or a plain number of bytes.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let shift = match text.chars().last()?.to_ascii_uppercase() {
@@ -331,7 +332,7 @@ pub fn parse_bytes(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// A size with the largest unit that divides it.
+/// Formats a size with the largest unit that divides it.
 pub fn show_bytes(bytes: u64) -> String {
     for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "K")] {
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
@@ -345,7 +346,7 @@ pub fn show_bytes(bytes: u64) -> String {
 pub fn settings_page() -> String {
     use std::fmt::Write;
     let mut page = String::from(
-        "# Settings\n\nPrinted from the table in `crates/node/src/setting.rs`; do not edit. A file in TOML is given by `junctor serve\n--config FILE`; options of the command line come after it.\n\n| name | default | allowed | meaning |\n|---|---|---|---|\n",
+        "# Settings\n\nPrinted from the table in `crates/node/src/setting.rs`; do not edit. `junctor serve --config FILE` reads settings from a TOML\nfile; options of the command line override them.\n\n| name | default | allowed | meaning |\n|---|---|---|---|\n",
     );
     for setting in SETTINGS {
         // Writing to a String cannot fail.

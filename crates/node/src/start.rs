@@ -1,4 +1,4 @@
-//! Starting a real node: machine limits looked at, placement chosen, threads started.
+//! The start of a real node: it reads the machine's limits, chooses the placement, and starts the threads.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -29,14 +29,14 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// A node that serves.
+/// A node that serves clients.
 pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
 }
 
-/// Makes connections without a socket to one node, from any thread. Does not keep the node running.
+/// Opens connections without a socket to one node, from any thread. Does not keep the node running.
 #[derive(Clone)]
 pub struct Connector(junctor_kernel::Connector);
 
@@ -44,15 +44,16 @@ impl Connector {
     /// See [`RunningServer::connect`].
     ///
     /// # Errors
-    /// The node stops, or there are too many connections.
+    /// The node stops, or has its maximum number of connections.
     pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
         self.0.connect(protocol.number())
     }
 
-    /// A session of the typed client.
+    /// Opens a session of the Rust driver.
     ///
     /// # Errors
-    /// As [`junctor_client::Connection::open`]; 2003 when the node stops or has too many connections.
+    /// As [`junctor_client::Connection::open`]; 2003 if the node stops or has its maximum number of
+    /// connections.
     pub async fn open(&self, options: &junctor_client::Options) -> junctor_client::Result<junctor_client::Connection> {
         let stream = self.connect(Protocol::Native).map_err(|error| junctor_client::Error::not_connected(&error))?;
         junctor_client::Connection::open(Box::new(MemoryTransport(stream)), options).await
@@ -60,12 +61,12 @@ impl Connector {
 }
 
 impl RunningServer {
-    /// Where the MySQL protocol listens, if it does.
+    /// The address of the MySQL protocol, if the node listens.
     pub fn address(&self) -> Option<SocketAddr> {
         self.listens_at(Protocol::MySql)
     }
 
-    /// Where the native protocol listens, if it does.
+    /// The address of the native protocol, if the node listens for it.
     pub fn native_address(&self) -> Option<SocketAddr> {
         self.listens_at(Protocol::Native)
     }
@@ -74,36 +75,37 @@ impl RunningServer {
         self.node.local_addresses().get(usize::from(protocol.number())).copied().flatten()
     }
 
-    /// A connection within this process, without a socket. It counts like any other, and comes from the local machine, so
-    /// that user root may log in over it. A node need not listen for it.
+    /// Opens a connection within this process, without a socket. It counts against `max_connections` and
+    /// comes from the local machine, so that user root may log in over it. The node need not listen.
     ///
     /// # Errors
-    /// The node stops, or there are too many connections.
+    /// The node stops, or has its maximum number of connections.
     pub fn connect(&self, protocol: Protocol) -> Result<MemoryStream, ConnectError> {
         self.node.connect(protocol.number())
     }
 
-    /// Makes such connections from elsewhere.
+    /// A handle that opens such connections from any thread.
     pub fn connector(&self) -> Connector {
         Connector(self.node.connector())
     }
 
-    /// The placement and why it was chosen, on one line.
+    /// The placement and the reason for it, on one line.
     pub fn placement(&self) -> &str {
         &self.placement
     }
 
-    /// What the user should know about the start.
+    /// Notices about the start, such as lowered limits.
     pub fn notices(&self) -> impl Iterator<Item = &str> {
         self.notices.iter().map(String::as_str).chain(self.node.notices().iter().map(String::as_str))
     }
 
-    /// Stops in good order: statements under way end, their answers are sent. Returns whether all came to rest in time.
+    /// Stops the node: statements under way finish and their answers are sent. Returns whether that took at
+    /// most 10 seconds.
     pub fn stop(self) -> bool {
         self.node.stop()
     }
 
-    /// Returns when a block has asked for the node's stop, or a thread has ended.
+    /// Waits until a block requests the node's stop, or a thread ends.
     pub fn wait_for_stop_request(&self) {
         self.node.wait_for_stop_request();
     }
@@ -112,7 +114,7 @@ impl RunningServer {
 /// Starts a node.
 ///
 /// # Errors
-/// What is wrong with the configuration or the machine, as a sentence.
+/// A sentence about the configuration or the machine.
 pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
@@ -121,7 +123,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     notices.extend(plan.notices.iter().cloned());
     let layout = NodeLayout::from(&plan);
 
-    // Connections in memory take no file.
+    // Only sockets need a file each; connections in memory do not.
     let max_connections = match config.listens {
         true => machine::allow_files(config.max_connections, &mut notices),
         false => config.max_connections,

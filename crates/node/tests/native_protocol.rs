@@ -1,5 +1,5 @@
-//! The Rust client against a real node over TCP: what every operation gives, how each fails, and that nothing that a client does
-//! takes the node down.
+//! The Rust driver against a real node over TCP: the result of every operation, its failures, and that no
+//! client can take the node down.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -124,7 +124,7 @@ fn keys_are_answered_in_their_order_found_or_not() {
         let values = [Value::Int(3), Value::Bytes(b"2".to_vec()), Value::Null, Value::Double(2.5)];
         let found = reader.read_many(&values).await?;
         assert_eq!(found.iter().map(|row| row.is_some()).collect::<Vec<_>>(), [true, true, false, false]);
-        // Too long for the node, and too long for a request.
+        // Too long for the node, and then for a request.
         for length in [65, 65_536] {
             let name = "n".repeat(length);
             assert_eq!(errno(connection.key_reader(&name, &["id"]).await), 1059);
@@ -159,7 +159,7 @@ fn keys_of_every_kind_are_read() {
         }
         let keys = [("b", 255u16), ("Äpfel", 1), ("Äpfel", 2), ("b", 256)];
         assert_eq!(found(&reader, &keys).await?, [Some(0), Some(100_000), None, None]);
-        // Many long rows come in several replies of the data plane.
+        // Many long rows arrive in several replies of the data plane.
         let many = vec![("Äpfel", 1u8); 20];
         assert_eq!(found(&reader, &many).await?, vec![Some(100_000); 20]);
         assert_eq!(errno(found(&reader, &vec![("Äpfel", 1u8); 200]).await), 1153);
@@ -168,7 +168,7 @@ fn keys_of_every_kind_are_read() {
         assert_eq!(errno(found(&reader, &values).await), 2036);
         assert_eq!(errno(found(&reader, &[1i64]).await), 1835);
         assert_eq!(errno(found(&reader, &vec![1i64; KEYS_MAX + 1]).await), 1153);
-        // A number is no string, and not the empty one either.
+        // A number is no string, not even the empty one.
         parts.insert(&[("code", &""), ("side", &1), ("note", &"")]).await?;
         assert_eq!(errno(found(&reader, &[(5, 1u8)]).await), 1366);
         assert_eq!(errno(found(&reader, &[("b", f64::NAN)]).await), 2036);
@@ -238,7 +238,7 @@ fn a_reader_follows_changes_of_the_schema() {
         assert!(reader.read_many(&[1]).await?.get(0).is_some());
         other.execute("DROP TABLE item", params![]).await?;
         assert_eq!(errno(reader.read_many(&[1]).await), 1146);
-        // The same columns are read, but by another key.
+        // The same columns, but another key.
         other.execute("CREATE TABLE item (number INT PRIMARY KEY, weight INT)", params![]).await?;
         assert_eq!(errno(reader.read_many(&[1]).await), 1615);
         Ok::<_, junctor_client::Error>(())
@@ -356,7 +356,7 @@ fn requests_under_way_together_are_answered_each() {
         let (one, two) = zip(one, two).await;
         assert_eq!((one?, two?), (1225, 8));
 
-        // Requests that come in pieces, with others before and behind them.
+        // Requests that arrive in pieces, with others before and behind them.
         for bytes in [9_000, 20_000, 70_000] {
             let text = "x".repeat(bytes);
             let mut batch = connection.batch();
@@ -390,7 +390,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
         assert!(dropped.is_none_or(|result| result.is_err()));
         connection.execute("CREATE TABLE later (id INT PRIMARY KEY)", params![]).await?;
         assert!(connection.query(text, params![1]).await?.is_empty());
-        // A batch prepares it again as well.
+        // A batch prepares it again, too.
         let text = "SELECT id FROM even_later WHERE id = ?";
         let dropped = poll_once(connection.query(text, params![1])).await;
         assert!(dropped.is_none_or(|result| result.is_err()));
@@ -398,7 +398,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
         let mut batch = connection.batch();
         batch.add("SELECT id FROM later WHERE id = ?", params![1]).add(text, params![1]).add(text, params![2]);
         assert!(batch.run_all().await?.into_iter().all(|result| result.is_ok_and(|rows| rows.is_empty())));
-        // Forgetting a statement is not one itself.
+        // Closing a statement is no statement: it changes no ROW_COUNT().
         let insert = connection.prepare("INSERT INTO later VALUES (1), (2), (3)").await?;
         insert.execute(params![]).await?;
         drop(insert);
@@ -407,7 +407,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
         let later = connection.table("later").select(&["id"]).order_by("id", Direction::Ascending).limit(1).offset(1);
         assert_eq!(later.count().await?, 3);
         assert_eq!(errno(connection.query("SELECT ?", params![f64::INFINITY]).await), 2036);
-        // More statements than are kept.
+        // More statements than the server keeps.
         for number in 0..100i64 {
             let rows = connection.query(&format!("SELECT ? + {number}"), params![1]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, number + 1);
@@ -448,10 +448,11 @@ fn what_sessions_prepare_alike_they_share_and_nothing_else() {
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 2);
             statements.push(statement);
         }
-        // Planned once more for text, in each of the two blocks that have sessions.
+        // Text plans once more, in each of the two blocks with sessions.
         let planned = one(&first, plans).await? - before - of_asking;
         assert!((1..=2).contains(&planned), "planned {planned} times");
-        // Another kind of value in one of them changes nothing for the others, nor does another database or another setting.
+        // Another type of value, another database or another setting in one session does not affect the
+        // others.
         assert!(statements[0].query(params![7]).await?.is_empty());
         sessions[1].execute("USE other", params![]).await?;
         let rows = sessions[1].query(by_name, params!["pot"]).await?;
@@ -464,7 +465,7 @@ fn what_sessions_prepare_alike_they_share_and_nothing_else() {
             let rows = statement.query(params!["pan"]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 3);
         }
-        // What they share is for the tables as they were.
+        // The shared plan was for the tables as they were.
         first.execute("DROP TABLE item", params![]).await?;
         for statement in &statements {
             assert_eq!(errno(statement.query(params!["pan"]).await), 1146);
@@ -475,7 +476,7 @@ fn what_sessions_prepare_alike_they_share_and_nothing_else() {
             let rows = statement.query(params!["pan"]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 77);
         }
-        // One that is forgotten leaves the others theirs.
+        // A statement that one session closes stays prepared in the others.
         drop(statements.remove(0));
         assert_eq!(statements[0].query(params!["pan"]).await?.len(), 1);
         Ok::<_, junctor_client::Error>(())
@@ -491,7 +492,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
         let connection = with_items(&node).await;
         let reader = connection.key_reader("item", &["id"]).await?;
         for _ in 0..20 {
-            // Polled once, it is sent; dropped, its answer goes by.
+            // Polled once, the request is sent; when it is dropped, its answer is skipped.
             let _ = poll_once(connection.query("SELECT SUM(price) FROM item", params![])).await;
             let _ = poll_once(reader.read_many(&[1, 2])).await;
             let dropped = poll_once(connection.prepare("SELECT 1")).await;
@@ -499,7 +500,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
             let rows = connection.query("SELECT 'kept'", params![]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<&str>(0usize)?, "kept");
         }
-        // The first of two that wait moves bytes for both; it is dropped before its answer is there.
+        // The first of two waiting requests moves bytes for both. It is dropped before its answer arrives.
         let first = Box::pin(connection.query("SELECT GET_LOCK('nobody', 0)", params![]));
         let second = connection.query("SELECT 2", params![]);
         let racing = zip(async { _ = poll_once(first).await }, second);
@@ -603,28 +604,29 @@ fn answers_that_are_too_long_are_an_error_and_nothing_more() {
     assert!(node.stop());
 }
 
-/// What a node says to bytes after the login, until it closes the connection or has said `answers` last frames.
-fn say(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
+/// Sends a login and these bytes. Returns the error number of each of `answers` answers, 0 for success; fewer
+/// if the node closes the connection.
+fn exchange(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
     let mut stream = TcpStream::connect(address(node)).expect("it listens");
     let mut login = Vec::new();
     assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
     login.extend_from_slice(bytes);
     stream.write_all(&login).expect("it reads");
     let mut received = Vec::new();
-    let mut said = Vec::new();
+    let mut outcomes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
         let mut rest = received.as_slice();
-        said.clear();
+        outcomes.clear();
         while let Some((frame, after)) = next_frame(rest) {
             rest = after;
             match Reply::parse(frame) {
-                Ok((_, Reply::Failed { errno, .. })) => said.push(errno),
-                Ok((_, Reply::Done(_) | Reply::Prepared { .. } | Reply::KeyRows(_))) => said.push(0),
+                Ok((_, Reply::Failed { errno, .. })) => outcomes.push(errno),
+                Ok((_, Reply::Done(_) | Reply::Prepared { .. } | Reply::KeyRows(_))) => outcomes.push(0),
                 _ => {}
             }
         }
-        if said.len() > answers {
+        if outcomes.len() > answers {
             break;
         }
         match stream.read(&mut buffer) {
@@ -632,12 +634,12 @@ fn say(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
             Ok(count) => received.extend_from_slice(&buffer[..count]),
         }
     }
-    // The answer to the login.
-    said.remove(0);
-    said
+    // The first answer is that to the login.
+    outcomes.remove(0);
+    outcomes
 }
 
-/// Logs in as root and takes the answer to it.
+/// Logs in as root and takes the answer.
 fn logged_in(node: &RunningServer) -> TcpStream {
     let mut stream = TcpStream::connect(address(node)).expect("it listens");
     let mut login = Vec::new();
@@ -647,7 +649,8 @@ fn logged_in(node: &RunningServer) -> TcpStream {
     stream
 }
 
-/// Waits until so many answers have come, the last of which ends what has come; gives their numbers. The greeting is none.
+/// Waits until `count` answers have arrived, the last of which ends the input, and returns their numbers. The
+/// greeting is no answer.
 fn take_answers(stream: &mut TcpStream, count: usize) -> Vec<u32> {
     let (mut received, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -681,7 +684,8 @@ fn requests_that_come_in_pieces_are_answered_each() {
     }
     let mut stream = logged_in(&node);
     for cut in 1..bytes.len() {
-        // Up to somewhere within a request, up to its end, and the others; each piece waits for the answers to those before.
+        // Up to a place within a request, up to its end, and the rest. Each piece waits for the answers to
+        // those before it.
         let end = ends.iter().copied().find(|end| *end > cut).unwrap_or(bytes.len());
         let mut answered = 0;
         for piece in [0..cut, cut..end, end..bytes.len()] {
@@ -725,42 +729,42 @@ fn what_is_malformed_ends_its_connection_and_nothing_else() {
         assert!(request.emit(1, &mut bytes));
         bytes
     };
-    assert_eq!(say(&node, &frame(0x10, &[1, 0]), 2), [1835]);
-    assert_eq!(say(&node, &frame(0x77, &[1, 0, 0, 0]), 1), [1047]);
-    assert_eq!(say(&node, &[frame(0x77, &[1, 0, 0, 0]), request(Request::Ping)].concat(), 2), [1047, 0]);
-    assert_eq!(say(&node, &request(Request::Execute { handle: 9, count: 0, values: b"" }), 1), [1243]);
-    assert_eq!(say(&node, &request(Request::Close { handle: 9 }), 1), [0]);
+    assert_eq!(exchange(&node, &frame(0x10, &[1, 0]), 2), [1835]);
+    assert_eq!(exchange(&node, &frame(0x77, &[1, 0, 0, 0]), 1), [1047]);
+    assert_eq!(exchange(&node, &[frame(0x77, &[1, 0, 0, 0]), request(Request::Ping)].concat(), 2), [1047, 0]);
+    assert_eq!(exchange(&node, &request(Request::Execute { handle: 9, count: 0, values: b"" }), 1), [1243]);
+    assert_eq!(exchange(&node, &request(Request::Close { handle: 9 }), 1), [0]);
     let prepare = request(Request::Prepare { handle: 9, text: "SELECT ?" });
     let wrong = request(Request::Execute { handle: 9, count: 1, values: &[5, 255, 255, 255, 255] });
-    assert_eq!(say(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
+    assert_eq!(exchange(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
     let no_number = [&[3][..], &f64::NAN.to_le_bytes()].concat();
     let wrong = request(Request::Execute { handle: 9, count: 1, values: &no_number });
-    assert_eq!(say(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
+    assert_eq!(exchange(&node, &[prepare.clone(), wrong].concat(), 3), [0, 1835]);
     let none = request(Request::Execute { handle: 9, count: 0, values: b"" });
-    assert_eq!(say(&node, &[prepare, none].concat(), 2), [0, 1210]);
+    assert_eq!(exchange(&node, &[prepare, none].concat(), 2), [0, 1210]);
     let huge = (u32::MAX >> 8).to_le_bytes();
     let cut = [huge[0], huge[1], huge[2], 0x11];
-    // A frame that would go on in the next one is refused before its contents have come.
-    assert_eq!(say(&node, &cut, 1), [1153]);
+    // A frame that would continue in the next one is refused before its contents arrive.
+    assert_eq!(exchange(&node, &cut, 1), [1153]);
     let keys = frame(0x16, &[&[1, 0, 0, 0, 1, 0, 0, 0, 0][..], &u32::MAX.to_le_bytes()].concat());
-    assert_eq!(say(&node, &keys, 2), [1835]);
-    // A request that comes byte by byte is a request.
+    assert_eq!(exchange(&node, &keys, 2), [1835]);
+    // A request may arrive byte by byte.
     let mut stream = TcpStream::connect(address(&node)).expect("it listens");
     let mut login = Vec::new();
     assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
     for byte in login.iter().chain(&request(Request::Ping)) {
         stream.write_all(&[*byte]).expect("it reads");
     }
-    // A login that is none, and one of another version.
+    // A frame that is no login, and a login of another version.
     for first in [b"GET / HTTP/1.1\r\n\r\n".to_vec(), frame(1, &[0, 0, 0, 0, 2, 0])] {
         let mut stream = TcpStream::connect(address(&node)).expect("it listens");
         stream.write_all(&first).expect("it reads");
-        let mut said = Vec::new();
-        // It may be closed before all was read.
-        let _ = stream.read_to_end(&mut said);
-        let (_, rest) = next_frame(&said).expect("it greets");
+        let mut outcomes = Vec::new();
+        // The node may close the connection before it has read everything.
+        let _ = stream.read_to_end(&mut outcomes);
+        let (_, rest) = next_frame(&outcomes).expect("it greets");
         let refusal = next_frame(rest).map(|(frame, _)| Reply::parse(frame));
-        assert!(matches!(refusal, Some(Ok((0, Reply::Failed { .. })))), "{said:?}");
+        assert!(matches!(refusal, Some(Ok((0, Reply::Failed { .. })))), "{outcomes:?}");
     }
     block_on(async { connect(&node).await.ping().await }).expect("the node is well");
     assert!(node.stop());

@@ -1,6 +1,6 @@
-//! Many statements, and many keys, with one way to the node and back.
+//! Many statements, or many keys, in one round trip to the node.
 //!
-//! `cargo run --example batches`, or with the address of a server's native protocol behind it.
+//! `cargo run --example batches`, or with the address of a server's native protocol as argument.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
     let create = "CREATE TABLE station.measure (place INT, hour INT, degrees DOUBLE, PRIMARY KEY (place, hour))";
     connection.execute(create, params![]).await?;
 
-    // Rows of one table, 64 with a statement, all of them or none.
+    // Rows of one table, 64 a statement; all are inserted or none.
     let transaction = connection.begin().await?;
     let values: Vec<(i64, i64, f64)> =
         (0..1000).map(|number| (number / 100, number % 100, 15.0 + (number % 7) as f64)).collect();
@@ -37,7 +37,7 @@ async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
     transaction.table("station.measure").insert_many(&["place", "hour", "degrees"], &rows).await?;
     transaction.commit().await?;
 
-    // Different statements; each has its own result, and its own error.
+    // Different statements, each with its own result or error.
     let change =
         Arc::new(connection.prepare("UPDATE station.measure SET degrees = ? WHERE place = ? AND hour = ?").await?);
     let mut batch = connection.batch();
@@ -47,7 +47,7 @@ async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
     let failed = results.iter().filter_map(|result| result.as_ref().err());
     failed.for_each(|error| println!("one of {} failed: {error}", results.len()));
 
-    // Keys of two columns; each is answered in its place.
+    // Keys of two columns. The rows are in the order of the keys.
     let reader = connection.key_reader("station.measure", &["degrees"]).await?;
     let keys: Vec<(i64, i64)> = (0..10).map(|place| (place, 0)).chain([(99, 0)]).collect();
     let found = reader.read_many(&keys).await?;

@@ -1,7 +1,9 @@
-//! Point selects of one MySQL session, over a socket and over a connection in memory: `round_trips [tcp|memory] [COUNT] [SPIN_US]`.
+//! Point selects of one MySQL session, over a socket or a connection in memory:
+//! `round_trips [tcp|memory] [COUNT] [SPIN_US]`.
 //!
-//! Instructions of a round trip, both sides together and without the operating system's, are the difference between two counts
-//! under `valgrind --tool=callgrind`, divided by the difference of the counts.
+//! For the instructions of a round trip (both sides, without the operating system), run it under
+//! `valgrind --tool=callgrind` with two counts, and divide the difference of the instructions by that of the
+//! counts.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::error::Error;

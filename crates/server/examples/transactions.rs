@@ -1,7 +1,7 @@
-//! Transfers between accounts by several clients at once: transactions that are done again after a deadlock, a savepoint, and one that
-//! is dropped.
+//! Concurrent transfers between accounts: transactions that retry after a deadlock, a savepoint, and a
+//! transaction that is dropped.
 //!
-//! `cargo run --example transactions`, or with the address of a server's native protocol behind it.
+//! `cargo run --example transactions`, or with the address of a server's native protocol as argument.
 
 use std::error::Error;
 
@@ -36,7 +36,7 @@ async fn bank(mut left: Connection, mut right: Connection) -> std::result::Resul
     let accounts = left.table("bank.account");
     accounts.insert_many(&["id", "balance"], &[params![1, 500], params![2, 500]]).await?;
 
-    // Both lock the same two rows in either order: deadlocks happen, and the victims try again.
+    // The two lock the same rows in opposite order, so deadlocks happen, and the victims retry.
     let (one, two) = zip(transfer(&mut left, 1, 2), transfer(&mut right, 2, 1)).await;
     one.and(two)?;
 
@@ -47,7 +47,7 @@ async fn bank(mut left: Connection, mut right: Connection) -> std::result::Resul
     accounts.delete().run().await?;
     transaction.rollback_to("one").await?;
     println!("{} accounts within the transaction", accounts.select(&[]).count().await?);
-    // Never committed, it is rolled back.
+    // A transaction that is dropped without a commit is rolled back.
     drop(transaction);
 
     for row in &left.table("bank.account").select(&[]).aggregate(&[sum("balance")]).await? {
@@ -56,7 +56,7 @@ async fn bank(mut left: Connection, mut right: Connection) -> std::result::Resul
     Ok(())
 }
 
-/// Moves one from an account to another, a hundred times.
+/// Transfers 1 from an account to another, a hundred times.
 async fn transfer(connection: &mut Connection, from: i64, to: i64) -> Result<()> {
     for _ in 0..100 {
         connection

@@ -23,19 +23,20 @@ enum Command {
     /// Run a node that serves MySQL clients. Data lives in memory: a stop loses it.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeOptions),
-    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB, by the program sysbench.
+    /// Run the benchmark of a directory's autobench.conf: sysbench, DBT2 or YCSB, with the program sysbench.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
-    /// Measure setups of threads and rules of routing against each other: throughput, latency, threads, paired ratios.
+    /// Compare thread configurations and read routing rules: throughput, latency, thread load, paired ratios.
     #[command(after_help = LAB_HELP)]
     Lab(lab::LabOptions),
-    /// Print every setting of the configuration file: name, default, range, meaning.
+    /// Print every setting of the configuration file: name, default, allowed values, meaning.
     Settings,
 }
 
 const SERVE_HELP: &str = "\
-The node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output when it serves, and logs on standard error.
-It stops cleanly on SIGTERM and SIGINT. User root needs no password and is let in over the loopback only.
+When it serves, the node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output.
+It logs to standard error, and stops cleanly on SIGTERM and SIGINT.
+User root has no password and may log in over loopback only.
 
 Thread configurations, for --thread-config:
   recv={count=1},ldm={count=0},main={count=0},io={count=0}
@@ -43,8 +44,9 @@ Thread configurations, for --thread-config:
   recv={count=4},ldm={count=0},main={count=0}
       every recv thread does all the work of its connections (the default below 8 CPUs)
   recv={count=2},ldm={count=1},query={count=1},tc={count=0},main={count=0}
-      recv with tc and sql, ldm and query apart
-  main={count=1},rep={count=1},recv={count=1},sql={count=1},tc={count=1},ldm={count=1},query={count=1},send={count=1},io={count=1}
+      tc and sql in the recv threads, ldm and query in threads of their own
+  main={count=1},rep={count=1},recv={count=1},sql={count=1},tc={count=1},ldm={count=1},query={count=1},\
+  send={count=1},io={count=1}
       every module in a thread of its own
 Each entry takes cpubind=LIST or cpuset=LIST, spintime=MICROSECONDS, thread_prio=0..10, realtime=0|1, nosend=0|1.
 
@@ -53,14 +55,15 @@ Try it:
   mysql -h 127.0.0.1 -P 3307 -u root";
 
 const BENCH_HELP: &str = "\
-It starts a node where the file names DATA_DIR_BASE, else it uses the servers of SERVER_HOST and SERVER_PORT. Results:
-  DIR/sysbench_results/oltp_rw_0_0.res   what sysbench says while it runs (dbt2_results, ycsb_results)
-  DIR/final_result.txt                   each result, means and standard deviations
-Ctrl-C ends sysbench and the node.";
+With DATA_DIR_BASE in the file it starts a node; otherwise it uses the servers of SERVER_HOST and SERVER_PORT.
+Results:
+  DIR/sysbench_results/oltp_rw_0_0.res   output of sysbench (or in dbt2_results, ycsb_results)
+  DIR/final_result.txt                   every result, means and standard deviations
+Ctrl-C stops sysbench and the node.";
 
 const LAB_HELP: &str = "\
-It starts a node for each setup, fills each with the same tables, and lets them take turns; a node that is not measured stands still.
-docs/lab.md says how to read what it prints. Ctrl-C ends the nodes.
+It starts a node for each setup, fills them with the same tables, and measures them in turn. A node that is not being
+measured is idle. docs/lab.md explains the output. Ctrl-C stops the nodes.
 
 Try it:
   junctor lab --quick --json lab.json
@@ -68,7 +71,7 @@ Try it:
 
 #[derive(Debug, Args)]
 struct ServeOptions {
-    /// Configuration file in TOML; the options below come after it
+    /// Configuration file in TOML; the options below override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Address to listen at [default: 127.0.0.1]
@@ -80,25 +83,25 @@ struct ServeOptions {
     /// Port of the native protocol, for clients in Rust; 0 takes a free one [default: none]
     #[arg(long, value_name = "N")]
     native_port: Option<u16>,
-    /// Threads and what they carry, in NDB's ThreadConfig grammar [default: by the CPUs]
+    /// Threads and their modules, in NDB's ThreadConfig grammar [default: by the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Use at most so many CPUs for the automatic placement
+    /// Maximum number of CPUs that the automatic placement uses [default: all]
     #[arg(long, value_name = "N")]
     num_cpus: Option<u32>,
     /// Do not bind threads to CPUs; a ThreadConfig may then name CPUs that do not exist
     #[arg(long)]
     no_cpu_binding: bool,
-    /// Memory for rows and indexes, such as 4G [default: 70 per cent of what is allowed]
+    /// Memory for rows and indexes, such as 4G [default: 70 per cent of the memory allowed]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     total_memory: Option<u64>,
-    /// Client connections at once [default: 16384]
+    /// Maximum number of client connections [default: 16384]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: Option<u32>,
     /// Folder of the node's files [default: junctor-data]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
-    /// A user who may log in from anywhere; may be given several times
+    /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
     user: Vec<(String, String)>,
 }
@@ -113,7 +116,7 @@ fn user(text: &str) -> Result<(String, String), String> {
     parse_user(text).ok_or_else(|| "NAME:PASSWORD with a name of 1 to 32 characters".into())
 }
 
-/// Runs the command line to its end.
+/// Runs the program.
 pub fn run() -> ExitCode {
     match CommandLine::parse().command {
         Command::Settings => {

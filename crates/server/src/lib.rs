@@ -1,7 +1,8 @@
 //! A Junctor node inside another program.
 //!
-//! The node has threads of its own, as the server has; connections to it take no socket and make no system call while both
-//! sides are busy. Everything else is the same: sessions, transactions, statements, limits, errors.
+//! The node has threads of its own, as the server has. Connections to it need no socket, and no system call
+//! while both sides are busy. Everything else is the same: sessions, transactions, statements, limits,
+//! errors.
 //!
 //! ```
 //! use junctor::client::{Options, block_on, params};
@@ -24,7 +25,7 @@
 //! }
 //! ```
 //!
-//! Programs that speak a protocol themselves get a stream of bytes, blocking or polled:
+//! A program that speaks a protocol itself gets a stream of bytes, blocking or polled:
 //!
 //! ```
 //! use std::io::Read;
@@ -32,7 +33,7 @@
 //! let node = junctor::Node::builder().total_memory_bytes(64 << 20).data_directory("target/stream").start()?;
 //! let mut stream = node.stream(junctor::Protocol::MySql)?;
 //! let mut header = [0; 4];
-//! stream.read_exact(&mut header)?; // of the server's greeting
+//! stream.read_exact(&mut header)?; // the packet header of the greeting
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]

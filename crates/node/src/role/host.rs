@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
-use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadSeat, Time, WorldEvent};
+use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadSeat, Time, WorldEvent, require};
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -15,7 +15,7 @@ use junctor_transaction::tc::TcBlock;
 
 use super::shared::{OPERATIONS_MAX, SNAPSHOTS_MAX, Shared};
 
-/// The blocks of one thread; at most one of a kind.
+/// The blocks of one thread, at most one of each module.
 #[derive(Default)]
 pub struct NodeHost {
     recv: Option<RecvBlock>,
@@ -28,7 +28,7 @@ pub struct NodeHost {
 }
 
 impl NodeHost {
-    /// Makes the blocks that a thread's seat names.
+    /// Makes the blocks of a thread.
     pub fn new(seat: &ThreadSeat, shared: &Arc<Shared>) -> NodeHost {
         let mut host = NodeHost::default();
         for &(module, instance) in &seat.modules {
@@ -37,7 +37,7 @@ impl NodeHost {
         host
     }
 
-    /// The block recv of this thread, for checkers, as are the others.
+    /// The block recv of this thread, for checkers. So are the methods below.
     pub fn recv(&self) -> Option<&RecvBlock> {
         self.recv.as_ref()
     }
@@ -72,16 +72,19 @@ impl NodeHost {
                 let block = LdmBlock::new(own, shared.ldm_shared(seat), seat.seed);
                 self.ldm = Some(block.with_readers(shared.readers_of(seat.thread)));
             }
-            Module::Query => self.query = shared.take_slot(seat.thread).map(QueryBlock::new),
+            Module::Query => {
+                self.query = shared.take_slot(seat.thread).map(QueryBlock::new);
+                require!(self.query.is_some(), "a thread with a query block has one reader slot");
+            }
             Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
             Module::Rep => self.rep = Some(RepBlock::new()),
-            // The kernel itself carries out what these modules are for.
+            // The kernel does the work of these modules.
             Module::Send | Module::Io => {}
         }
     }
 
     fn on_world(&mut self, to: Address, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        match Module::of(to.module) {
+        let handled = match Module::of(to.module) {
             Module::Recv => self.recv.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Sql => self.sql.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Tc => self.tc.as_mut().map(|block| block.on_world(event, context, outbox)),
@@ -89,8 +92,11 @@ impl NodeHost {
             Module::Query => self.query.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Main => self.main.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Rep => self.rep.as_mut().map(|block| block.on_world(event, context, outbox)),
-            Module::Send | Module::Io => None,
+            // Modules without a block: the kernel does their work, and their start event needs no answer.
+            Module::Send | Module::Io => Some(()),
         };
+        // An event that is dropped may be the only answer that a block waits for.
+        require!(handled.is_some(), "an event for {to} found no block");
     }
 }
 
@@ -112,8 +118,8 @@ impl Host<Signal> for NodeHost {
             (Signal::Query(signal), NodeHost { query: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Main(signal), NodeHost { main: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::World(event), host) => host.on_world(to, event, context, outbox),
-            // The directory names only instances that exist; a signal to another is a defect of its sender.
-            (signal, _) => junctor_kernel::require!(false, "a signal to {to} found no block: {signal:?}"),
+            // The directory names only instances that exist.
+            (signal, _) => require!(false, "a signal to {to} found no block: {signal:?}"),
         }
     }
 
@@ -125,9 +131,9 @@ impl Host<Signal> for NodeHost {
     }
 
     #[inline]
-    fn turn_ended(&mut self, began: Time, ended: Time) {
+    fn turn_ended(&mut self, start: Time, end: Time) {
         if let Some(sql) = &mut self.sql {
-            sql.turn_ended(began, ended);
+            sql.turn_ended(start, end);
         }
     }
 }

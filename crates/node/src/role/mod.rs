@@ -1,4 +1,4 @@
-//! Role assembly: the blocks of one thread, and what the blocks of a node share.
+//! Role assembly: the blocks of one thread, and the shared memory of a node's blocks.
 
 mod host;
 mod shared;

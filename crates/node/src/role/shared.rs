@@ -1,4 +1,5 @@
-//! What the blocks of a node share: the closed list of invariant 2, made once at start and handed to each thread.
+//! The shared memory of a node's blocks: the closed list of invariant 2, made once at start and handed to
+//! each thread.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,12 +19,12 @@ use junctor_transaction::ldm::LdmShared;
 
 use crate::setting::NodeConfig;
 
-/// Snapshots that one sql block may read at once: a statement each of its sessions.
+/// Maximum number of snapshots that one sql block holds at a time: one for the statement of each session.
 pub(super) const SNAPSHOTS_MAX: u32 = 65_536;
-/// Operations that one sql block may have under way at once.
+/// Maximum number of operations that one sql block has under way at a time.
 pub(super) const OPERATIONS_MAX: u32 = 65_536;
 
-/// Made once, read by every thread at its start.
+/// Made once; every thread reads it at its start.
 pub struct Shared {
     pub(super) config: NodeConfig,
     pub(super) settings: Arc<ServerSettings>,
@@ -33,16 +34,16 @@ pub struct Shared {
     pub(super) pages: Arc<PagePool>,
     /// The read group of each thread, by index.
     pub(super) groups: Vec<ReadGroup>,
-    /// The reader slot of each thread, taken once when the thread makes its blocks.
+    /// The reader slot of each thread, which the thread takes when it makes its blocks.
     slots: Vec<Mutex<Option<ReaderSlot>>>,
     /// The query instances of each thread's read group, by thread.
     readers: Vec<Vec<u16>>,
-    /// Nodes that back up every partition, in the order of the chain.
+    /// The nodes that back up every partition, in the order of the chain.
     backup_nodes: Vec<NodeId>,
 }
 
 impl Shared {
-    /// What the threads of `plan` share.
+    /// The shared memory for the threads of `plan`.
     ///
     /// # Errors
     /// The memory cannot be reserved.
@@ -50,9 +51,9 @@ impl Shared {
         Shared::build(config, accounts, plan, 0).map(|(shared, _)| shared)
     }
 
-    /// The same, with one reader slot more in each read group, by the number of the group. Its holder is a reader like
-    /// any other: while it is inside a partition the owner cannot enter, and while the owner waits to enter other
-    /// readers are refused.
+    /// The same, with one more reader slot in each read group, returned in the order of the groups. Its
+    /// holder is a reader like any other: while it reads a partition the owner cannot enter, and while the
+    /// owner waits to enter, all readers are refused.
     ///
     /// # Errors
     /// As [`Shared::new`].
@@ -91,7 +92,7 @@ impl Shared {
         Ok((shared, observer_slots))
     }
 
-    /// What the ldm instance of a thread shares with other blocks.
+    /// The part that a thread's ldm instance shares with other blocks.
     pub(super) fn ldm_shared(&self, seat: &ThreadSeat) -> LdmShared {
         LdmShared {
             sequence: Arc::clone(&self.sequence),
@@ -101,12 +102,12 @@ impl Shared {
         }
     }
 
-    /// The query instances of a thread's read group: those that may read the partitions of its ldm.
+    /// The query instances of a thread's read group, which may read the partitions of its ldm.
     pub(super) fn readers_of(&self, thread: u16) -> Vec<u16> {
         self.readers[usize::from(thread)].clone()
     }
 
-    /// What main is told.
+    /// The configuration of the block main.
     pub(super) fn main_configuration(&self) -> MainConfiguration {
         MainConfiguration { backup_nodes: self.backup_nodes.clone() }
     }
@@ -121,7 +122,7 @@ impl Shared {
         &self.sequence
     }
 
-    /// The snapshots that are being read, for checkers.
+    /// The snapshots in use, for checkers.
     pub fn snapshots(&self) -> &Arc<SnapshotRegistry> {
         &self.snapshots
     }
@@ -131,13 +132,13 @@ impl Shared {
         &self.pages
     }
 
-    /// The reader slot of a thread; once.
+    /// Takes the reader slot of a thread. `None` if it has none, or has taken it.
     pub(super) fn take_slot(&self, thread: u16) -> Option<ReaderSlot> {
         self.slots.get(usize::from(thread))?.lock().ok()?.take()
     }
 }
 
-/// The read group and the slot of each thread; and the slots of observers, by group and behind those of its threads.
+/// The read group and the slot of each thread, and the slots of observers in the order of the groups.
 type ReadGroups = (Vec<ReadGroup>, Vec<Mutex<Option<ReaderSlot>>>, Vec<ReaderSlot>);
 
 fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {

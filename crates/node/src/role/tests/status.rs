@@ -1,33 +1,33 @@
-//! What `junctor_info.counters` counts, and how long `junctor_info.operation_latency` says that statements took.
+//! The status tables `junctor_info.counters` and `junctor_info.operation_latency`.
 
 use super::*;
 
 impl Node {
-    /// A counter of all instances of a module.
+    /// The sum of a counter over all instances of a module.
     fn counted(&mut self, module: &str, name: &str) -> u64 {
         let query = format!("SELECT value FROM junctor_info.counters WHERE module = '{module}' AND name = '{name}'");
         self.query(9, &query).iter().map(|value| value.parse::<u64>().expect("a number")).sum()
     }
 
-    /// What reads have counted, wherever they ran.
+    /// The sum of a counter of reads over the modules that run them.
     fn read(&mut self, name: &str) -> u64 {
         self.counted("ldm", name) + self.counted("query", name)
     }
 
-    /// By how much a counter grows while something is done.
+    /// The growth of a counter during an action.
     fn growth(&mut self, module: &str, name: &str, action: impl FnOnce(&mut Node)) -> u64 {
         let before = self.counted(module, name);
         action(self);
         self.counted(module, name) - before
     }
 
-    /// The turn of every thread ends so many nanoseconds after it began.
+    /// Ends the turn of every thread, this number of nanoseconds after its start.
     fn turn_ended(&mut self, after_ns: u64) {
         let (began, ended) = (self.delivery.now, Time(self.delivery.now.0 + after_ns));
         self.hosts.iter_mut().for_each(|host| host.turn_ended(began, ended));
     }
 
-    /// A column of `operation_latency` of the whole node.
+    /// The sum of a column of `operation_latency` over the node.
     fn latency(&mut self, operation: &str, column: &str) -> Vec<String> {
         let table = "junctor_info.operation_latency";
         self.query(9, &format!("SELECT {column} FROM {table} WHERE sql_instance IS NULL AND operation = '{operation}'"))
@@ -107,10 +107,10 @@ fn sessions_and_statements_are_counted_by_kind() {
     let mut node = node_with_rows(FOLDED);
     assert_eq!(node.counted("sql", "sessions"), 3);
     assert_eq!(node.counted("sql", "inserts"), 1);
-    // The query that asks for the counter is one more.
+    // The query that reads the counter counts too.
     assert_eq!(node.growth("sql", "selects", |node| _ = node.query(1, "SELECT 7")), 2);
     assert_eq!(node.growth("sql", "commands", |node| node.execute(1, &["BEGIN", "COMMIT"])), 3);
-    // A shape that is known is not planned again; that of the question is planned each time.
+    // A known shape is not planned again; the query that reads the counter is planned each time.
     let twice = |node: &mut Node| {
         for id in [1, 2] {
             node.query(1, &format!("SELECT v FROM d.t WHERE id = {id}"));

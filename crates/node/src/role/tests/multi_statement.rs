@@ -1,4 +1,5 @@
-//! Texts of several statements and admission: no statement of them runs without a ticket but KILL at their beginning.
+//! Texts of several statements and admission: none of their statements runs without a ticket, except KILL at
+//! the start.
 
 use super::*;
 
@@ -18,7 +19,7 @@ fn node() -> Node {
 }
 
 impl Node {
-    /// The first byte of every packet that was sent to a client: 0 is OK, 255 an error.
+    /// The first byte of every packet that a client got: 0 is OK, 255 an error.
     fn kinds(&mut self, connection: u32) -> Vec<u8> {
         let mut kinds = Vec::new();
         while let Some(answer) = self.answer(connection) {
@@ -32,7 +33,8 @@ impl Node {
         kinds
     }
 
-    /// Session 1 takes the ticket, and session 2 needs one after a KILL. Gives what is held without the wait of session 2.
+    /// Session 1 takes the ticket, and session 2 needs one after a KILL. Returns the resources held before
+    /// session 2 waits.
     fn let_a_text_wait(&mut self) -> usize {
         self.execute(1, &["BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
         let held = self.held();
@@ -43,7 +45,7 @@ impl Node {
         held
     }
 
-    /// Session 1 commits, and the ticket is free for everybody.
+    /// Session 1 commits, which frees the ticket.
     fn commit_and_see(&mut self, values: [&str; 2], sessions: usize) {
         self.execute(1, &["COMMIT"]);
         assert_eq!(self.query(3, "SELECT v FROM d.t ORDER BY id"), values);
@@ -55,7 +57,7 @@ impl Node {
         self.run();
     }
 
-    /// The text of session 2 goes on when session 1 commits, and then its transaction has the ticket.
+    /// The text of session 2 continues when session 1 commits, and its transaction then has the ticket.
     fn go_on_with_the_ticket(&mut self, sent: &[u8]) {
         self.fire_timers();
         assert_eq!(self.kinds(2), sent, "the result before does not wait");
@@ -80,7 +82,7 @@ fn what_follows_kill_waits_for_a_ticket() {
 #[test]
 fn what_follows_a_change_of_the_schema_waits_for_a_ticket() {
     let mut node = node();
-    // The change waits for session 4, and gives its ticket to session 1.
+    // The schema change waits for session 4 and returns its ticket, which session 1 gets.
     node.execute(4, &["BEGIN"]);
     assert_eq!(node.query(4, "SELECT v FROM d.t WHERE id = 1"), ["0"]);
     node.begin_query(2, "ALTER TABLE d.t ADD INDEX v (v); BEGIN; UPDATE d.t SET v = v + 10 WHERE id = 2");

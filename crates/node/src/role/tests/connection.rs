@@ -1,0 +1,87 @@
+//! Connections with sockets: parts of answers, clients that do not read, logins.
+
+use super::*;
+
+#[test]
+fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full() {
+    let mut node = Node::new(FOLDED, NodeConfig::default());
+    node.open(9, false);
+    node.execute(9, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(1000))"]);
+    for batch in 0..40 {
+        let rows: Vec<String> = (0..100).map(|row| format!("({}, REPEAT('x', 1000))", batch * 100 + row)).collect();
+        node.execute(9, &[&format!("INSERT INTO d.t VALUES {}", rows.join(","))]);
+    }
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    // CLIENT_PROTOCOL_41, CLIENT_SECURE_CONNECTION and CLIENT_TRANSACTIONS; user root, no password.
+    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0");
+    login[0] = login.len() as u8 - 4;
+    node.receive(WorldEvent::Received { socket, bytes: login });
+    let query = b"\x11\0\0\0\x03SELECT * FROM d.t";
+    let query = [&[query.len() as u8 - 4], &query[1..]].concat();
+    let before = node.sent_bytes;
+    node.receive(WorldEvent::Received { socket, bytes: query });
+    let mut parts = vec![node.sent_bytes - before];
+    for turn in 0..60 {
+        let before = node.sent_bytes;
+        if turn == 3 {
+            node.receive(WorldEvent::SendBlocked { socket });
+        }
+        if turn == 6 {
+            assert_eq!(parts[4..], [0, 0, 0], "nothing is asked for while the socket is full");
+            node.receive(WorldEvent::SendDrained { socket });
+        }
+        node.end_turn();
+        node.run();
+        parts.push(node.sent_bytes - before);
+    }
+    assert!(parts.iter().all(|part| *part < 400_000), "{parts:?}");
+    assert!(parts.iter().sum::<usize>() > 4_000_000 && parts.last() == Some(&0), "{parts:?}");
+}
+
+#[test]
+fn a_client_that_does_not_read_has_no_further_command_begun() {
+    let mut node = Node::new(FOLDED, NodeConfig::default());
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0");
+    login[0] = login.len() as u8 - 4;
+    node.receive(WorldEvent::Received { socket, bytes: login });
+    node.run();
+    let ping = || WorldEvent::Received { socket, bytes: vec![1, 0, 0, 0, 14] };
+    let before = node.sent_bytes;
+    node.receive(ping());
+    node.run();
+    let answer = node.sent_bytes - before;
+    assert!(answer > 0);
+    node.receive(WorldEvent::SendBlocked { socket });
+    let before = node.sent_bytes;
+    for _ in 0..3 {
+        node.receive(ping());
+        node.end_turn();
+        node.run();
+    }
+    assert_eq!(node.sent_bytes, before, "nothing is begun while the socket is full");
+    node.receive(WorldEvent::SendDrained { socket });
+    node.run();
+    assert_eq!(node.sent_bytes - before, 3 * answer);
+}
+
+#[test]
+fn a_login_that_takes_too_long_is_given_up() {
+    let mut node = Node::new(FOLDED, NodeConfig::default());
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    for (seconds, closed) in [(9, 0), (1, 1)] {
+        node.delivery.now = Time(node.delivery.now.0 + seconds * 1_000_000_000);
+        node.receive(WorldEvent::Timer { token: 0 });
+        assert_eq!(node.closed_sockets, closed);
+    }
+}

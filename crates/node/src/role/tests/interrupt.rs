@@ -1,0 +1,112 @@
+//! Sessions that are stopped: by KILL, by a client that leaves, by a time limit.
+
+use super::*;
+
+const PROCESSES: &str = "SELECT CONCAT(ID, ' ', COMMAND, ' ', STATE, ' ', IFNULL(INFO, '-')) \
+                         FROM information_schema.PROCESSLIST ORDER BY ID";
+
+#[test]
+fn kill_reaches_the_sessions_of_every_sql_block() {
+    for seed in 0..20 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..6).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+        node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
+        node.execute(2, &["BEGIN", "UPDATE d.t SET v = 2 WHERE id = 2"]);
+        node.shuffle(seed);
+        for waiting in [2, 3] {
+            node.begin_query(waiting, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+        }
+        node.run();
+        assert_eq!((node.answer(2), node.answer(3)), (None, None));
+        let seen = node.query(5, PROCESSES);
+        assert!(seen[0].starts_with("1 Sleep  "), "{seen:?}");
+        assert_eq!(seen[1], "2 Query executing UPDATE d.t SET v = v + 10 WHERE id = 1");
+        assert!(seen[4].starts_with("5 Query executing SELECT CONCAT"), "{seen:?}");
+        for (connection, killer) in [(2, 4), (3, 5)] {
+            node.execute(killer, &[&format!("KILL QUERY {connection}")]);
+            assert_eq!(node.rows(connection), ["#70100Query execution was interrupted"], "seed {seed}");
+        }
+        // The transaction continues without the statement, and an idle session is not affected.
+        node.execute(4, &["KILL QUERY 1", "KILL QUERY 2"]);
+        node.execute(2, &["COMMIT"]);
+        assert_eq!(node.query(4, "KILL 77"), ["#HY000Unknown thread id: 77"]);
+        node.execute(4, &["KILL CONNECTION 1"]);
+        assert_eq!(node.query(5, "SELECT v FROM d.t ORDER BY id"), ["0", "2"], "its transaction is undone");
+        node.execute(3, &["UPDATE d.t SET v = v + 10 WHERE id = 1"]);
+        assert_eq!(node.query(4, "KILL 1"), ["#HY000Unknown thread id: 1"]);
+        node.begin_query(2, "KILL QUERY CONNECTION_ID()");
+        node.run();
+        assert_eq!(node.rows(2), ["#70100Query execution was interrupted"]);
+        assert_eq!(node.query(2, "SELECT COUNT(*) FROM information_schema.PROCESSLIST"), ["4"]);
+        assert_eq!(node.held(), 4, "sessions are all that is held");
+    }
+}
+
+#[test]
+fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
+    for seed in 0..10 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..3).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT, u INT UNIQUE)"]);
+        let rows: Vec<String> = (0..2000).map(|id| format!("({id}, 0, {id})")).collect();
+        node.execute(1, &[&format!("INSERT INTO d.t VALUES {}", rows.join(","))]);
+        if seed % 2 == 0 {
+            node.execute(1, &["BEGIN"]);
+        }
+        node.begin_query(1, "UPDATE d.t SET v = 1, u = u + 10000");
+        node.shuffle(seed);
+        (0..8 + seed).for_each(|_| assert!(node.step()));
+        assert_eq!(node.answer(1), None, "it takes longer");
+        node.execute(2, &["KILL QUERY 1"]);
+        assert_eq!(node.rows(1), ["#70100Query execution was interrupted"], "seed {seed}");
+        assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t WHERE v = 0 AND u < 10000"), ["2000"]);
+        node.execute(1, &["COMMIT", "UPDATE d.t SET v = 2"]);
+        assert_eq!(node.held(), 2, "sessions are all that is held");
+    }
+}
+
+#[test]
+fn the_wait_of_a_client_that_left_ends_at_once() {
+    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    (1..4).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
+    node.execute(2, &["BEGIN", "UPDATE d.t SET v = 2 WHERE id = 2"]);
+    node.begin_query(2, "UPDATE d.t SET v = 2 WHERE id = 1");
+    node.run();
+    node.send(2, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(2) }));
+    node.run();
+    node.execute(3, &["UPDATE d.t SET v = 3 WHERE id = 2"]);
+    node.execute(1, &["COMMIT"]);
+    assert_eq!(node.query(3, "SELECT v FROM d.t ORDER BY id"), ["1", "3"]);
+    assert_eq!(node.held(), 2, "sessions are all that is held");
+}
+
+#[test]
+fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
+    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    (1..4).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(1, &["INSERT INTO d.t VALUES (1, 0)", "SET wait_timeout = 10"]);
+    node.execute(2, &["SET transaction_timeout_s = 5", "BEGIN", "UPDATE d.t SET v = 1"]);
+    node.pass(0);
+    node.pass(4);
+    assert_eq!((node.answer(1), node.answer(2)), (None, None));
+    // The limit applies to each transaction, not to a sequence of them.
+    node.execute(2, &["COMMIT", "BEGIN", "UPDATE d.t SET v = 2"]);
+    node.pass(2);
+    node.pass(3);
+    assert_eq!(node.answer(2), None);
+    node.begin_query(3, "UPDATE d.t SET v = v + 10");
+    node.run();
+    node.pass(2);
+    let farewell = node.rows(2);
+    let text = "#70100The transaction was open for longer than transaction_timeout_s (5) allows";
+    assert_eq!((farewell, node.rows(3)), (vec![text.to_owned()], Vec::new()));
+    assert_eq!(node.query(3, "SELECT v FROM d.t"), ["11"]);
+    let farewell = node.rows(1);
+    assert!(farewell[0].starts_with("#HY000The client was disconnected by the server because of inactivity"));
+    assert_eq!(node.query(3, PROCESSES).len(), 1);
+    assert_eq!(node.held(), 1, "a session is all that is held");
+}

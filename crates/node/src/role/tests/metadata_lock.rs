@@ -1,0 +1,88 @@
+//! Metadata locks: LOCK TABLES, and schema changes that wait for transactions.
+
+use super::*;
+
+#[test]
+fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
+    for seed in 0..20 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..6).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+        node.execute(1, &["INSERT INTO d.t VALUES (1, 0)"]);
+        node.shuffle(seed);
+        // The lock waits for the transaction that has used the table.
+        node.execute(2, &["BEGIN", "UPDATE d.t SET v = 1"]);
+        node.begin_query(1, "LOCK TABLES d.t WRITE");
+        node.run();
+        assert_eq!(node.answer(1), None);
+        node.execute(2, &["COMMIT"]);
+        assert_eq!(node.rows(1), Vec::<String>::new());
+        for waiting in [2, 3] {
+            node.begin_query(waiting, "SELECT v FROM d.t");
+        }
+        node.run();
+        assert_eq!((node.answer(2), node.answer(3)), (None, None));
+        node.execute(1, &["UPDATE d.t SET v = v + 1"]);
+        node.execute(4, &["KILL QUERY 3"]);
+        assert_eq!(node.rows(3), ["#70100Query execution was interrupted"]);
+        node.execute(1, &["UNLOCK TABLES"]);
+        assert_eq!(node.rows(2), ["2"], "seed {seed}");
+        // Read locks are shared.
+        node.execute(1, &["LOCK TABLES d.t READ"]);
+        node.execute(2, &["LOCK TABLES d.t READ"]);
+        assert_eq!(node.query(3, "SELECT v FROM d.t"), ["2"]);
+        node.begin_query(3, "UPDATE d.t SET v = v + 1");
+        node.begin_query(4, "LOCK TABLES d.t WRITE");
+        node.run();
+        assert_eq!((node.answer(3), node.answer(4)), (None, None));
+        node.execute(1, &["UNLOCK TABLES"]);
+        assert_eq!((node.answer(3), node.answer(4)), (None, None));
+        node.send(2, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(2) }));
+        node.run();
+        assert_eq!(node.rows(4), Vec::<String>::new());
+        node.execute(5, &["KILL 4"]);
+        assert_eq!(node.rows(3), Vec::<String>::new());
+        assert_eq!(node.query(5, "SELECT v FROM d.t"), ["3"]);
+        assert_eq!(node.held(), 3, "sessions are all that is held");
+    }
+}
+
+#[test]
+fn nobody_waits_in_a_circle_of_rows_and_tables() {
+    for seed in 0..40 {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..5).for_each(|connection| node.open(connection, false));
+        node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, n INT)"]);
+        node.execute(4, &["CREATE TABLE d.b (id INT PRIMARY KEY, n INT)"]);
+        node.execute(4, &["INSERT INTO d.a VALUES (1, 0)", "INSERT INTO d.b VALUES (1, 0)"]);
+        node.shuffle(seed);
+        node.execute(1, &["BEGIN"]);
+        assert_eq!(node.query(1, "SELECT n FROM d.a"), ["0"]);
+        // The change waits for 1, which waits for a row of 2, which waits for the change.
+        node.begin_query(3, "ALTER TABLE d.a ADD INDEX n (n)");
+        node.run();
+        node.execute(2, &["BEGIN", "UPDATE d.b SET n = 2"]);
+        let mut waits = [(1, "UPDATE d.b SET n = n + 1"), (2, "UPDATE d.a SET n = 2")];
+        if seed % 2 == 0 {
+            waits.reverse();
+        }
+        node.begin_query(waits[0].0, waits[0].1);
+        if seed % 4 < 2 {
+            node.run();
+        }
+        node.begin_query(waits[1].0, waits[1].1);
+        node.run();
+        assert_eq!(node.rows(2), Vec::<String>::new(), "seed {seed}: who is waited for goes first");
+        assert_eq!((node.answer(1), node.answer(3)), (None, None));
+        node.execute(2, &["COMMIT"]);
+        assert_eq!(node.rows(1), Vec::<String>::new(), "seed {seed}");
+        assert_eq!(node.answer(3), None);
+        node.execute(1, &["COMMIT"]);
+        assert_eq!(node.rows(3), Vec::<String>::new(), "seed {seed}");
+        assert_eq!(
+            (node.query(4, "SELECT n FROM d.a"), node.query(4, "SELECT n FROM d.b")),
+            (vec!["2".into()], vec!["3".into()])
+        );
+        assert_eq!(node.held(), 4, "sessions are all that is held");
+    }
+}

@@ -1,0 +1,266 @@
+//! All blocks of a node in one thread, with signals delivered one at a time: interleaved commands of several
+//! sessions. `Node` is the harness; each file has one topic.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::placement::{PlacementPlan, ThreadConfig, Topology};
+use junctor_front::Protocol;
+use junctor_front::account::Accounts;
+use junctor_kernel::simulated::{Delivery, InFlight};
+use junctor_kernel::{
+    Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
+    WorldRequest,
+};
+use junctor_model::id::ConnectionId;
+use junctor_signals::Module;
+use junctor_signals::client_command::*;
+use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+
+use super::{NodeHost, Shared};
+use crate::NodeConfig;
+
+mod admission;
+mod connection;
+mod foreign_key;
+mod interrupt;
+mod metadata_lock;
+mod multi_statement;
+mod status;
+mod transaction;
+mod user_lock;
+
+const NODE: NodeId = NodeId(1);
+
+struct Node {
+    directory: Arc<Directory>,
+    hosts: Vec<NodeHost>,
+    delivery: Delivery<Signal>,
+    answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
+    /// Answers go to recv, which has sockets then, and not to `answers`.
+    has_sockets: bool,
+    /// Bytes that recv has sent to sockets.
+    sent_bytes: usize,
+    closed_sockets: usize,
+}
+
+impl Node {
+    fn new(thread_config: &str, config: NodeConfig) -> Node {
+        junctor_kernel::invariant::panic_on_failure();
+        let parsed = ThreadConfig::parse(thread_config).expect("the configuration is valid");
+        let plan = PlacementPlan::from_thread_config(&parsed, &Topology::uniform(4), true).expect("a plan");
+        let layout = NodeLayout::from(&plan);
+        let config = NodeConfig { total_memory_bytes: Some(64 << 20), ..config };
+        let shared = Arc::new(Shared::new(&config, Accounts::with_local_root(), &plan).expect("memory"));
+        let directory = Arc::new(Directory::new(NODE, &layout).expect("the layout is valid"));
+        let loads = Arc::new(LoadBoard::new(layout.threads.len()));
+        let mut node = Node {
+            directory: Arc::clone(&directory),
+            hosts: Vec::new(),
+            delivery: Delivery::new(),
+            answers: BTreeMap::new(),
+            has_sockets: false,
+            sent_bytes: 0,
+            closed_sockets: 0,
+        };
+        for (thread, seat) in layout.threads.iter().enumerate() {
+            for &(module, instance) in &seat.modules {
+                let address = directory.address(module, instance);
+                node.delivery.add_block(address, &layout, 1).expect("the layout is valid");
+            }
+            let seat = ThreadSeat {
+                node: NODE,
+                thread: thread as u16,
+                name: seat.name.clone(),
+                modules: seat.modules.clone(),
+                directory: Arc::clone(&directory),
+                loads: Arc::clone(&loads),
+                seed: thread as u64,
+            };
+            node.hosts.push(NodeHost::new(&seat, &shared));
+        }
+        node.run();
+        node
+    }
+
+    /// Delivers signals in an order drawn from the seed from now on.
+    fn shuffle(&mut self, seed: u64) {
+        self.delivery.random = Some(Random::new(seed));
+    }
+
+    /// Delivers until no signal is in flight.
+    fn run(&mut self) {
+        while self.step() {}
+    }
+
+    /// Delivers one signal. False if none is in flight.
+    fn step(&mut self) -> bool {
+        let Some(InFlight { to, from, signal }) = self.delivery.take_next() else { return false };
+        if !self.has_sockets
+            && let Signal::Recv(RecvSignal::CommandReply(reply)) = signal
+        {
+            let answer = (!reply.packets.is_empty()).then_some(reply.packets);
+            self.answers.entry(reply.connection).or_default().extend(answer);
+            return true;
+        }
+        let thread = self.directory.thread_of(to.module, to.instance).expect("the block exists");
+        let host = &mut self.hosts[usize::from(thread)];
+        let requests = self.delivery.handle(to, |context, outbox| host.handle(to, from, signal, context, outbox));
+        for request in requests {
+            match request {
+                WorldRequest::SendBytes { bytes, .. } => self.sent_bytes += bytes.len(),
+                WorldRequest::CloseSocket { .. } => self.closed_sockets += 1,
+                _ => {}
+            }
+        }
+        true
+    }
+
+    fn send_world(&mut self, to: Address, event: WorldEvent) {
+        self.delivery.send(to, to, Signal::World(event));
+    }
+
+    /// Advances time. The timers of the sql blocks and of main expire once, at the end.
+    fn pass(&mut self, seconds: u64) {
+        self.delivery.now = Time(self.delivery.now.0 + seconds * 1_000_000_000);
+        for instance in 0..self.directory.instances(Module::Sql) {
+            let sql = self.directory.address(Module::Sql, instance);
+            self.send_world(sql, WorldEvent::Timer { token: 0 });
+        }
+        let main = self.directory.address(Module::Main, 0);
+        self.send_world(main, WorldEvent::Timer { token: 1 });
+        self.run();
+    }
+
+    /// Lets every started timer expire once, without advancing time.
+    fn fire_timers(&mut self) {
+        let timers: BTreeSet<(Address, u64)> = self.delivery.take_timers().into_iter().collect();
+        for (block, token) in timers {
+            self.send_world(block, WorldEvent::Timer { token });
+        }
+        self.run();
+    }
+
+    /// The number of resources that sessions and the data plane hold; 0 when nobody is connected.
+    fn held(&self) -> usize {
+        let of_sql = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
+        let open = |host: &NodeHost| host.tc().map_or(0, |tc| tc.transactions_open());
+        let named = |host: &NodeHost| host.main().map_or(0, |main| main.user_locks_held().0 + main.table_locks_held());
+        self.hosts.iter().map(|host| of_sql(host) + open(host) + named(host)).sum::<usize>()
+    }
+
+    /// Ends the turn of every thread.
+    fn end_turn(&mut self) {
+        let own = self.directory.address(Module::Recv, 0);
+        let hosts = &mut self.hosts;
+        self.delivery.handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.end_turn(context, outbox)));
+    }
+
+    fn receive(&mut self, event: WorldEvent) {
+        let recv = self.directory.address(Module::Recv, 0);
+        self.send_world(recv, event);
+        self.run();
+    }
+
+    fn sql(&self, connection: u32) -> Address {
+        let instances = u32::from(self.directory.instances(Module::Sql));
+        self.directory.address(Module::Sql, (connection % instances) as u16)
+    }
+
+    fn send(&mut self, connection: u32, signal: SqlSignal) {
+        let recv = self.directory.address(Module::Recv, 0);
+        self.delivery.send(self.sql(connection), recv, Signal::Sql(signal));
+    }
+
+    /// Opens a session, or with `reset` replaces it.
+    fn open(&mut self, connection: u32, reset: bool) {
+        let login = Login {
+            user: "root".into(),
+            host: "localhost".into(),
+            database: None,
+            // CLIENT_PROTOCOL_41.
+            capabilities: 0x200,
+            character_set: 45,
+            protocol: Protocol::MySql.number(),
+        };
+        let signal = OpenSession {
+            connection: ConnectionId(connection),
+            reply_to: self.directory.address(Module::Recv, 0),
+            socket: SocketId::new(0, connection, 0),
+            reset,
+            login: Box::new(login),
+        };
+        self.send(connection, SqlSignal::OpenSession(signal));
+        self.run();
+        assert_eq!(self.answer(connection).map(|answer| answer[4]), Some(0), "OK");
+    }
+
+    /// Sends a command without delivering anything.
+    fn begin(&mut self, connection: u32, command: &[u8]) {
+        let bytes = command.to_vec();
+        let end = bytes.len() as u32;
+        let command = ExecuteCommand { connection: ConnectionId(connection), bytes, start: 0, end };
+        self.send(connection, SqlSignal::ExecuteCommand(command));
+    }
+
+    fn begin_query(&mut self, connection: u32, text: &str) {
+        self.begin(connection, &[&[3], text.as_bytes()].concat());
+    }
+
+    /// Takes the packets of the oldest answer.
+    fn answer(&mut self, connection: u32) -> Option<Vec<u8>> {
+        self.answers.get_mut(&ConnectionId(connection))?.pop_front()
+    }
+
+    /// Takes the rows of an answer with one column of less than 251 bytes. An error counts as one row.
+    fn rows(&mut self, connection: u32) -> Vec<String> {
+        let answer = self.answer(connection).expect("the command was answered");
+        let mut packets = Vec::new();
+        let mut rest = answer.as_slice();
+        while let Some((header, after)) = rest.split_first_chunk::<4>() {
+            let (payload, after) = after.split_at(usize::from(header[0]) | usize::from(header[1]) << 8);
+            packets.push(payload);
+            rest = after;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match packets.as_slice() {
+            [[0, ..]] => Vec::new(),
+            [[0xff, _, _, message @ ..]] => vec![text(message)],
+            [_, _, _, rows @ .., _] => rows.iter().map(|row| text(&row[1..])).collect(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn query(&mut self, connection: u32, text: &str) -> Vec<String> {
+        self.begin_query(connection, text);
+        self.run();
+        self.rows(connection)
+    }
+
+    /// Runs statements that answer OK.
+    fn execute(&mut self, connection: u32, statements: &[&str]) {
+        for statement in statements {
+            assert_eq!(self.query(connection, statement), Vec::<String>::new(), "{statement}");
+        }
+    }
+}
+
+const FOLDED: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
+const RECEIVERS: &str = "recv={count=2},ldm={count=0},main={count=0}";
+
+#[test]
+fn a_global_value_is_that_of_every_sql_block() {
+    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    (1..3).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["SET GLOBAL wait_timeout = 77, GLOBAL sort_buffer_size = 100000"]);
+    for connection in [1, 2] {
+        assert_eq!(node.query(connection, "SELECT @@global.wait_timeout"), ["77"]);
+        assert_eq!(node.query(connection, "SELECT @@wait_timeout"), ["28800"]);
+    }
+    for connection in [3, 4] {
+        node.open(connection, false);
+        assert_eq!(node.query(connection, "SELECT @@sort_buffer_size + @@wait_timeout"), ["100077"]);
+    }
+    node.execute(2, &["SET GLOBAL wait_timeout = DEFAULT"]);
+    assert_eq!(node.query(1, "SELECT @@global.wait_timeout"), ["28800"]);
+}
