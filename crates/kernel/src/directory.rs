@@ -95,7 +95,7 @@ pub struct Directory {
     instances: [u16; ModuleId::COUNT],
     /// Threads by module and instance, `stride` entries for each module; [`Directory::NO_THREAD`] marks a
     /// gap.
-    table: Vec<u16>,
+    thread_by_instance: Vec<u16>,
     stride: u16,
 }
 
@@ -110,7 +110,7 @@ impl Directory {
         }
         let stride = layout.threads.len() as u16;
         let mut instances = [0; ModuleId::COUNT];
-        let mut table = vec![Self::NO_THREAD; ModuleId::COUNT * layout.threads.len()];
+        let mut thread_by_instance = vec![Self::NO_THREAD; ModuleId::COUNT * layout.threads.len()];
         for module in (0..ModuleId::COUNT as u8).map(ModuleId::new) {
             let mut found = Vec::new();
             for (index, thread) in layout.threads.iter().enumerate() {
@@ -128,11 +128,11 @@ impl Directory {
                 if usize::from(instance) > wanted {
                     return Err(LayoutError::Gap(module));
                 }
-                table[usize::from(module.number()) * usize::from(stride) + wanted] = thread;
+                thread_by_instance[usize::from(module.number()) * usize::from(stride) + wanted] = thread;
             }
             instances[usize::from(module.number())] = found.len() as u16;
         }
-        Ok(Self { node, threads: layout.threads.clone(), instances, table, stride })
+        Ok(Self { node, threads: layout.threads.clone(), instances, thread_by_instance, stride })
     }
 
     /// Marks an instance that does not exist.
@@ -167,7 +167,7 @@ impl Directory {
             return Self::NO_THREAD;
         }
         let position = usize::from(module.number()) * usize::from(self.stride) + usize::from(instance);
-        self.table.get(position).copied().unwrap_or(Self::NO_THREAD)
+        self.thread_by_instance.get(position).copied().unwrap_or(Self::NO_THREAD)
     }
 
     /// The instance of `module` that runs on `thread`, if any.

@@ -1,5 +1,5 @@
 //! Blocks, signals, mailboxes, threads, timers, sockets and files, in a real and a simulated world. Nothing
-//! here knows that the program above it is a database.
+//! here knows what the program above it is for.
 //!
 //! In reading order:
 //! - [`block`]: the signals of a program and the blocks that handle them; [`module`], [`address`] and

@@ -10,7 +10,7 @@
 pub struct ModuleId(u8);
 
 impl ModuleId {
-    /// Number of module numbers, 0 to 15. The directory keeps one table row of threads for each.
+    /// Number of module numbers, 0 to 15. The directory has one list of threads for each.
     pub const COUNT: usize = 16;
 
     /// Blocks that own sockets: they receive from them and decide what is written to them.

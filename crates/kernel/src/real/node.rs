@@ -390,7 +390,7 @@ impl RunningNode {
         &mut self,
         receiver: &mpsc::Receiver<Result<Vec<String>, StartError>>,
     ) -> Result<(), StartError> {
-        while let Ok(started) = receiver.recv() {
+        for started in receiver {
             match started {
                 Ok(notices) => self.notices.extend(notices),
                 Err(error) => {

@@ -22,6 +22,7 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::context::Time;
 use crate::directory::Directory;
 use crate::envelope::SocketParcel;
+use crate::invariant::fail;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
 use crate::scheduler::run::{Engine, Services};
@@ -219,12 +220,14 @@ impl Sockets {
         if token >= LISTENER_TOKENS {
             return self.accepting.push_back(token - LISTENER_TOKENS);
         }
+        // The socket may have closed after the poll reported the event.
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(token) else { return };
         socket.peer_closed |= peer_closed;
         if (readable || peer_closed) && !socket.readable {
             socket.readable = true;
             self.readable.push_back(token as u32);
         }
+        // Without waiting output the edge needs no action: a write will find out by itself.
         if writable && socket.wants_writable && !socket.dirty {
             socket.dirty = true;
             self.dirty.push(token as u32);
@@ -296,6 +299,7 @@ impl Sockets {
     fn on_stream_ready(&mut self, index: u32) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let Stream::Memory(end) = &mut socket.stream else { return };
+        // The announcement does not say whether it concerns room, bytes or the end, so all three are checked.
         end.announce_room();
         if socket.wants_writable && !socket.dirty && (end.has_room() || end.is_broken()) {
             socket.dirty = true;
@@ -423,8 +427,9 @@ impl Sockets {
     pub(super) fn take_back(&mut self, mut batch: Box<OutputBatch>, services: &mut Services<'_>) {
         let id = batch.socket;
         let index = id.index();
-        // A socket does not close while a helper has its output, so it still exists.
-        let Some(socket) = self.socket(id) else { return };
+        let Some(socket) = self.socket(id) else {
+            fail("a socket stays open while a helper has its output", format_args!("{id:?}"));
+        };
         socket.output.take_back(&mut batch, services.buffers);
         socket.dirty = false;
         batch.stream = None;

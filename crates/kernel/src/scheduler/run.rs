@@ -15,6 +15,7 @@ use crate::buffer::BufferPool;
 use crate::context::{Context, Duration, Time};
 use crate::directory::ThreadSeat;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
+use crate::invariant::fail;
 use crate::limit::KernelLimits;
 use crate::mailbox::{Consumer, Producer, ring};
 use crate::module::ModuleId;
@@ -608,7 +609,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             Some(Parcel::Event(to, event)) => self.outbox.deliver_event(to, event),
             Some(Parcel::Request(from, request)) => self.outbox.requests().push((from, request)),
             Some(Parcel::Socket(parcel)) => self.socket_parcels.push(parcel),
-            Some(Parcel::Signal(_)) | None => {}
+            Some(Parcel::Signal(_)) | None => fail("the ring holds the parcel that was inspected", format_args!("")),
         }
     }
 

@@ -56,16 +56,16 @@ fn wait<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 }
 
 /// The node's side of a connection.
-struct Recv {
+struct NodeSide {
     end: NodeEnd,
     acceptor: Arc<Acceptor>,
     cell: Arc<SleepCell>,
     buffers: BufferPool,
 }
 
-impl Recv {
+impl NodeSide {
     /// Sleeps until the ready list is not empty, as a node's thread does, and takes it.
-    fn wait_for_news(&mut self) {
+    fn wait_until_ready(&mut self) {
         let mut slots = Vec::new();
         loop {
             self.acceptor.take_ready(&mut slots);
@@ -92,7 +92,7 @@ impl Recv {
                 return None;
             }
             if !self.end.has_input() {
-                self.wait_for_news();
+                self.wait_until_ready();
             }
         }
     }
@@ -108,18 +108,18 @@ impl Recv {
                 return result;
             }
             while !self.end.has_room() && !self.end.is_broken() {
-                self.wait_for_news();
+                self.wait_until_ready();
             }
         }
     }
 }
 
-fn connect(buffers_max: u32) -> (MemoryStream, Recv) {
+fn connect(buffers_max: u32) -> (MemoryStream, NodeSide) {
     let cell = Arc::new(SleepCell::new());
     let acceptor = Arc::new(Acceptor::new(1, Box::new(CellBell(cell.clone()))));
     let limits = KernelLimits { stream_buffers_max: buffers_max, ..KernelLimits::default() };
     let (stream, end) = connection(&acceptor, 0, &limits);
-    (stream, Recv { end, acceptor, cell, buffers: BufferPool::new(0) })
+    (stream, NodeSide { end, acceptor, cell, buffers: BufferPool::new(0) })
 }
 
 fn check(preemptions: usize, case: impl Fn() + Sync + Send + 'static) {
@@ -131,13 +131,13 @@ fn check(preemptions: usize, case: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn a_request_wakes_the_node_and_its_answer_wakes_the_client() {
     check(3, || {
-        let (mut stream, mut recv) = connect(2);
+        let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {
             stream.try_send(vec![1]).unwrap();
             wait(|context| stream.poll_receive(context))
         });
-        assert_eq!(recv.read(), Some(vec![1]));
-        assert_eq!(recv.send(vec![2]), HandOver::All);
+        assert_eq!(node_side.read(), Some(vec![1]));
+        assert_eq!(node_side.send(vec![2]), HandOver::All);
         assert_eq!(client.join().unwrap(), Some(vec![2]));
     });
 }
@@ -145,7 +145,7 @@ fn a_request_wakes_the_node_and_its_answer_wakes_the_client() {
 #[test]
 fn a_client_that_waits_for_room_is_woken_when_there_is_some() {
     check(2, || {
-        let (mut stream, mut recv) = connect(2);
+        let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {
             for byte in 0..3 {
                 let mut bytes = vec![byte];
@@ -154,7 +154,7 @@ fn a_client_that_waits_for_room_is_woken_when_there_is_some() {
             stream
         });
         for byte in 0..3 {
-            assert_eq!(recv.read(), Some(vec![byte]));
+            assert_eq!(node_side.read(), Some(vec![byte]));
         }
         drop(client.join().unwrap());
     });
@@ -163,14 +163,14 @@ fn a_client_that_waits_for_room_is_woken_when_there_is_some() {
 #[test]
 fn a_node_that_waits_for_room_is_woken_when_there_is_some() {
     check(2, || {
-        let (mut stream, mut recv) = connect(2);
+        let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {
             for byte in 0..3 {
                 assert_eq!(wait(|context| stream.poll_receive(context)), Some(vec![byte]));
             }
         });
         for byte in 0..3 {
-            assert_eq!(recv.send(vec![byte]), HandOver::All);
+            assert_eq!(node_side.send(vec![byte]), HandOver::All);
         }
         client.join().unwrap();
     });
@@ -179,10 +179,10 @@ fn a_node_that_waits_for_room_is_woken_when_there_is_some() {
 #[test]
 fn the_end_of_the_client_wakes_the_node_after_all_bytes() {
     check(3, || {
-        let (mut stream, mut recv) = connect(2);
+        let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || stream.try_send(vec![1]).unwrap());
-        assert_eq!(recv.read(), Some(vec![1]));
-        assert_eq!(recv.read(), None);
+        assert_eq!(node_side.read(), Some(vec![1]));
+        assert_eq!(node_side.read(), None);
         client.join().unwrap();
     });
 }
@@ -190,13 +190,13 @@ fn the_end_of_the_client_wakes_the_node_after_all_bytes() {
 #[test]
 fn the_end_of_the_node_wakes_the_client_after_all_bytes() {
     check(3, || {
-        let (mut stream, mut recv) = connect(2);
+        let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {
             let received = wait(|context| stream.poll_receive(context));
             (received, wait(|context| stream.poll_receive(context)))
         });
-        recv.send(vec![1]);
-        drop(recv);
+        node_side.send(vec![1]);
+        drop(node_side);
         assert_eq!(client.join().unwrap(), (Some(vec![1]), None));
     });
 }

@@ -101,11 +101,11 @@ fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_news_are_taken() {
     assert!(!pair.node.has_input() && pair.read().is_none() && !pair.node.is_ended());
     pair.client.try_send(b"again".to_vec()).unwrap();
     assert_eq!(pair.rung.get(), 2);
-    let mut queue = VecDeque::from([b"row".to_vec()]);
+    let mut queue = VecDeque::from([b"abc".to_vec()]);
     let address = queue[0].as_ptr();
     assert_eq!(pair.hand_over(&mut queue), HandOver::All);
     let received = pair.client.try_receive().unwrap().unwrap();
-    assert_eq!((received.as_ptr(), received.as_slice()), (address, b"row".as_slice()));
+    assert_eq!((received.as_ptr(), received.as_slice()), (address, b"abc".as_slice()));
     assert_eq!(pair.client.try_receive(), Ok(None));
 }
 
@@ -214,7 +214,7 @@ fn a_waker_that_is_replaced_is_not_woken() {
     assert!(pair.client.poll_receive(&mut Context::from_waker(&Waker::from(earlier.clone()))).is_pending());
     let waker = pair.waker.clone();
     assert!(pair.client.poll_receive(&mut Context::from_waker(&waker)).is_pending());
-    pair.hand_over(&mut VecDeque::from([b"row".to_vec()]));
+    pair.hand_over(&mut VecDeque::from([b"abc".to_vec()]));
     assert_eq!((earlier.get(), pair.woken.get()), (0, 1));
 }
 
@@ -308,7 +308,7 @@ fn echoes_of_many_connections_return_whole_and_in_order_in_every_layout() {
 }
 
 #[test]
-fn connections_spread_over_recv_threads_and_their_places_are_used_again() {
+fn connections_spread_over_threads_and_their_slots_are_reused() {
     let limits = KernelLimits { sockets_max: 150, ..KernelLimits::default() };
     let (node, ended) = start(&layouts()[1], ToyPlan::default(), limits);
     // The node may not have noticed yet that the earlier connections ended.
@@ -421,7 +421,7 @@ fn a_stop_ends_open_connections_and_refuses_new_ones() {
 }
 
 #[test]
-fn a_node_without_recv_threads_cannot_be_connected_to() {
+fn a_node_without_sockets_accepts_no_connections() {
     let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
     let options = crate::real::NodeOptions { pin: false, ..Default::default() };
     let make_host = |seat| crate::toy::ToyHost::new(seat, ToyPlan::default());

@@ -127,7 +127,7 @@ fn an_echo_returns_over_one_thread() {
 }
 
 #[test]
-fn an_echo_returns_over_several_recv_threads() {
+fn an_echo_returns_over_several_threads_with_sockets() {
     echoes_over(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ModuleId::SOCKETS, 1)], &[(ECHO, 0)]]));
 }
 
@@ -149,7 +149,7 @@ fn an_echo_returns_from_threads_that_spin() {
 }
 
 #[test]
-fn who_shall_not_send_does_not_and_the_others_write_for_a_recv_thread_that_shall_not_either() {
+fn a_nosend_thread_helps_nobody_and_helpers_write_for_a_nosend_thread_with_sockets() {
     let threads: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(PLAYER, 0)]];
     let mut layout = NodeLayout::new(threads);
     let writes = |layout: &NodeLayout, assistance| {
@@ -161,7 +161,7 @@ fn who_shall_not_send_does_not_and_the_others_write_for_a_recv_thread_that_shall
     let [(own, 0), (0, 0), (0, 0)] = writes(&layout, SendAssistance::Never) else { panic!("each writes its own") };
     assert!(own > 0);
     layout.threads[1].nosend = true;
-    let [(_, 0), (0, 0), (0, others)] = writes(&layout, SendAssistance::Always) else { panic!("only ldm may help") };
+    let [(_, 0), (0, 0), (0, others)] = writes(&layout, SendAssistance::Always) else { panic!("only PLAYER may help") };
     assert!(others > 0);
     layout.threads[2].nosend = true;
     let [(own, 0), (0, 0), (0, 0)] = writes(&layout, SendAssistance::Always) else { panic!("nobody may help") };
@@ -280,7 +280,7 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
 }
 
 #[test]
-fn a_layout_without_recv_cannot_listen() {
+fn a_layout_without_sockets_cannot_listen() {
     let options =
         NodeOptions { listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))], ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(ECHO, 0)]]);

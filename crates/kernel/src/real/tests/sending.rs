@@ -433,7 +433,7 @@ fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
 }
 
 #[test]
-fn recv_threads_share_the_helpers_and_leave_those_out_that_write_all_the_time() {
+fn threads_with_sockets_share_helpers_and_skip_saturated_ones() {
     // STARTER has the least work of its own.
     assert_eq!(helpers([[0, 0]; 3]), [[2, 2], [2, 2]]);
     assert_eq!(helpers([[860, 0], [0, 0], [0, 0]]), [[3, 3], [4, 4]], "main writes already");
