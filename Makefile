@@ -8,6 +8,7 @@
 #   make history     a million transactions a level, judged by what the level forbids
 #   make deadlocks   a storm of deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and how long they keep others waiting
+#   make long-statements    point selects beside scans, counts and sorts of 400,000 rows, in one thread
 #   make load        up to 16,384 connections; one alone beside an echo; an idle node
 #   make scale       placements for 4 to 128 CPUs, simulated: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
@@ -26,7 +27,7 @@ EPISODES ?= 2000
 FORMS ?= 100000
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench history deadlocks long-transactions load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -61,6 +62,9 @@ deadlocks: tools release
 
 long-transactions: tools release
 	timeout 900 $(BENCH) long-transactions $(ARGS)
+
+long-statements: release
+	timeout 900 $(BENCH) long-statements $(ARGS)
 
 load: release
 	timeout 2400 $(BENCH) load $(ARGS)

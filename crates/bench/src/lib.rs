@@ -41,6 +41,7 @@ pub mod event_load;
 pub mod history;
 pub mod instructions;
 pub mod lab;
+pub mod long_statements;
 pub mod long_transactions;
 pub mod scale;
 pub mod sysbench_matrix;

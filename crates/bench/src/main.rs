@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use junctor_bench::{
     Outcome, api, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history,
-    instructions, lab, long_transactions, scale, sysbench_matrix, torn_reads,
+    instructions, lab, long_statements, long_transactions, scale, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -40,6 +40,8 @@ enum Command {
     History(history::HistoryOptions),
     /// Measure how fast deadlocks are found when there are very many, compared with MariaDB
     Deadlocks(deadlocks::DeadlocksOptions),
+    /// Measure point selects beside statements that read a whole table
+    LongStatements(long_statements::LongStatementsOptions),
     /// Measure the pauses of other sessions during transactions of very many rows
     LongTransactions(long_transactions::LongTransactionsOptions),
     /// Count the server's instructions per statement with callgrind
@@ -66,6 +68,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),
         Command::Deadlocks(options) => deadlocks::run(&options),
+        Command::LongStatements(options) => long_statements::run(&options),
         Command::LongTransactions(options) => long_transactions::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Api(options) => api::run(&options),
