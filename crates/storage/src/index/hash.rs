@@ -32,7 +32,7 @@ type Bucket = [u8; BUCKET_BYTES];
 pub struct HashIndex {
     /// The buckets that hashes choose; empty while the index is empty.
     home: Vec<Page>,
-    /// Overflow buckets, chained from the home buckets.
+    /// Overflow ("spill") buckets, chained from the home buckets.
     spill: Vec<Page>,
     spill_fresh: u32,
     spill_free: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use junctor_model::id::RowId;
 use junctor_model::partition::key_hash;
 
-use super::{OrderedEntry, PartitionStore, key_view};
+use super::{LocalIndex, PartitionStore, key_view};
 
 impl PartitionStore {
     /// Verifies every invariant: versions and links, hash index against rows, every ordered index against
@@ -48,7 +48,7 @@ impl PartitionStore {
         Ok(())
     }
 
-    fn check_ordered(&self, entry: &OrderedEntry) -> Result<(), String> {
+    fn check_ordered(&self, entry: &LocalIndex) -> Result<(), String> {
         let mut allowed: BTreeSet<(Vec<u8>, RowId)> = BTreeSet::new();
         let mut required = BTreeSet::new();
         let mut scratch = Vec::new();

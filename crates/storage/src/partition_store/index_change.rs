@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::schema::{IndexDefinition, TableLayout};
 
-use super::{OrderedEntry, PartitionStore, key_view};
+use super::{LocalIndex, PartitionStore, key_view};
 use crate::invariant::require;
 use crate::page::{Need, OutOfMemory};
 
@@ -17,13 +17,16 @@ impl PartitionStore {
         if !definition.is_ordered() || self.ordered.iter().any(|entry| entry.id == definition.id) {
             return;
         }
-        let mut entry = OrderedEntry::new(definition, self.definitions(), Arc::clone(&self.pool));
+        let mut entry = LocalIndex::new(definition, self.definitions(), Arc::clone(&self.pool));
         entry.is_complete = self.rows.map().used() == 0;
         self.ordered.push(entry);
     }
 
     /// Inserts the entries of at most `budget_rows` row ids from `from` on. Returns the id to continue with,
     /// or `None` when the index is complete. After `OutOfMemory` the caller drops the index.
+    ///
+    /// # Panics
+    /// If the index was not added.
     pub fn build_index_step(
         &mut self,
         index: IndexId,
@@ -31,7 +34,8 @@ impl PartitionStore {
         budget_rows: usize,
     ) -> Result<Option<RowId>, OutOfMemory> {
         let PartitionStore { rows, ordered, layout, scratch, .. } = self;
-        let Some(entry) = ordered.iter_mut().find(|entry| entry.id == index) else { return Ok(None) };
+        // "Complete" for an index that is missing would hide rows from its scans.
+        let entry = ordered.iter_mut().find(|entry| entry.id == index).expect("an index is added before it is built");
         let end = rows.map().end().0;
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
@@ -60,7 +64,7 @@ impl PartitionStore {
     /// Installs another definition of the table with the same columns. Indexes that it lacks are dropped, and
     /// new ones are added like `add_index` does.
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
-        let is_kept = |entry: &OrderedEntry| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
+        let is_kept = |entry: &LocalIndex| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);
         require!(
             layout.definition.id == self.layout.definition.id

@@ -39,7 +39,7 @@ pub struct PartitionStore {
     rows: RowStore,
     hash: HashIndex,
     primary: KeyShape,
-    ordered: Vec<OrderedEntry>,
+    ordered: Vec<LocalIndex>,
     /// Rows with a version that a later commit superseded, by the number of that commit.
     purge_queue: VecDeque<(CommitNumber, RowId)>,
     /// The highest horizon of a purge. No snapshot below it is in use.
@@ -75,7 +75,7 @@ pub struct PartitionStatistics {
 }
 
 #[derive(Debug)]
-struct OrderedEntry {
+struct LocalIndex {
     id: IndexId,
     shape: KeyShape,
     tree: OrderedIndex,
@@ -179,11 +179,11 @@ impl PartitionStatistics {
     }
 }
 
-impl OrderedEntry {
-    fn new(definition: &IndexDefinition, columns: &[ColumnDefinition], pool: Arc<PagePool>) -> OrderedEntry {
+impl LocalIndex {
+    fn new(definition: &IndexDefinition, columns: &[ColumnDefinition], pool: Arc<PagePool>) -> LocalIndex {
         // The bound decides the node size; a key that exceeds it is truncated, not refused.
         let bytes = definition.columns.iter().map(|column| key_bytes_max(&columns[usize::from(column.0)])).sum();
-        OrderedEntry {
+        LocalIndex {
             id: definition.id,
             shape: KeyShape::new(columns, &definition.columns),
             tree: OrderedIndex::new(pool, bytes),

@@ -3,7 +3,7 @@
 use junctor_model::id::RowId;
 use junctor_model::partition::key_hash;
 
-use super::{OrderedEntry, PartitionStore, Scratch, key_view};
+use super::{LocalIndex, PartitionStore, Scratch, key_view};
 use crate::invariant::require;
 use crate::page::Location;
 use crate::row::{RowStore, RowVersion};
@@ -50,7 +50,7 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
     }
     let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
     let Scratch { image, other_image, key, other_key, .. } = &mut *scratch;
-    for OrderedEntry { id, shape, tree, is_complete } in ordered {
+    for LocalIndex { id, shape, tree, is_complete } in ordered {
         let view = key_view(rows, format, shape, &version, image);
         let mut has_same_values =
             |other: &RowVersion<'_>| shape.has_same_values(view, key_view(rows, format, shape, other, other_image));

@@ -5,7 +5,7 @@ use std::ops::{Bound, ControlFlow};
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::row::RowView;
 
-use super::{OrderedEntry, PartitionStore};
+use super::{LocalIndex, PartitionStore};
 use crate::index::{Direction, RangeBounds};
 use crate::invariant::require;
 use crate::row::RowVersion;
@@ -184,7 +184,7 @@ impl PartitionStore {
     #[inline(always)]
     fn accept<'a>(
         &'a self,
-        entry: &'a OrderedEntry,
+        entry: &'a LocalIndex,
         key: &[u8],
         row: RowId,
         visibility: Visibility,
@@ -203,7 +203,7 @@ impl PartitionStore {
     #[inline(never)]
     fn accept_one_of_several<'a>(
         &'a self,
-        entry: &'a OrderedEntry,
+        entry: &'a LocalIndex,
         key: &[u8],
         newest: RowVersion<'a>,
         mut version: RowVersion<'a>,
@@ -236,7 +236,7 @@ impl PartitionStore {
     #[inline]
     fn has_key(
         &self,
-        entry: &OrderedEntry,
+        entry: &LocalIndex,
         version: &RowVersion<'_>,
         key: &[u8],
         image: &mut Vec<u8>,
@@ -249,7 +249,7 @@ impl PartitionStore {
     }
 
     #[cold]
-    fn lies_within(&self, entry: &OrderedEntry, view: RowView<'_>, bounds: RangeBounds<'_>) -> bool {
+    fn lies_within(&self, entry: &LocalIndex, view: RowView<'_>, bounds: RangeBounds<'_>) -> bool {
         let mut key = Vec::new();
         entry.shape.append(self.definitions(), view, &mut key);
         bounds.contains(&key)

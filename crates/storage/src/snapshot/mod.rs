@@ -145,7 +145,7 @@ impl SnapshotRegistry {
     /// called once per purge, not once per row.
     pub fn horizon(&self) -> CommitNumber {
         let stable = self.sequence.stable();
-        // Without the fence the words could be loaded before stable, and the horizon could pass a new snapshot.
+        // Without the fence a word could be loaded before stable; the horizon could then pass a new snapshot.
         fence(Ordering::SeqCst);
         let oldest = self.lines.iter().map(|line| CommitNumber(line.oldest.load(Ordering::Acquire)));
         oldest.fold(stable, CommitNumber::min)

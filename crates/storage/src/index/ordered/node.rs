@@ -3,8 +3,8 @@
 //!
 //! Slots hold the offsets of the entries in order; the entries grow downwards from the end. An entry is
 //! `[length: 2][bytes]` in a leaf and `[length: 2][child: 4][bytes]` in an inner node. The bytes of a leaf
-//! entry are a key and a row id. The bytes of an inner entry are a separator: everything below its child is at
-//! or above it, and everything below the child before is less.
+//! entry are a key and a row id. The bytes of an inner entry are a separator: everything below its child is
+//! at or above it, and everything below the child before is less.
 
 use std::cmp::Ordering;
 

@@ -95,7 +95,7 @@ fn many_ranges_are_given_back_in_steps_of_bounded_length() {
 }
 
 #[test]
-fn who_leaves_while_it_waits_is_granted_nothing() {
+fn a_transaction_that_ends_while_it_waits_is_granted_nothing() {
     let mut table = table();
     lock(&mut table, RangeBounds::ALL, 1);
     let waiter = wait(&mut table, b"k", 2);
@@ -121,7 +121,7 @@ fn a_range_asked_for_again_takes_no_room_and_the_stronger_mode() {
 }
 
 #[test]
-fn who_waits_for_a_row_and_holds_a_range_may_be_waited_for() {
+fn a_waiter_for_a_row_that_holds_a_range_may_block_others() {
     let mut table = table();
     let row = LockKey { partition: PARTITION, row: RowId(1) };
     assert_eq!(table.request(row, TransactionId(1), Exclusive, WaiterToken(1)), Ok(LockReply::Granted));

@@ -71,7 +71,7 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
 }
 
 #[test]
-fn who_is_named_waits_for_everybody_that_is_not() {
+fn the_named_blockers_wait_for_all_others() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     let writer = waiter(ask(&mut table, 1, 2, Exclusive));

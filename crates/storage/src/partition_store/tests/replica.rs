@@ -22,7 +22,7 @@ fn a_backup_takes_the_row_ids_of_its_primary() {
 }
 
 #[test]
-fn redo_of_a_commit_says_what_became_of_each_row() {
+fn redo_of_a_commit_has_the_last_state_of_each_row() {
     let (mut store, mut replica) = (store(), store());
     let layout = store.layout().clone();
     let rows: Vec<RowId> = (0..3).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
