@@ -28,3 +28,6 @@ pub use keys::{PartitionInputs, PartitionScope};
 pub use operation::RowBound;
 pub use transaction::Transaction;
 pub use turn_context::TurnContext;
+
+// Checks that stop the node, for callers that do not see the kernel.
+pub use junctor_kernel::{invariant, require};

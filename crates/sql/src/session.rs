@@ -15,14 +15,12 @@ use junctor_signals::program::RowProtocol;
 
 use crate::bind::ParameterKind;
 use crate::engine::KeyReader;
-use crate::engine::OperationKind;
 use crate::engine::TableLocks;
-use crate::engine::TableUse;
 use crate::execute::{Execution, Savepoint};
 use crate::mysql_catalog::show::{Warning, WarningLevel};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::parse::Statement;
-use crate::plan::Plan;
+use crate::plan::{OperationKind, Plan, TableUse};
 use crate::result::Completion;
 
 /// What a login settled.
@@ -57,7 +55,7 @@ pub(crate) struct PreparedStatement {
     pub text: Box<[u8]>,
     pub parameter_count: u16,
     /// The plan, when it has one that is good for more than one execution.
-    pub plan: Option<Arc<Plan>>,
+    pub plan: Option<Plan>,
     /// What the plan was made for.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,

@@ -9,8 +9,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
-use crate::execute::StatementContext;
-use crate::execute::{AfterEnding, Changed, end_transaction, fail, ok};
+use crate::execute::{AfterEnding, Changed, StatementContext, fail, finish_ok, start_ending};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
@@ -46,9 +45,9 @@ pub enum SqlCommand<'a> {
 
 impl StatementContext<'_, '_> {
     /// Executes one command of a session that is not busy.
-    pub fn command(&mut self, command: SqlCommand<'_>) -> Progress {
+    pub(super) fn execute_command(&mut self, command: SqlCommand<'_>) -> Progress {
         match command {
-            SqlCommand::Query(text) => self.query(text),
+            SqlCommand::Query(text) => self.execute_query(text),
             SqlCommand::Prepare(text) => self.prepare(text),
             SqlCommand::UseDatabase(name) => {
                 self.session.clear_diagnostics();
@@ -79,12 +78,12 @@ impl StatementContext<'_, '_> {
             }
             SqlCommand::Kill(connection) => {
                 self.session.clear_diagnostics();
-                self.kill(connection, false)
+                self.start_kill(connection, false)
             }
         }
     }
 
-    /// The session as it was after the login, transaction and prepared statements gone.
+    /// Resets the session to its state after the login, without transaction and prepared statements.
     fn reset_connection(&mut self) -> Progress {
         self.session.clear_diagnostics();
         self.engine.forget_prepared(self.session);
@@ -97,7 +96,7 @@ impl StatementContext<'_, '_> {
         self.session.insert_id_argument = None;
         self.session.found_rows = 0;
         let after = AfterEnding::Complete { chain: false, release: false };
-        end_transaction(self, Ending::Rollback, after)
+        start_ending(self, Ending::Rollback, after)
     }
 }
 
@@ -159,10 +158,10 @@ impl Engine {
     }
 }
 
-/// Says OK or the error.
+/// Sends OK or the error.
 pub(super) fn answer(context: &mut StatementContext<'_, '_>, outcome: Result<()>) -> Progress {
     match outcome {
-        Ok(()) => ok(context, Changed::default()),
+        Ok(()) => finish_ok(context, Changed::default()),
         Err(error) => fail(context, &error),
     }
 }
@@ -181,7 +180,7 @@ fn default_text(value: &Value) -> Option<Vec<u8>> {
         number => {
             let mut text = Vec::new();
             append_text_value(number.as_ref(), &mut text);
-            // A number's text is shorter than what needs a longer length before it.
+            // The text of a number is short, so its length prefix is one byte.
             text.remove(0);
             Some(text)
         }

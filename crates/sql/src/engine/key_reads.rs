@@ -1,8 +1,9 @@
-//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is planned once, as the query of
-//! all its table's rows would be; a read gives it keys, and is neither parsed nor planned.
+//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is planned once, as the
+//! query of all rows of its table. A read then brings keys, and is neither parsed nor planned.
 
 use std::sync::Arc;
 
+use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Access, Output, ReadProgram};
@@ -10,17 +11,16 @@ use junctor_wire::field::Fields;
 use junctor_wire::request::parse_keys;
 use junctor_wire::{KEYS_MAX, KeyValues};
 
-use super::{Engine, OperationKind};
+use super::Engine;
 use crate::bind::message;
-use crate::execute::StatementContext;
-use crate::execute::{Again, KeyRead, Run, fail, start_key_read};
+use crate::execute::{InputForm, KeyReadPlan, PlanInput, StatementContext, StatementInput, fail, start_key_read};
 use crate::parse::parse;
-use crate::plan::{AccessPath, Gather, Plan, SelectPlan};
+use crate::plan::{AccessPath, Gather, OperationKind, Plan, SelectPlan};
 use crate::result::Progress;
 use crate::session::Session;
 use junctor_signals::program::RowProtocol;
 
-/// What a reader is to read.
+/// The columns that a key reader reads.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyReaderRequest<'a> {
     /// The number that the client has chosen for the reader; replaces a reader of that number.
@@ -44,22 +44,22 @@ pub struct KeyReadRequest<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A reader that was prepared.
+/// A prepared key reader.
 #[derive(Debug)]
 pub(crate) struct KeyReader {
-    /// The query that it was planned as.
+    /// The query of all rows that the reader was planned as.
     text: Box<str>,
-    /// The database that names without one mean.
+    /// The database of names without one.
     database: Option<Box<str>>,
-    plan: Arc<Plan>,
-    /// The plan's read, by keys.
+    plan: Arc<SelectPlan>,
+    /// The read of the plan, by keys.
     program: Arc<ReadProgram>,
     settings: u64,
     dictionary_version: u64,
 }
 
 impl StatementContext<'_, '_> {
-    /// Prepares a reader under a number that the client has chosen, in the place of one that has it already.
+    /// Prepares a reader under the number that the client has chosen.
     pub(super) fn prepare_reader(&mut self, request: &KeyReaderRequest<'_>) -> Progress {
         let reader = request.reader;
         self.engine.counters.prepares += 1;
@@ -67,9 +67,9 @@ impl StatementContext<'_, '_> {
         self.engine.close_reader(self.session, reader);
         match self.try_prepare_reader(request) {
             Ok(prepared) => {
-                let Plan::Select(select) = &*prepared.plan else { return Progress::Done };
-                let columns = select.table.definition.primary().columns.len() as u16;
-                self.sink.prepared(reader, columns, &select.header, &self.session.completion());
+                let plan = &prepared.plan;
+                let columns = plan.table.definition.primary().columns.len() as u16;
+                self.sink.prepared(reader, columns, &plan.header, &self.session.completion());
                 self.session.key_readers.insert(reader, Box::new(prepared));
                 self.engine.prepared_count += 1;
                 Progress::Done
@@ -78,24 +78,24 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Reads rows by their keys; `bytes` are the keys as they came, form and number first.
+    /// Reads rows by their keys.
     #[inline]
-    pub(super) fn read_keys(&mut self, request: KeyReadRequest<'_>) -> Progress {
+    pub(super) fn execute_read_keys(&mut self, request: KeyReadRequest<'_>) -> Progress {
         let KeyReadRequest { reader, keys, bytes } = request;
         self.engine.counters.questions += 1;
         self.engine.counters.selects += 1;
-        self.run_key_read(reader, keys, Again::Keys(reader, bytes))
+        self.execute_key_read(reader, keys, StatementInput::new(InputForm::Keys(reader, bytes)))
     }
 
-    /// Reads again what had to wait, or met a change of the schema.
-    pub(super) fn read_keys_again(&mut self, reader: u32, bytes: &[u8], repeats: bool) -> Progress {
-        // They were whole the first time.
-        let keys = parse_keys(&mut Fields::new(bytes)).unwrap_or(KeyValues::Integers(&[]));
-        let again = if repeats { Again::Keys(reader, bytes) } else { Again::KeysOnce(reader, bytes) };
-        self.run_key_read(reader, keys, again)
+    /// Starts a read again that had to wait, or whose table definition changed.
+    pub(super) fn retry_key_read(&mut self, reader: u32, input: StatementInput<'_>, bytes: &[u8]) -> Progress {
+        match parse_keys(&mut Fields::new(bytes)) {
+            Ok(keys) => self.execute_key_read(reader, keys, input),
+            Err(error) => invariant::fail("keys that were parsed once are well-formed", format_args!("{error}")),
+        }
     }
 
-    fn run_key_read(&mut self, reader: u32, keys: KeyValues<'_>, again: Again<'_>) -> Progress {
+    fn execute_key_read(&mut self, reader: u32, keys: KeyValues<'_>, input: StatementInput<'_>) -> Progress {
         if self.session.has_diagnostics() {
             self.session.clear_diagnostics();
         }
@@ -108,43 +108,44 @@ impl StatementContext<'_, '_> {
         };
         if self.session.transaction.explicit || self.engine.tables.any() {
             self.engine.work.parameters.clear();
-            let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
-            if let Some(progress) = self.enter_tables(&read.plan, &run) {
+            let plan = Plan::Select(Arc::clone(&read.plan));
+            let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };
+            if let Some(progress) = self.enter_tables(&plan, &input) {
                 return progress;
             }
         }
         self.session.operation = if keys.len() > 1 { OperationKind::BatchRead } else { OperationKind::PointRead };
-        start_key_read(self, read, keys, again)
+        start_key_read(self, read, keys, input)
     }
 
-    /// The plan of a reader for the schema and settings as they are now. Errors: 1243; 1615 when its columns are others than the
-    /// client was told; 1235 in SERIALIZABLE transactions, whose reads lock.
+    /// The plan of a reader for the current schema and settings. Errors: 1243; 1615 when its columns differ from those that the
+    /// client was given; 1235 in SERIALIZABLE transactions, whose reads lock.
     #[inline]
-    fn current_reader(&mut self, reader: u32) -> Result<KeyRead> {
+    fn current_reader(&mut self, reader: u32) -> Result<KeyReadPlan> {
         let settings = self.session.plan_settings();
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let Some(known) = self.session.key_readers.get_mut(&reader) else { return Err(unknown_reader(reader)) };
         let is_current = known.dictionary_version == dictionary.version || known.plan.is_current(dictionary);
         if is_current && known.settings == settings {
             known.dictionary_version = dictionary.version;
-            return Ok(KeyRead { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
+            return Ok(KeyReadPlan { plan: Arc::clone(&known.plan), program: Arc::clone(&known.program) });
         }
         self.replan_reader(reader)
     }
 
     #[cold]
-    fn replan_reader(&mut self, reader: u32) -> Result<KeyRead> {
+    fn replan_reader(&mut self, reader: u32) -> Result<KeyReadPlan> {
         let Some(known) = self.session.key_readers.get(&reader) else { return Err(unknown_reader(reader)) };
         let planned = self.plan_reader(&known.text, known.database.as_deref())?;
         let same = |left: &ResultColumn, right: &ResultColumn| {
             (left.wire_type, left.flags, left.charset) == (right.wire_type, right.flags, right.charset)
         };
-        let (before, now) = (columns_of(&known.plan), columns_of(&planned.plan));
+        let (before, now) = (&known.plan.header.columns, &planned.plan.header.columns);
         let is_same = before.len() == now.len() && before.iter().zip(now).all(|(before, now)| same(before, now));
         if !is_same || !have_same_keys(&known.plan, &planned.plan) {
             return Err(Error::new(ErrorCode::NeedsReprepare, "Prepared statement needs to be re-prepared"));
         }
-        let read = KeyRead { plan: Arc::clone(&planned.plan), program: Arc::clone(&planned.program) };
+        let read = KeyReadPlan { plan: Arc::clone(&planned.plan), program: Arc::clone(&planned.program) };
         self.session.key_readers.insert(reader, Box::new(planned));
         Ok(read)
     }
@@ -171,16 +172,15 @@ impl StatementContext<'_, '_> {
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
         let planned = self.plan_without_parameters(&parsed.statement, database)?;
         let plan = match planned.map(|planned| planned.plan) {
-            Some(plan @ Plan::Select(_)) => plan,
-            _ => return Err(Error::not_supported("reads by key of a table that is none of rows")),
+            Some(Plan::Select(plan)) => plan,
+            _ => return Err(Error::not_supported("reads by key of a virtual table")),
         };
-        let Plan::Select(select) = &plan else { return Err(unknown_reader(0)) };
-        let program = Arc::new(by_keys(select)?);
+        let program = Arc::new(by_keys(&plan)?);
         Ok(KeyReader {
             text: text.into(),
             database: database.map(Box::from),
             program,
-            plan: Arc::new(plan),
+            plan,
             settings: self.session.plan_settings(),
             dictionary_version: self.engine.gateway.catalog().dictionary.version,
         })
@@ -188,7 +188,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Forgets a reader.
+    /// Drops a reader.
     pub fn close_reader(&mut self, session: &mut Session, reader: u32) {
         if session.key_readers.remove(&reader).is_some() {
             self.prepared_count = self.prepared_count.saturating_sub(1);
@@ -196,7 +196,7 @@ impl Engine {
     }
 }
 
-/// The read of a query of all rows, of which only those of some keys are wanted.
+/// The read of a query of all rows, restricted to given keys.
 fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     if select.lock.is_some() {
         return Err(Error::not_supported("reads by key in SERIALIZABLE transactions"));
@@ -204,11 +204,11 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     let definition = &select.table.definition;
     let primary = &definition.primary().columns;
     let is_hidden = primary.iter().any(|column| definition.columns[usize::from(column.0)].hidden);
-    let says_columns = matches!(&select.program.output, Output::Packets(projection) if projection.row_plan.is_some());
+    let has_row_plan = matches!(&select.program.output, Output::Packets(projection) if projection.row_plan.is_some());
     let is_plain = matches!(select.gather, Gather::Stream)
         && matches!(select.path, AccessPath::AllRows(_))
         && select.program.filter.is_none();
-    if is_hidden || !says_columns || !is_plain {
+    if is_hidden || !has_row_plan || !is_plain {
         return Err(Error::not_supported("reads by key of a table without a primary key"));
     }
     Ok(ReadProgram {
@@ -219,20 +219,15 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     })
 }
 
-/// Whether the columns of the primary key are called as before and are of the same types.
-fn have_same_keys(before: &Plan, now: &Plan) -> bool {
-    let (Some(before), Some(now)) = (before.table(), now.table()) else { return false };
-    let (before, now) = (&before.definition, &now.definition);
+/// Whether the columns of the primary key have the same names and types as before.
+fn have_same_keys(before: &SelectPlan, now: &SelectPlan) -> bool {
+    let (before, now) = (&before.table.definition, &now.table.definition);
     let (keys_before, keys_now) = (&before.primary().columns, &now.primary().columns);
     keys_before.len() == keys_now.len()
         && keys_before.iter().zip(keys_now).all(|(left, right)| {
             let (left, right) = (&before.columns[usize::from(left.0)], &now.columns[usize::from(right.0)]);
             left.name == right.name && left.column_type == right.column_type
         })
-}
-
-fn columns_of(plan: &Plan) -> &[ResultColumn] {
-    plan.header().map_or(&[], |header| &header.columns)
 }
 
 fn unknown_reader(reader: u32) -> Box<Error> {

@@ -7,54 +7,8 @@ use junctor_model::value::Value;
 
 use super::Engine;
 use super::histogram::{Histogram, bounds_ns};
+use crate::plan::OperationKind;
 use crate::session::Session;
-
-/// What a statement does with the data, as `junctor_info.operation_latency` tells it apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OperationKind {
-    /// Nothing that is measured: a ping, a text that is no statement.
-    #[default]
-    None,
-    /// A query of at most one row, by a whole unique key.
-    PointRead,
-    /// A query of several whole unique keys.
-    BatchRead,
-    /// A query of ranges of an index.
-    RangeRead,
-    /// A query that looks at all rows.
-    Scan,
-    /// INSERT and REPLACE.
-    Insert,
-    /// UPDATE.
-    Update,
-    /// DELETE.
-    Delete,
-    /// COMMIT.
-    Commit,
-    /// ROLLBACK, not to a savepoint.
-    Rollback,
-    /// A change of the schema.
-    Definition,
-    /// Everything else.
-    Other,
-}
-
-impl OperationKind {
-    /// Those that are measured, in the order of their numbers.
-    const MEASURED: [(OperationKind, &'static str); 11] = [
-        (OperationKind::PointRead, "point_read"),
-        (OperationKind::BatchRead, "batch_read"),
-        (OperationKind::RangeRead, "range_read"),
-        (OperationKind::Scan, "scan"),
-        (OperationKind::Insert, "insert"),
-        (OperationKind::Update, "update"),
-        (OperationKind::Delete, "delete"),
-        (OperationKind::Commit, "commit"),
-        (OperationKind::Rollback, "rollback"),
-        (OperationKind::Definition, "definition"),
-        (OperationKind::Other, "other"),
-    ];
-}
 
 /// Statements that began in other turns than they ended in, or are of other kinds than the first of their turn: so many wait for the
 /// end of the turn, others are taken to end at once.
@@ -178,7 +132,7 @@ fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
 }
 
 /// The rows of `junctor_info.operation_latency`.
-pub(super) fn summary_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+pub(crate) fn summary_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
     let row = |(instance, name, histogram): (Option<u64>, &str, Histogram)| {
         let quantiles_ns = [500, 950, 990, 999].map(|thousandths| histogram.quantile_ns(thousandths));
         let us = |time_ns: u64| Value::Double(time_ns as f64 / 1000.0);
@@ -192,7 +146,7 @@ pub(super) fn summary_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
 }
 
 /// The rows of `junctor_info.operation_latency_buckets`.
-pub(super) fn bucket_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+pub(crate) fn bucket_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
     let of_one = |(instance, name, histogram): (Option<u64>, &'static str, Histogram)| {
         let buckets: Vec<_> = histogram.buckets().collect();
         buckets.into_iter().map(move |(bucket, count)| {

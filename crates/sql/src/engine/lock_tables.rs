@@ -9,8 +9,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::Engine;
 use crate::bind::message;
-use crate::execute::StatementContext;
-use crate::execute::{AfterEnding, end_transaction, start_schema_change};
+use crate::execute::{AfterEnding, StatementContext, start_ending, start_schema_change};
 use crate::parse::statement::TableLock;
 use crate::plan::Plan;
 use crate::result::Progress;
@@ -52,7 +51,7 @@ impl StatementContext<'_, '_> {
             }
             Err(error) => {
                 let after = AfterEnding::UnlockTables { error: Some(error) };
-                end_transaction(self, Ending::Commit, after)
+                start_ending(self, Ending::Commit, after)
             }
         }
     }
@@ -63,7 +62,7 @@ impl StatementContext<'_, '_> {
             return super::command::answer(self, Ok(()));
         }
         let after = AfterEnding::UnlockTables { error: None };
-        end_transaction(self, Ending::Commit, after)
+        start_ending(self, Ending::Commit, after)
     }
 }
 
@@ -110,8 +109,8 @@ impl Engine {
         Ok(TableLocks { requests, wanted, held: Vec::new() })
     }
 
-    /// Main has answered a change of the session: if it was LOCK TABLES, the tables are locked now, or not.
-    pub(crate) fn settle_table_locks(&mut self, session: &mut Session, succeeded: bool) {
+    /// Notes the outcome of a schema change: if it was LOCK TABLES, the tables are locked now, or not.
+    pub(crate) fn finish_table_locks(&mut self, session: &mut Session, succeeded: bool) {
         let Some(locks) = session.table_locks.as_mut().filter(|locks| locks.held.is_empty()) else { return };
         if !succeeded {
             session.table_locks = None;

@@ -8,7 +8,6 @@ mod prepared;
 mod key_reads;
 mod query;
 mod several;
-mod resume;
 mod routing;
 mod sending;
 mod session_statement;
@@ -29,29 +28,27 @@ use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
-use crate::execute::{Execution, NumberRanges, StatementContext, Workspace};
+use crate::execute::{
+    Execution, LockCalls, NumberRanges, StatementContext, Workspace, continue_output, continue_statement, resume,
+};
 use crate::mysql_catalog::variable::{GlobalVariables, SessionVariables};
 use crate::parse::Shape;
-use crate::plan::PlanCache;
+use crate::plan::{OperationKind, PlanCache};
 use crate::result::{Progress, ResultSink};
 use crate::session::{Session, SessionOpening};
 use junctor_gateway::Event;
-
-use user_locks::LockCalls;
 
 pub use command::SqlCommand;
 pub(crate) use key_reads::KeyReader;
 pub use key_reads::{KeyReadRequest, KeyReaderRequest};
 pub(crate) use lock_tables::TableLocks;
 pub use prepared::PreparedExecution;
-pub(crate) use user_locks::UserLockState;
 
 use latency::Latencies;
-pub use latency::OperationKind;
+pub(crate) use latency::{bucket_rows, summary_rows};
 pub use settings::ServerSettings;
 use shared_statements::SharedStatements;
 use table_use::TableBlocks;
-pub(crate) use table_use::TableUse;
 
 /// All shapes of a block are hashed from this.
 const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
@@ -227,7 +224,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).command(command)
+        self.context(session, turn, sink).execute_command(command)
     }
 
     /// Executes the next statement of the command's `text`, after one that has succeeded.
@@ -238,7 +235,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).next_statement(text)
+        self.context(session, turn, sink).execute_next_statement(text)
     }
 
     /// Executes a prepared statement.
@@ -249,7 +246,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).execute_prepared(execution)
+        self.context(session, turn, sink).execute_command_prepared(execution)
     }
 
     /// Prepares a key reader. A reader of the same number is replaced.
@@ -271,7 +268,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).read_keys(request)
+        self.context(session, turn, sink).execute_read_keys(request)
     }
 
     /// Continues the statement that waits for this event.
@@ -282,7 +279,9 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).resume(event)
+        let mut context = self.context(session, turn, sink);
+        let progress = resume(&mut context, event);
+        context.finish_step(progress)
     }
 
     /// Continues an answer once the client has taken its last part.
@@ -292,7 +291,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).continue_output()
+        continue_output(&mut self.context(session, turn, sink))
     }
 
     /// Runs the next step of a statement that let the other work of the thread pass.
@@ -302,7 +301,9 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
-        self.context(session, turn, sink).continue_statement()
+        let mut context = self.context(session, turn, sink);
+        let progress = continue_statement(&mut context);
+        context.finish_step(progress)
     }
 
     /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing happens when the session
@@ -344,5 +345,16 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         self.context(session, turn, sink).fail_table_wait()
+    }
+}
+
+impl StatementContext<'_, '_> {
+    /// Called after each reply. A session whose client is gone never waits for it.
+    fn finish_step(&mut self, progress: Progress) -> Progress {
+        match progress {
+            Progress::Waiting => self.retry_if_requested(progress),
+            Progress::MoreOutput if self.session.interrupted => Progress::Done,
+            _ => progress,
+        }
     }
 }

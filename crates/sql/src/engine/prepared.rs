@@ -1,30 +1,30 @@
 //! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made for the kinds of the
-//! values that were bound, and kept while they and the schema stay the same.
+//! bound values, and kept while these and the schema stay the same.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use junctor_expression::{Kind, Parameters};
+use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::RowProtocol;
 
 use super::Engine;
 use super::query::keeps_diagnostics;
 use super::shared_statements::{SHARED_BYTES_MAX, StatementKey};
-use super::user_locks::{LockCallMode, refuse_lock_calls};
+use super::user_locks::refuse_lock_calls;
 use crate::bind::{ParameterKind, message};
-use crate::execute::StatementContext;
-use crate::execute::{Again, Run, fail, kind_of_value};
+use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail, kind_of_value};
 use crate::parse::parse;
 use crate::plan::Plan;
 use crate::result::{Progress, ResultHeader};
 use crate::session::{PreparedStatement, Session};
 
-/// Bytes of the longest statement that is prepared.
+/// Longest statement that can be prepared, in bytes.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
-/// The kind of a parameter that no value was bound to yet.
+/// The kind of a parameter to which no value was bound yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
-/// Bytes of a statement that SHOW PROCESSLIST shows.
+/// Longest text that is kept for SHOW PROCESSLIST, in bytes.
 const SHOWN_BYTES_MAX: usize = 4096;
 
 /// One execution of a prepared statement.
@@ -36,7 +36,7 @@ pub struct PreparedExecution<'a> {
     pub parameters: &'a [u8],
 }
 
-// What is kept of a text tells it from others, if it is one that is shared.
+// Shared statements are compared by their kept text, which must be whole.
 const _: () = assert!(SHARED_BYTES_MAX < SHOWN_BYTES_MAX);
 
 impl StatementContext<'_, '_> {
@@ -48,7 +48,7 @@ impl StatementContext<'_, '_> {
             Ok((id, plan)) => {
                 let parameters = self.session.statements.get(id).map_or(0, |statement| statement.parameter_count);
                 let no_columns = ResultHeader::default();
-                let header = plan.as_deref().and_then(Plan::header).unwrap_or(&no_columns);
+                let header = plan.as_ref().and_then(Plan::header).unwrap_or(&no_columns);
                 self.sink.prepared(id, parameters, header, &self.session.completion());
                 Progress::Done
             }
@@ -56,7 +56,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    fn try_prepare(&mut self, text: &[u8]) -> Result<(u32, Option<Arc<Plan>>)> {
+    fn try_prepare(&mut self, text: &[u8]) -> Result<(u32, Option<Plan>)> {
         if self.engine.prepared_count >= self.engine.settings.prepared_statements_max {
             return Err(message::too_many_prepared(self.engine.settings.prepared_statements_max));
         }
@@ -75,14 +75,14 @@ impl StatementContext<'_, '_> {
         let parameter_count = parsed.parameter_count as u16;
         self.engine.work.kinds.clear();
         self.engine.work.kinds.resize(usize::from(parameter_count), UNBOUND);
-        self.engine.set_lock_calls(LockCallMode::Described);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
         let planned = self.plan(&parsed.statement, self.session.database());
-        self.engine.set_lock_calls(LockCallMode::Refused);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let planned = planned?;
         let (plan, lasting) = match planned {
             Some(planned) => {
-                let plan = Arc::new(planned.plan);
-                let lasting = (!planned.is_volatile).then(|| Arc::clone(&plan));
+                let plan = planned.plan;
+                let lasting = (!planned.is_volatile).then(|| plan.clone());
                 (Some(plan), lasting)
             }
             None => (None, None),
@@ -101,15 +101,16 @@ impl StatementContext<'_, '_> {
         Ok((self.engine.keep_prepared(self.session, statement), plan))
     }
 
-    /// Executes a prepared statement.
-    pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>) -> Progress {
-        let PreparedExecution { statement, parameters } = execution;
+    /// Executes COM_STMT_EXECUTE.
+    pub(super) fn execute_command_prepared(&mut self, execution: PreparedExecution<'_>) -> Progress {
         self.engine.counters.questions += 1;
         self.engine.counters.executes += 1;
-        self.run_prepared(statement, parameters, Again::Prepared(statement))
+        self.execute_prepared(execution, StatementInput::new(InputForm::Prepared(execution.statement)))
     }
 
-    pub(super) fn run_prepared(&mut self, id: u32, parameters: &[u8], again: Again<'_>) -> Progress {
+    /// Executes a prepared statement.
+    pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>, input: StatementInput<'_>) -> Progress {
+        let PreparedExecution { statement: id, parameters } = execution;
         self.engine.work.parameters.clear();
         self.engine.work.parameters.extend_from_slice(parameters);
         let values = Parameters::from_bytes(parameters);
@@ -122,30 +123,32 @@ impl StatementContext<'_, '_> {
             return fail(self, &message::wrong_arguments("mysqld_stmt_execute"));
         }
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        let run = Run { protocol: RowProtocol::Binary, shaped_text: None, again };
+        let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };
         if let Some(plan) = &statement.plan
             && statement.settings == settings
             && fits(plan, &statement.kinds, values)
             && statement.is_current(dictionary)
         {
-            let plan = Arc::clone(plan);
+            let plan = plan.clone();
             if self.session.has_diagnostics() {
                 self.session.clear_diagnostics();
             }
-            return self.run_plan(&plan, &run);
+            return self.execute_plan(&plan, &input);
         }
-        self.plan_and_run_prepared(id, &run)
+        self.plan_and_execute_prepared(id, &input)
     }
 
     /// Plans a prepared statement for the values of this execution, and executes it.
     #[cold]
-    fn plan_and_run_prepared(&mut self, id: u32, run: &Run<'_>) -> Progress {
-        let Some(prepared) = self.session.statements.get(id).cloned() else { return Progress::Done };
+    fn plan_and_execute_prepared(&mut self, id: u32, input: &PlanInput<'_>) -> Progress {
+        let Some(prepared) = self.session.statements.get(id).cloned() else {
+            invariant::fail("a prepared statement exists while it is executed", format_args!("number {id}"))
+        };
         let settings = self.session.plan_settings();
         let values = Parameters::from_bytes(&self.engine.work.parameters);
         self.engine.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
-            // What NULL is compared with does not matter, so it is planned as what it was before.
+            // NULL compares alike whatever its kind is, so the kind of the earlier plan is kept.
             let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
             let kind = kind_of_value(values.get(ordinal));
             self.engine.work.kinds.push(if kind.kind == Kind::Null { before } else { kind });
@@ -158,12 +161,14 @@ impl StatementContext<'_, '_> {
         {
             self.session.statements.insert(id, known);
             self.session.clear_diagnostics();
-            return self.run_plan(&plan, run);
+            return self.execute_plan(&plan, input);
         }
         self.engine.counters.plans += 1;
-        self.engine.set_lock_calls(LockCallMode::Collected);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
-            Ok(Some(planned)) if self.engine.has_unanswered_lock_calls() => refuse_lock_calls(self, &planned.plan),
+            Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
+                refuse_lock_calls(self, &planned.plan)
+            }
             Err(error) => {
                 self.session.clear_diagnostics();
                 fail(self, &error)
@@ -172,17 +177,17 @@ impl StatementContext<'_, '_> {
                 if !keeps_diagnostics(&prepared.statement) {
                     self.session.clear_diagnostics();
                 }
-                self.run_without_plan(&prepared.statement, run.protocol)
+                self.execute_without_plan(&prepared.statement, input.protocol)
             }
             Ok(Some(planned)) => {
                 self.session.clear_diagnostics();
-                let plan = Arc::new(planned.plan);
+                let plan = planned.plan;
                 if !planned.is_volatile {
                     let statement = Arc::new(PreparedStatement {
                         statement: Arc::clone(&prepared.statement),
                         text: prepared.text.clone(),
                         parameter_count: prepared.parameter_count,
-                        plan: Some(Arc::clone(&plan)),
+                        plan: Some(plan.clone()),
                         kinds: self.engine.work.kinds.clone(),
                         settings,
                         dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
@@ -191,10 +196,10 @@ impl StatementContext<'_, '_> {
                     self.engine.shared_statements.put(&key, &statement);
                     self.session.statements.insert(id, statement);
                 }
-                self.run_plan(&plan, run)
+                self.execute_plan(&plan, input)
             }
         };
-        self.after_lock_calls(progress, run.again)
+        self.request_lock_calls(progress, input.input)
     }
 }
 
@@ -210,7 +215,7 @@ impl Engine {
         id
     }
 
-    /// Forgets everything that a session has prepared.
+    /// Drops all prepared statements and key readers of a session.
     pub(super) fn forget_prepared(&mut self, session: &mut Session) {
         let count = session.statements.len() + session.key_readers.len();
         self.prepared_count = self.prepared_count.saturating_sub(count);
@@ -218,12 +223,12 @@ impl Engine {
         session.key_readers.clear();
     }
 
-    /// How many parameters a prepared statement has; `None` if it does not exist.
+    /// Number of parameters of a prepared statement; `None` if it does not exist.
     pub fn parameter_count(&self, session: &Session, statement: u32) -> Option<u16> {
         session.statements.get(statement).map(|statement| statement.parameter_count)
     }
 
-    /// Forgets a prepared statement.
+    /// Drops a prepared statement.
     pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
         if session.statements.remove(statement) {
             self.prepared_count = self.prepared_count.saturating_sub(1);
@@ -231,7 +236,7 @@ impl Engine {
     }
 }
 
-/// Whether a plan made for these kinds is right for the values.
+/// Whether a plan that was made for these kinds holds for the values.
 #[inline]
 fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {

@@ -1,38 +1,37 @@
-//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. One whose shape is
-//! known is neither parsed nor planned.
+//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. A statement whose
+//! shape is known is neither parsed nor planned.
 
-use std::sync::Arc;
-
+use junctor_gateway::invariant;
 use junctor_model::error::Result;
 
 use super::facts::{Facts, with_environment};
-use super::user_locks::{LockCallMode, refuse_lock_calls};
-use super::{Engine, OperationKind};
+use super::user_locks::refuse_lock_calls;
+use super::{Engine, PreparedExecution};
 use crate::bind::{Environment, ParameterKind, message};
-use crate::execute::StatementContext;
 use crate::execute::{
-    Again, Origin, Run, compute_now, fail, fill_from_shape, fits_class, run_control, start_change, start_insert,
-    start_select,
+    Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
+    fail, fill_from_shape, fits_class, start_change, start_compute, start_control, start_insert, start_select,
 };
 use crate::parse::{ShapeOutcome, Statement, first_statement_end, parse, scan};
-use crate::plan::{ChangeKind, ControlPlan, Plan, Planned, plan_statement};
+use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, plan_statement};
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
-    /// Executes a text statement.
-    pub(crate) fn query(&mut self, text: &[u8]) -> Progress {
+    /// Executes COM_QUERY.
+    pub(super) fn execute_query(&mut self, text: &[u8]) -> Progress {
         self.engine.counters.questions += 1;
-        self.run_text(text, Again::Text(text))
+        self.execute_text(text, StatementInput::new(InputForm::Text(text)))
     }
 
-    pub(super) fn run_text(&mut self, text: &[u8], again: Again<'_>) -> Progress {
+    /// Executes a text statement.
+    pub(super) fn execute_text(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
         if scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
             let plan = self.plan_of_shape(text);
             match plan {
                 Ok(Some(plan)) if self.engine.fill_parameters(text, &plan) => {
                     self.session.clear_diagnostics();
-                    let run = Run { protocol: self.session.text_protocol, shaped_text: Some(text), again };
-                    return self.run_plan(&plan, &run);
+                    let input = PlanInput { protocol: self.session.text_protocol, shaped_text: Some(text), input };
+                    return self.execute_plan(&plan, &input);
                 }
                 Ok(_) => {}
                 Err(error) => {
@@ -41,7 +40,7 @@ impl StatementContext<'_, '_> {
                 }
             }
         }
-        self.run_unshaped(text, again)
+        self.execute_unshaped(text, input)
     }
 
     /// Plans a statement whose parameters have the kinds of the workspace.
@@ -73,11 +72,11 @@ impl StatementContext<'_, '_> {
 
     /// Parses a statement with its literals and executes it.
     #[cold]
-    fn run_unshaped(&mut self, text: &[u8], again: Again<'_>) -> Progress {
+    fn execute_unshaped(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
         if self.session.multi_statements
             && let Some(end) = first_statement_end(text)
         {
-            return self.run_first(text, (0, end));
+            return self.execute_first(text, (0, end));
         }
         let parsed = match parse(text) {
             Ok(parsed) => parsed,
@@ -92,65 +91,68 @@ impl StatementContext<'_, '_> {
         }
         self.engine.work.kinds.clear();
         self.engine.work.parameters.clear();
-        self.run_statement(&parsed.statement, again)
+        self.execute_statement(&parsed.statement, input)
     }
 
     /// Plans and executes a statement once.
-    pub(super) fn run_statement(&mut self, statement: &Statement, again: Again<'_>) -> Progress {
+    pub(super) fn execute_statement(&mut self, statement: &Statement, input: StatementInput<'_>) -> Progress {
         let database = self.session.database.clone();
-        self.engine.set_lock_calls(LockCallMode::Collected);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.engine.counters.plans += 1;
-        // It may ask how many warnings the statement before had.
+        // The statement may read the diagnostics of the one before, so these are cleared after planning.
         let planned = self.plan(statement, database.as_deref());
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
         }
         let progress = match planned {
-            Ok(Some(planned)) if self.engine.has_unanswered_lock_calls() => refuse_lock_calls(self, &planned.plan),
-            Ok(Some(planned)) => {
-                let run = Run { protocol: self.session.text_protocol, shaped_text: None, again };
-                self.run_plan(&Arc::new(planned.plan), &run)
+            Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
+                refuse_lock_calls(self, &planned.plan)
             }
-            Ok(None) => self.run_without_plan(statement, self.session.text_protocol),
+            Ok(Some(planned)) => {
+                let input = PlanInput { protocol: self.session.text_protocol, shaped_text: None, input };
+                self.execute_plan(&planned.plan, &input)
+            }
+            Ok(None) => self.execute_without_plan(statement, self.session.text_protocol),
             Err(error) => fail(self, &error),
         };
-        self.after_lock_calls(progress, again)
+        self.request_lock_calls(progress, input)
     }
 
     /// Executes a plan with the parameters of the workspace.
     #[inline]
-    pub(super) fn run_plan(&mut self, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
+    pub(super) fn execute_plan(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Progress {
         if (self.session.transaction.explicit || self.engine.tables.any())
-            && let Some(progress) = self.enter_tables(plan, run)
+            && let Some(progress) = self.enter_tables(plan, input)
         {
             return progress;
         }
-        match &**plan {
-            Plan::Select(select) => {
-                self.session.operation = select.operation;
+        match plan {
+            Plan::Select(plan) => {
+                self.session.operation = plan.operation;
                 self.engine.counters.selects += 1;
-                start_select(self, plan, run)
+                start_select(self, plan, input)
             }
-            Plan::Insert(_) => {
+            Plan::Insert(plan) => {
                 self.session.operation = OperationKind::Insert;
                 self.engine.counters.inserts += 1;
-                start_insert(self, plan, run)
+                let progress = start_insert(self, plan, input);
+                self.retry_if_requested(progress)
             }
-            Plan::Change(change) => {
-                self.session.operation = match change.kind {
+            Plan::Change(plan) => {
+                self.session.operation = match plan.kind {
                     ChangeKind::Update => OperationKind::Update,
                     ChangeKind::Delete => OperationKind::Delete,
                 };
-                match change.kind {
+                match plan.kind {
                     ChangeKind::Update => self.engine.counters.updates += 1,
                     ChangeKind::Delete => self.engine.counters.deletes += 1,
                 }
-                start_change(self, plan, run)
+                start_change(self, plan, input)
             }
-            Plan::Compute(_) => {
+            Plan::Compute(plan) => {
                 self.session.operation = OperationKind::Other;
                 self.engine.counters.selects += 1;
-                compute_now(self, plan, run.protocol)
+                start_compute(self, plan, input.protocol)
             }
             Plan::Control(control) => {
                 self.session.operation = match control {
@@ -163,42 +165,58 @@ impl StatementContext<'_, '_> {
                     ControlPlan::Commit(_) => self.engine.counters.commits += 1,
                     ControlPlan::Rollback(_) => self.engine.counters.rollbacks += 1,
                 }
-                run_control(self, *control)
+                start_control(self, *control)
             }
         }
     }
 
-    /// Executes a statement again whose table was changed between planning and execution; only once.
-    pub(crate) fn execute_again(&mut self, origin: Origin) -> Progress {
-        match origin {
-            Origin::Text(text) => {
-                let progress = self.run_text(&text, Again::TextOnce(&text));
-                self.turn.buffers.give(text);
-                progress
-            }
-            Origin::Prepared(statement, parameters) => {
-                let progress = self.run_prepared(statement, &parameters, Again::PreparedOnce(statement));
-                self.turn.buffers.give(parameters);
-                progress
-            }
-            Origin::Keys(reader, keys) => {
-                let progress = self.read_keys_again(reader, &keys, false);
-                self.turn.buffers.give(keys);
-                progress
-            }
-            Origin::None => Progress::Done,
+    /// Starts the statement again if its last step requested that.
+    #[inline]
+    pub(super) fn retry_if_requested(&mut self, progress: Progress) -> Progress {
+        match (progress, &self.session.execution) {
+            (Progress::Waiting, Execution::Retry(_)) => self.retry(),
+            _ => progress,
         }
+    }
+
+    #[cold]
+    fn retry(&mut self) -> Progress {
+        let Execution::Retry(state) = std::mem::take(&mut self.session.execution) else {
+            invariant::fail("a retry has an input", format_args!("{:?}", self.session.execution))
+        };
+        let RetryState { input, lock_results } = *state;
+        let Some(results) = lock_results else { return self.execute_input(input, false) };
+        *self.engine.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
+        let progress = self.execute_input(input, false);
+        *self.engine.lock_calls.get_mut() = LockCalls::default();
+        progress
+    }
+
+    /// Executes a statement from the copy of its input.
+    pub(super) fn execute_input(&mut self, input: RetryInput, may_retry: bool) -> Progress {
+        let again = |form| StatementInput { form, may_retry };
+        let progress = match &input {
+            RetryInput::Text(text) => self.execute_text(text, again(InputForm::Text(text))),
+            RetryInput::Prepared(statement, parameters) => {
+                let execution = PreparedExecution { statement: *statement, parameters };
+                self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
+            }
+            RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),
+            RetryInput::None => invariant::fail("a retry has an input", format_args!("there is none")),
+        };
+        input.release(self.turn);
+        progress
     }
 }
 
 impl Engine {
-    /// Makes the literals of the shape the parameters of the plan. False when one does not fit its class.
+    /// Makes the literals of the shape the parameters of the plan. False when a literal does not fit its class.
     #[inline]
     fn fill_parameters(&mut self, text: &[u8], plan: &Plan) -> bool {
         let work = &mut self.work;
         work.parameters.clear();
         match plan {
-            // Rows are read from the text itself.
+            // The rows are read from the text itself.
             Plan::Insert(insert) if insert.folded.is_some() && insert.takes_any_kind => return true,
             Plan::Insert(_) if !self.shape.literals().iter().all(|literal| fits_class(text, literal)) => return false,
             Plan::Control(_) => return true,
@@ -209,7 +227,7 @@ impl Engine {
     }
 }
 
-/// SHOW WARNINGS and its kin tell of the statement before them.
+/// Whether the statement reads the diagnostics of the one before, as SHOW WARNINGS does.
 pub(super) fn keeps_diagnostics(statement: &Statement) -> bool {
     use crate::parse::statement::Show;
     match statement {

@@ -11,32 +11,31 @@ use junctor_signals::inbox::{Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
 
+use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
 use super::lock_tables::has_locked_tables;
-use super::{Engine, OperationKind};
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
-use crate::execute::StatementContext;
 use crate::execute::{
-    AfterEnding, Execution, append_row, end_transaction, fail, finish, in_read_only_transaction, no_such_thread,
-    release_savepoint, roll_back_to_savepoint, set_savepoint, start_schema_change,
+    AfterEnding, Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction,
+    no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to, start_schema_change,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{GlobalChange, SessionFacts, VariableId, fold_session_expression, set};
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
-use crate::plan::{explain_plan, type_of_column};
+use crate::plan::{OperationKind, explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader};
 use crate::session::Session;
 
 impl StatementContext<'_, '_> {
     /// Executes a statement that has no plan.
-    pub(super) fn run_without_plan(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
+    pub(super) fn execute_without_plan(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
         self.session.operation =
             if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
-            // Nothing but comments is done at once; a text without even these is refused by the parser.
+            // A text of comments only; the parser refuses a text without even these.
             Statement::Empty => answer(self, Ok(())),
             Statement::LockTables(locks) => self.lock_tables(locks),
             Statement::UnlockTables => self.unlock_tables(),
@@ -45,14 +44,14 @@ impl StatementContext<'_, '_> {
                 answer(self, outcome)
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
-                self.run_computed(statement, protocol)
+                self.execute_show(statement, protocol)
             }
-            Statement::Set(items) => self.run_set(items),
+            Statement::Set(items) => self.execute_set(items),
             Statement::Do(expressions) => {
                 let mut scratch = Scratch::new();
                 let outcome =
                     expressions.iter().try_for_each(|expression| self.evaluate_once(expression, &scratch).map(|_| ()));
-                if self.engine.has_unanswered_lock_calls() {
+                if self.engine.lock_calls.get_mut().has_unanswered() {
                     return Progress::Waiting;
                 }
                 self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
@@ -61,20 +60,20 @@ impl StatementContext<'_, '_> {
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
                 // A refused definition has committed the open transaction too.
-                Err(error) => end_transaction(self, Ending::Commit, AfterEnding::Fail(error)),
+                Err(error) => start_ending(self, Ending::Commit, AfterEnding::Fail(error)),
             },
             Statement::Savepoint(name) => set_savepoint(self, name),
-            Statement::RollbackToSavepoint(name) => roll_back_to_savepoint(self, name),
+            Statement::RollbackToSavepoint(name) => start_rollback_to(self, name),
             Statement::ReleaseSavepoint(name) => release_savepoint(self, name),
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
-                Ok(connection) => self.kill(connection, kill.query_only),
+                Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
             },
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }
     }
 
-    /// The connection that KILL names. Error: 1094 for what is no number of a connection.
+    /// The connection that KILL names. Error: 1094 for a value that is not a connection number.
     fn connection_to_kill(&self, named: &Expression) -> Result<ConnectionId> {
         let id = match self.evaluate_once(named, &Scratch::new())? {
             Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
@@ -85,14 +84,14 @@ impl StatementContext<'_, '_> {
     }
 
     /// Executes SHOW, DESCRIBE or EXPLAIN.
-    fn run_computed(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
+    fn execute_show(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
         let table = match self.computed_answer(statement) {
             Ok(table) => table,
             Err(error) => return fail(self, &error),
         };
-        // What SHOW WARNINGS tells is not said of itself.
+        // The EOF packet of SHOW WARNINGS counts no warnings, though those that it shows stay.
         let count = std::mem::take(&mut self.session.warning_count);
-        let progress = say_table(self, table, protocol);
+        let progress = send_table(self, table, protocol);
         self.session.warning_count = count;
         progress
     }
@@ -128,7 +127,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    fn run_set(&mut self, items: &[SetItem]) -> Progress {
+    fn execute_set(&mut self, items: &[SetItem]) -> Progress {
         let mut variables = self.session.variables.clone();
         let mut globals = self.engine.globals.clone();
         let mut scratch = Scratch::new();
@@ -145,11 +144,11 @@ impl StatementContext<'_, '_> {
                 return fail(self, &error);
             }
         };
-        if self.engine.has_unanswered_lock_calls() {
-            // It is made once main has answered.
+        if self.engine.lock_calls.get_mut().has_unanswered() {
+            // The statement starts again once main has answered.
             return Progress::Waiting;
         }
-        // What is to be said is said under the settings before.
+        // Warnings are added under the settings before SET.
         self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
         for (errno, message) in effects.notes {
             self.session.warn(WarningLevel::Warning, errno, message);
@@ -169,24 +168,7 @@ impl StatementContext<'_, '_> {
                 Err(error) => fail(self, &error),
             };
         }
-        self.end_set(effects.commits)
-    }
-
-    /// Every sql block has the new values of the server's variables.
-    pub(super) fn on_globals_set(&mut self) -> Progress {
-        match std::mem::take(&mut self.session.execution) {
-            Execution::SettingGlobals { commits, .. } => self.end_set(commits),
-            _ => Progress::Waiting,
-        }
-    }
-
-    fn end_set(&mut self, commits: bool) -> Progress {
-        if commits {
-            let after = AfterEnding::Complete { chain: false, release: false };
-            return end_transaction(self, Ending::Commit, after);
-        }
-        self.session.transaction.explicit = self.session.is_open || !self.session.variables.autocommit;
-        answer(self, Ok(()))
+        finish_set(self, effects.commits)
     }
 
     /// The value of an expression without rows.
@@ -252,7 +234,7 @@ impl Engine {
         }
     }
 
-    /// Takes what a session of any sql block has set, and says so.
+    /// Applies SET GLOBAL of a session of any sql block, and replies.
     pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) {
         for (variable, value) in signal.values.iter() {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
@@ -297,8 +279,8 @@ impl Engine {
     }
 }
 
-/// Says a whole computed result.
-fn say_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
+/// Sends a whole computed result.
+fn send_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
     let VirtualTable { columns, rows } = table;
     let wire_types: Vec<u8> = columns.iter().map(|column: &ResultColumn| column.wire_type).collect();
     context.sink.header(&ResultHeader::new(columns), &context.session.completion());
@@ -308,10 +290,10 @@ fn say_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protoc
         append_row(protocol, values.into_iter(), &mut packets);
     }
     context.sink.row_packets(&packets);
-    finish(context, rows.len() as u64)
+    finish_rows(context, rows.len() as u64)
 }
 
-/// What error 1235 calls a statement.
+/// The name of a statement in error 1235.
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Unsupported(unsupported) => unsupported.what,
@@ -319,7 +301,7 @@ fn name_of(statement: &Statement) -> &'static str {
     }
 }
 
-/// Whether it changes the schema.
+/// Whether a statement changes the schema.
 fn is_definition(statement: &Statement) -> bool {
     matches!(
         statement,

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use junctor_model::error::Result;
 
 use super::Engine;
-use super::user_locks::LockCallMode;
 use crate::bind::message;
-use crate::execute::{StatementContext, kinds_of_shape};
+use crate::execute::{LockCallMode, StatementContext, kinds_of_shape};
 use crate::parse::lift::can_keep;
 use crate::parse::{Parameterised, parse_with_parameters};
 use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
@@ -20,7 +19,7 @@ impl StatementContext<'_, '_> {
     /// # Errors
     /// Those of parsing, binding and planning.
     #[inline(always)]
-    pub(super) fn plan_of_shape(&mut self, text: &[u8]) -> Result<Option<Arc<Plan>>> {
+    pub(super) fn plan_of_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
         let key = Engine::plan_key(&self.engine.shape, self.session);
         match self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary) {
             Some(Known::Plan(plan)) => Ok(Some(plan)),
@@ -30,7 +29,7 @@ impl StatementContext<'_, '_> {
     }
 
     /// The plan of a statement whose shape keeps literals.
-    fn plan_of_kept(&mut self, text: &[u8], kept: &KeptLiterals) -> Result<Option<Arc<Plan>>> {
+    fn plan_of_kept(&mut self, text: &[u8], kept: &KeptLiterals) -> Result<Option<Plan>> {
         if !kept.has_plans() || !can_keep(&kept.ordinals, &self.engine.shape) {
             return Ok(None);
         }
@@ -49,7 +48,7 @@ impl StatementContext<'_, '_> {
 
     /// Plans a statement that has no plan yet.
     #[cold]
-    fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Arc<Plan>>> {
+    fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
         let (statement, kept) = match parse_with_parameters(text, &self.engine.shape) {
             Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
             Ok(Parameterised::LiteralsMatter) => {
@@ -59,18 +58,18 @@ impl StatementContext<'_, '_> {
             Err(error) => return Err(message::of_parse_error(&error)),
         };
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
-        self.engine.set_lock_calls(LockCallMode::Described);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
         let planned = self.plan(&statement, self.session.database());
-        self.engine.set_lock_calls(LockCallMode::Refused);
+        self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // Such a plan is good once, and its statement's literals are known: planning it with them is simpler.
+            // The plan is used once, so the statement is planned with its literals instead, which is simpler.
             return Ok(None);
         }
         self.engine.counters.plans += 1;
-        let plan = Arc::new(planned.plan);
+        let plan = planned.plan;
         if kept.is_empty() {
-            self.keep_known(Known::Plan(Arc::clone(&plan)));
+            self.keep_known(Known::Plan(plan.clone()));
             return Ok(Some(plan));
         }
         let engine = &mut *self.engine;
@@ -83,7 +82,7 @@ impl StatementContext<'_, '_> {
         engine.work.variant.clear();
         let hash = engine.shape.append_with_kept(text, &kept, &mut engine.work.variant);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
-        engine.cache.put(&key, Known::Plan(Arc::clone(&plan)), dictionary);
+        engine.cache.put(&key, Known::Plan(plan.clone()), dictionary);
         Ok(Some(plan))
     }
 

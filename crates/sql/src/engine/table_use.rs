@@ -17,21 +17,13 @@ use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableU
 use junctor_signals::read_rows::OperationId;
 
 use super::Engine;
-use crate::execute::StatementContext;
-use crate::execute::{Again, Execution, Origin, Run, TableWait, fail, on_schema_started};
-use crate::plan::Plan;
+use crate::execute::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_schema_started};
+use crate::plan::{Plan, TableUse};
 use crate::result::Progress;
 use crate::session::Session;
 
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
-
-/// A table that a statement or transaction uses, and whether it writes or locks rows of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableUse {
-    pub table: TableId,
-    pub writes: bool,
-}
 
 /// The schema changes that keep sessions from tables, and the sessions that wait for them.
 #[derive(Debug, Default)]
@@ -112,7 +104,7 @@ impl TableBlock {
         if session.connection == self.owner {
             return false;
         }
-        let running = session.execution.table_uses().any(|used| self.concerns(used));
+        let running = session.execution.table_uses().iter().any(|used| self.concerns(*used));
         let open = self.waits_for == TableUsers::Transactions && session.tables.iter().any(|used| self.concerns(*used));
         running || open
     }
@@ -143,7 +135,7 @@ impl TableBlocks {
 impl StatementContext<'_, '_> {
     /// Before a statement runs that is part of a transaction, or while tables are blocked: what it comes to if it must not run.
     #[cold]
-    pub(super) fn enter_tables(&mut self, plan: &Plan, run: &Run<'_>) -> Option<Progress> {
+    pub(super) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
             return Some(fail(self, &error));
         }
@@ -154,7 +146,7 @@ impl StatementContext<'_, '_> {
         if self.engine.tables.any() && !blocked.is_empty() {
             let standing = Standing::of(self.session);
             if self.engine.tables.is_kept_out(self.session.connection, &standing, &blocked) {
-                return Some(self.wait_for_tables(blocked, standing, run));
+                return Some(self.wait_for_tables(blocked, standing, input.input));
             }
             self.engine.tables.note_users(self.session.connection, &blocked);
         }
@@ -177,10 +169,12 @@ impl StatementContext<'_, '_> {
     }
 
     /// The statement waits; it is begun anew when the changes in its way are over.
-    fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, run: &Run<'_>) -> Progress {
-        let Some((origin, repeats)) = run.again.copy(&self.engine.work.parameters, self.turn) else {
+    fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, input: StatementInput<'_>) -> Progress {
+        let may_retry = input.may_retry;
+        let input = input.copy(&self.engine.work.parameters, self.turn);
+        if input.is_none() {
             return fail(self, &Error::table_definition_changed());
-        };
+        }
         let connection = self.session.connection;
         self.engine.recall_changes(connection, &standing, &wanted, self.turn);
         let noted = self.session.transaction.has_begun().then(|| self.session.transaction.id());
@@ -194,40 +188,21 @@ impl StatementContext<'_, '_> {
         }
         let deadline = Time(self.turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
         self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
-        self.session.execution = Execution::Tables(Box::new(TableWait { origin, repeats, since: self.turn.now }));
+        self.session.execution = Execution::Tables(Box::new(TableWait { input, may_retry, since: self.turn.now }));
         Progress::Waiting
     }
 
-    /// Begins the statement of a session that waited for tables.
-    pub fn retry_tables(&mut self) -> Progress {
+    /// Starts the statement of a session that waited for tables.
+    pub(super) fn retry_tables(&mut self) -> Progress {
         let wait = match std::mem::take(&mut self.session.execution) {
             Execution::Tables(wait) => wait,
             other => {
+                // The wait ended in the meantime, as by KILL.
                 self.session.execution = other;
                 return Progress::Waiting;
             }
         };
-        let repeats = wait.repeats;
-        match wait.origin {
-            Origin::Text(text) => {
-                let again = if repeats { Again::Text(&text) } else { Again::TextOnce(&text) };
-                let progress = self.run_text(&text, again);
-                self.turn.buffers.give(text);
-                progress
-            }
-            Origin::Prepared(statement, parameters) => {
-                let again = if repeats { Again::Prepared(statement) } else { Again::PreparedOnce(statement) };
-                let progress = self.run_prepared(statement, &parameters, again);
-                self.turn.buffers.give(parameters);
-                progress
-            }
-            Origin::Keys(reader, keys) => {
-                let progress = self.read_keys_again(reader, &keys, repeats);
-                self.turn.buffers.give(keys);
-                progress
-            }
-            Origin::None => Progress::Done,
-        }
+        self.execute_input(wait.input, wait.may_retry)
     }
 
     /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
@@ -383,13 +358,13 @@ impl Engine {
         let connection = session.connection;
         self.end_wait_of(connection, turn);
         if let Execution::Tables(wait) = std::mem::take(&mut session.execution) {
-            wait.origin.release(turn);
+            wait.input.release(turn);
         }
     }
 
     /// Main says that the change of a session waits for nobody any more.
     pub fn on_change_schema_started(&mut self, session: &mut Session) {
-        on_schema_started(session);
+        note_schema_started(session);
     }
 
     /// The rows of `junctor_info.metadata_locks` of a session, at most `rows_max` in all.
@@ -420,7 +395,7 @@ impl Engine {
         for used in &session.tables {
             append(used.table, mode_of(used), None);
         }
-        for used in session.execution.table_uses().filter(|used| !session.has_used(*used)) {
+        for used in session.execution.table_uses().into_iter().filter(|used| !session.has_used(*used)) {
             append(used.table, mode_of(&used), None);
         }
         if let Execution::Tables(wait) = &session.execution {

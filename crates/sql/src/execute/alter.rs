@@ -1,13 +1,14 @@
-//! Alterations of a table that the session has a part in: unique indexes are filled, and rows are looked at for the parents of new
-//! foreign keys.
+//! Alterations of a table in which the session takes part: it fills new unique indexes, and checks that rows have parents for
+//! new foreign keys.
 //!
-//! Main makes the new indexes; the session fills the unique ones while others use the table. Then main keeps writers from
-//! the table and from the parents, the session looks at the rows, and main does all the rest at once. Whatever fails on the way,
-//! main takes the new indexes away. All of it is one operation of the client, taken at the beginning: what has begun
-//! can always be ended.
+//! Main creates the new indexes, and the session fills the unique ones while others use the table. Then main keeps writers
+//! from the table and from the parents, the session checks the rows, and main applies the rest in one step. Whatever fails,
+//! main drops the new indexes. The whole alteration is one operation of the gateway that is opened first, so an alteration
+//! that has begun can always be ended.
 
 use std::sync::Arc;
 
+use junctor_gateway::require;
 use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::Error;
 use junctor_model::id::{IndexId, TableId};
@@ -15,34 +16,36 @@ use junctor_model::schema::{IndexDefinition, TableLayout};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
-use super::check_rows::begin_check;
-use super::completion::{Changed, fail, ok};
+use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
-use super::fill::begin_fill;
-use super::schema::{ChangeWait, SchemaStep, ask_main, index_is_gone, wait_for_main, write_records_info};
-use crate::engine::TableUse;
+use super::foreign_key_check::start_check;
+use super::index_backfill::start_backfill;
+use super::schema::{ChangeWait, SchemaStep, ask_main, wait_for_main, write_records_info};
+use crate::plan::TableUse;
 use crate::result::Progress;
 
-/// An alteration under way.
+/// An alteration.
 #[derive(Debug)]
 pub(crate) struct Altering {
     operation: OperationId,
-    /// (database, table): truncated meanwhile, it has another id when its turn comes.
+    /// Database and table. A TRUNCATE meanwhile gives the table another id, so the next step finds it by name.
     name: (Box<str>, Box<str>),
     pub(super) table: TableId,
     pub(super) alteration: Arc<Alteration>,
     step: AlterStep,
+    /// Unique indexes that are filled or being filled.
     filled: Vec<IndexId>,
-    /// Foreign keys whose rows were looked at.
+    /// Number of new foreign keys whose rows are checked.
     pub(super) checked: usize,
-    /// Rows that were looked at.
+    /// Number of rows that were checked.
     pub(super) rows: u64,
+    /// Whether main keeps writers from the tables.
     is_held: bool,
-    /// Why it is taken back.
+    /// Why the alteration is undone.
     error: Option<Box<Error>>,
 }
 
-/// What main is asked.
+/// The step that main applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AlterStep {
     Beginning,
@@ -51,14 +54,15 @@ enum AlterStep {
 }
 
 impl Altering {
-    /// The table, once the alteration has begun. What waits for main writes nothing, as its indexes are filled by then: two
-    /// alterations whose tables are related would wait for each other for ever otherwise.
+    /// The table, once the alteration has begun. While the alteration waits for main to hold the tables, it counts as a
+    /// reader: two alterations of related tables would wait for each other forever otherwise. Its indexes are filled then,
+    /// so it writes nothing.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })
     }
 
-    pub(super) fn may_be_cancelled(&self) -> bool {
+    pub(super) fn is_cancellable(&self) -> bool {
         self.step != AlterStep::Ending
     }
 
@@ -67,14 +71,14 @@ impl Altering {
     }
 }
 
-/// Begins an alteration that the session has a part in.
-pub(super) fn begin_alteration(
+/// Starts an alteration in which the session takes part.
+pub(super) fn start_alteration(
     context: &mut StatementContext<'_, '_>,
     table: TableId,
     alteration: Arc<Alteration>,
 ) -> Progress {
     let Some(layout) = context.engine.gateway.catalog().dictionary.table(table).cloned() else {
-        return fail(context, &index_is_gone());
+        return fail(context, &Error::table_definition_changed());
     };
     let operation = match context.engine.gateway.open_schema(context.session.connection, true) {
         Ok(operation) => operation,
@@ -103,13 +107,13 @@ pub(super) fn begin_alteration(
 fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: SchemaChange) -> Progress {
     let operation = altering.operation;
     ask_main(context, operation, change);
-    // What is kept already is not waited for.
+    // Tables that are held already need no wait.
     let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.now) };
     wait_for_main(context.session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
 
-/// Main has done a step, or cannot do it.
-pub(super) fn on_altered(
+/// Continues an alteration with main's answer to a step.
+pub(super) fn resume_alteration(
     context: &mut StatementContext<'_, '_>,
     mut altering: Altering,
     error: Option<Box<Error>>,
@@ -123,27 +127,28 @@ pub(super) fn on_altered(
             altering.error = Some(error);
             close(context, altering)
         }
-        (AlterStep::Holding, Some(error)) => take_back(context, altering, error),
+        (AlterStep::Holding, Some(error)) => undo_alteration(context, altering, error),
         (step, None) => {
             altering.is_held |= step == AlterStep::Holding;
             let (database, name) = &altering.name;
             match context.engine.gateway.catalog().dictionary.table_named(database, name) {
                 Some(layout) => altering.table = layout.definition.id,
-                None => return take_back(context, altering, index_is_gone()),
+                None => return undo_alteration(context, altering, Error::table_definition_changed()),
             }
-            next_step(context, altering)
+            continue_alteration(context, altering)
         }
     }
 }
 
-/// Goes on with what is left to do.
-pub(super) fn next_step(context: &mut StatementContext<'_, '_>, mut altering: Altering) -> Progress {
+/// Continues with the next step that is left.
+pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut altering: Altering) -> Progress {
+    require!(altering.step != AlterStep::Ending, "an alteration that main ends has no steps left");
     let Some(layout) = context.engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
-        return take_back(context, altering, index_is_gone());
+        return undo_alteration(context, altering, Error::table_definition_changed());
     };
     if let Some(index) = unfilled(&layout, &altering.filled) {
         altering.filled.push(index);
-        return begin_fill(context, altering, layout, index);
+        return start_backfill(context, altering, layout, index);
     }
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
     if alteration.checks_rows() && !altering.is_held {
@@ -151,7 +156,7 @@ pub(super) fn next_step(context: &mut StatementContext<'_, '_>, mut altering: Al
         return ask(context, altering, SchemaChange::HoldTables { table, alteration });
     }
     if alteration.checks_rows() && altering.checked < alteration.add_foreign_keys.len() {
-        return begin_check(context, altering, layout);
+        return start_check(context, altering, layout);
     }
     altering.step = AlterStep::Ending;
     ask(context, altering, SchemaChange::FinishAlteration { table, alteration })
@@ -162,8 +167,12 @@ fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
     building_indexes(&layout.definition).find(is_left).map(|index| index.id)
 }
 
-/// The alteration fails.
-pub(super) fn take_back(context: &mut StatementContext<'_, '_>, mut altering: Altering, error: Box<Error>) -> Progress {
+/// The alteration failed: asks main to drop the new indexes.
+pub(super) fn undo_alteration(
+    context: &mut StatementContext<'_, '_>,
+    mut altering: Altering,
+    error: Box<Error>,
+) -> Progress {
     altering.error = Some(error);
     if !altering.has_indexes() {
         return close(context, altering);
@@ -173,7 +182,7 @@ pub(super) fn take_back(context: &mut StatementContext<'_, '_>, mut altering: Al
     ask(context, altering, SchemaChange::UndoAlteration { table })
 }
 
-/// Everything is done, or taken back.
+/// Ends the alteration, which is complete or undone.
 fn close(context: &mut StatementContext<'_, '_>, altering: Altering) -> Progress {
     context.engine.gateway.close_schema(altering.operation);
     if altering.is_held {
@@ -183,7 +192,7 @@ fn close(context: &mut StatementContext<'_, '_>, altering: Altering) -> Progress
         Some(error) => fail(context, &error),
         None => {
             write_records_info(context, altering.rows);
-            ok(context, Changed { affected_rows: altering.rows, has_info: true, ..Changed::default() })
+            finish_ok(context, Changed { affected_rows: altering.rows, has_info: true, ..Changed::default() })
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Hot path, budget 40 instructions an integer: a value as the key bytes of a column, and what is left when it is none of the
-//! column's values.
+//! Hot path, budget 40 instructions an integer: the key bytes of a column for a value, and how the value compares with the
+//! column's values when it is not one of them.
 
 use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
-/// How a value lies among the values of a column.
+/// How a value compares with the values that a column can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// NULL, which compares with nothing.
+pub(crate) enum KeyFit {
+    /// NULL, which compares with nothing; nothing was appended.
     Null,
-    /// It is one of them; its key was appended.
-    At,
-    /// It lies just above the one whose key was appended.
+    /// A value of the column, whose key was appended.
+    Exact,
+    /// Between the column value whose key was appended and the next one.
     Above,
-    /// It is below all of them; nothing was appended.
+    /// Below all values of the column; nothing was appended.
     TooLow,
-    /// It is above all of them; nothing was appended.
+    /// Above all values of the column; nothing was appended.
     TooHigh,
 }
 
-/// Appends the key bytes of the column value that is the value, or the greatest one below it.
+/// Appends the key bytes of the greatest column value that is not above `value`.
 #[inline(always)]
-pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
+pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
     if let (ColumnType::Integer { bytes, unsigned: false }, ValueRef::Int(number)) = (column.column_type, value)
         && fits(bytes, number)
     {
@@ -30,34 +30,33 @@ pub(crate) fn append_place(column: &ColumnDefinition, value: ValueRef<'_>, out: 
             out.push(1);
         }
         key::append_integer(bytes, false, number as u64, out);
-        return Place::At;
+        return KeyFit::Exact;
     }
-    append_other_place(column, value, out)
+    append_other_floor(column, value, out)
 }
 
 #[inline(never)]
-fn append_other_place(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> Place {
+fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
     match (column.column_type, value) {
-        (_, ValueRef::Null) => Place::Null,
+        (_, ValueRef::Null) => KeyFit::Null,
         (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
-            append_integer(column, bytes, unsigned, i128::from(number), true, out)
+            append_integer(column, (bytes, unsigned), (i128::from(number), true), out)
         }
         (ColumnType::Integer { bytes, unsigned }, value) => {
-            let (floor, is_whole) = floor_of(value);
-            append_integer(column, bytes, unsigned, floor, is_whole, out)
+            append_integer(column, (bytes, unsigned), floor_of(value), out)
         }
         (ColumnType::Double, value) => {
             append_value(column.column_type, column.nullable, ValueRef::Double(double_of(value)), out);
-            Place::At
+            KeyFit::Exact
         }
         (_, value) => {
             append_value(column.column_type, column.nullable, value, out);
-            Place::At
+            KeyFit::Exact
         }
     }
 }
 
-/// Whether a number is one of a signed column of that width.
+/// Whether a number fits a signed column of that width.
 #[inline]
 fn fits(bytes: u8, number: i64) -> bool {
     let unused_bits = 64 - u32::from(bytes) * 8;
@@ -67,29 +66,27 @@ fn fits(bytes: u8, number: i64) -> bool {
 #[inline(never)]
 fn append_integer(
     column: &ColumnDefinition,
-    bytes: u8,
-    unsigned: bool,
-    floor: i128,
-    is_whole: bool,
+    (bytes, unsigned): (u8, bool),
+    (floor, is_whole): (i128, bool),
     out: &mut Vec<u8>,
-) -> Place {
+) -> KeyFit {
     let bits = u32::from(bytes) * 8;
     let (low, high) = match unsigned {
         true => (0, (1i128 << bits) - 1),
         false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
     };
     if floor < low {
-        return Place::TooLow;
+        return KeyFit::TooLow;
     }
     if floor > high {
-        return Place::TooHigh;
+        return KeyFit::TooHigh;
     }
     let value = if unsigned { ValueRef::UInt(floor as u64) } else { ValueRef::Int(floor as i64) };
     append_value(column.column_type, column.nullable, value, out);
-    if is_whole { Place::At } else { Place::Above }
+    if is_whole { KeyFit::Exact } else { KeyFit::Above }
 }
 
-/// The greatest integer that is not above the number, and whether it is the number.
+/// The greatest integer that is not above the value, and whether it equals the value.
 fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
     match value {
         ValueRef::Null => (0, true),
@@ -104,7 +101,7 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
     }
 }
 
-/// The number at the front of a text; 0 without one.
+/// The number at the start of a text, as MySQL compares texts with numbers; 0 without one.
 fn floor_of_text(text: &[u8]) -> (i128, bool) {
     let text = text.trim_ascii_start();
     let number = numeric_prefix(text);
@@ -165,24 +162,24 @@ mod tests {
         }
     }
 
-    fn place(value: ValueRef<'_>) -> (Place, Vec<u8>) {
+    fn fit(value: ValueRef<'_>) -> (KeyFit, Vec<u8>) {
         let column = column(ColumnType::Integer { bytes: 1, unsigned: false }, false);
         let mut out = Vec::new();
-        (append_place(&column, value, &mut out), out)
+        (append_key_floor(&column, value, &mut out), out)
     }
 
     #[test]
     fn numbers_between_and_beyond_the_values_of_a_column_are_told_apart() {
-        assert_eq!(place(ValueRef::Int(5)), (Place::At, vec![0x85]));
-        assert_eq!(place(ValueRef::Double(5.5)), (Place::Above, vec![0x85]));
-        assert_eq!(place(ValueRef::Double(-5.5)), (Place::Above, vec![0x7A]));
-        assert_eq!(place(ValueRef::Decimal(Decimal { mantissa: -55, scale: 1 })), (Place::Above, vec![0x7A]));
-        assert_eq!(place(ValueRef::Decimal(Decimal { mantissa: 50, scale: 1 })), (Place::At, vec![0x85]));
-        assert_eq!(place(ValueRef::Bytes(b" 5")), (Place::At, vec![0x85]));
-        assert_eq!(place(ValueRef::Bytes(b"5.5x")), (Place::Above, vec![0x85]));
-        assert_eq!(place(ValueRef::Bytes(b"x")), (Place::At, vec![0x80]));
-        assert_eq!(place(ValueRef::Int(-129)), (Place::TooLow, vec![]));
-        assert_eq!(place(ValueRef::UInt(128)), (Place::TooHigh, vec![]));
-        assert_eq!(place(ValueRef::Null), (Place::Null, vec![]));
+        assert_eq!(fit(ValueRef::Int(5)), (KeyFit::Exact, vec![0x85]));
+        assert_eq!(fit(ValueRef::Double(5.5)), (KeyFit::Above, vec![0x85]));
+        assert_eq!(fit(ValueRef::Double(-5.5)), (KeyFit::Above, vec![0x7A]));
+        assert_eq!(fit(ValueRef::Decimal(Decimal { mantissa: -55, scale: 1 })), (KeyFit::Above, vec![0x7A]));
+        assert_eq!(fit(ValueRef::Decimal(Decimal { mantissa: 50, scale: 1 })), (KeyFit::Exact, vec![0x85]));
+        assert_eq!(fit(ValueRef::Bytes(b" 5")), (KeyFit::Exact, vec![0x85]));
+        assert_eq!(fit(ValueRef::Bytes(b"5.5x")), (KeyFit::Above, vec![0x85]));
+        assert_eq!(fit(ValueRef::Bytes(b"x")), (KeyFit::Exact, vec![0x80]));
+        assert_eq!(fit(ValueRef::Int(-129)), (KeyFit::TooLow, vec![]));
+        assert_eq!(fit(ValueRef::UInt(128)), (KeyFit::TooHigh, vec![]));
+        assert_eq!(fit(ValueRef::Null), (KeyFit::Null, vec![]));
     }
 }

@@ -1,4 +1,5 @@
-//! How statements end: the answer, the diagnostics and what LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() say next.
+//! How statements end: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() for the
+//! statements after them.
 
 use junctor_model::error::Error;
 
@@ -6,11 +7,11 @@ use super::context::StatementContext;
 use super::state::Execution;
 use crate::result::{Completion, Progress};
 
-/// The statement failed: says the error, unless the client is gone.
+/// Ends the statement with an error. A session without a client gets no answer.
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
-    // What follows in the same text is not executed.
+    // The statements that follow in the same text are not executed.
     context.session.rest_at = 0;
     context.session.note_error(error);
     if !context.session.interrupted {
@@ -19,13 +20,13 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
     Progress::Done
 }
 
-/// What a statement fails with that was stopped.
+/// Error 1317, of a statement that was stopped.
 #[cold]
 pub(crate) fn interrupted() -> Box<Error> {
     Error::query_interrupted()
 }
 
-/// What a statement that changed rows came to.
+/// The outcome of a statement without rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Changed {
     pub affected_rows: u64,
@@ -34,8 +35,8 @@ pub(crate) struct Changed {
     pub has_info: bool,
 }
 
-/// The statement is done and has no rows.
-pub(crate) fn ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Progress {
+/// Ends a statement without rows.
+pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
     if !context.session.interrupted {
@@ -44,7 +45,7 @@ pub(crate) fn ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Pr
             last_insert_id: changed.last_insert_id,
             ..context.session.completion()
         };
-        // The text's memory goes back to the workspace, where the next statement uses it.
+        // The text is swapped there and back, so that its memory serves the next statement too.
         let info = &mut context.engine.work.info;
         if changed.has_info {
             std::mem::swap(info, &mut completion.info);
@@ -57,9 +58,9 @@ pub(crate) fn ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Pr
     Progress::Done
 }
 
-/// The rows have all been said.
+/// Ends a statement whose rows have all been sent.
 #[inline]
-pub(crate) fn finish(context: &mut StatementContext<'_, '_>, rows: u64) -> Progress {
+pub(crate) fn finish_rows(context: &mut StatementContext<'_, '_>, rows: u64) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.row_count = -1;
     context.session.found_rows = rows;

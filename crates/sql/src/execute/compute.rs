@@ -1,23 +1,59 @@
-//! Queries that the session answers from its own rows: filter, aggregates, projection, order and limit, all here.
+//! Queries that the session answers from rows of its own: filter, aggregates, projection, order and limit are all applied here.
 
 use std::sync::Arc;
 
 use junctor_expression::{Parameters, ParametersBuilder, Scratch, compare_values};
+use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::program::{RowProtocol, SortKey};
 
-use super::completion::{fail, finish};
+use super::completion::{fail, finish_rows};
 use super::context::StatementContext;
 use super::packets::append_row;
-use super::read::{accumulators, append_projection, window_of, wrong_plan};
+use super::read::{accumulators, append_projection, window_of};
 use super::state::{Execution, StatusState};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ComputePlan, ComputeSource, Plan};
+use crate::plan::{ComputePlan, ComputeSource};
 use crate::result::Progress;
 
-/// Answers a query over these rows.
-pub(crate) fn compute_rows(
+/// Starts a query without a stored table. The parameters are in the workspace.
+pub(crate) fn start_compute(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<ComputePlan>,
+    protocol: RowProtocol,
+) -> Progress {
+    let status = match &plan.source {
+        ComputeSource::Nothing => return compute_now(context, plan, &[Vec::new()], protocol),
+        ComputeSource::Rows(rows) => return compute_now(context, plan, rows, protocol),
+        ComputeSource::Status(status) => *status,
+    };
+    match context.engine.gateway.read_status(context.session.connection, status, context.turn) {
+        Ok(operation) => {
+            let state =
+                StatusState { plan: Arc::clone(plan), operation, protocol, parameters: context.copy_parameters() };
+            context.session.execution = Execution::Status(Box::new(state));
+            Progress::Waiting
+        }
+        Err(error) => fail(context, &error),
+    }
+}
+
+/// Answers a query over rows that are known when it is planned.
+fn compute_now(
+    context: &mut StatementContext<'_, '_>,
+    plan: &ComputePlan,
+    rows: &[Vec<Value>],
+    protocol: RowProtocol,
+) -> Progress {
+    let parameters = std::mem::take(&mut context.engine.work.parameters);
+    let progress = compute_rows(context, plan, rows, &parameters, protocol);
+    context.engine.work.parameters = parameters;
+    progress
+}
+
+/// Answers a query over `rows`.
+pub(super) fn compute_rows(
     context: &mut StatementContext<'_, '_>,
     plan: &ComputePlan,
     rows: &[Vec<Value>],
@@ -39,46 +75,13 @@ pub(crate) fn compute_rows(
         Ok((packets, count)) => {
             context.sink.header(&plan.header, &context.session.completion());
             context.sink.row_packets(&packets);
-            finish(context, count)
+            finish_rows(context, count)
         }
         Err(error) => fail(context, &error),
     }
 }
 
-/// Answers a query whose rows are known when it is planned, or asks for those that are not.
-pub(crate) fn compute_now(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, protocol: RowProtocol) -> Progress {
-    let Plan::Compute(compute) = &**plan else { return fail(context, &wrong_plan()) };
-    let status = match &compute.source {
-        ComputeSource::Nothing => return compute_at_once(context, compute, &[Vec::new()], protocol),
-        ComputeSource::Rows(rows) => return compute_at_once(context, compute, rows, protocol),
-        ComputeSource::Status(status) => *status,
-    };
-    match context.engine.gateway.read_status(context.session.connection, status, context.turn) {
-        Ok(operation) => {
-            let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
-            parameters.extend_from_slice(&context.engine.work.parameters);
-            let plan = Arc::clone(plan);
-            context.session.execution =
-                Execution::Status(Box::new(StatusState { plan, operation, protocol, parameters }));
-            Progress::Waiting
-        }
-        Err(error) => fail(context, &error),
-    }
-}
-
-/// Answers a query over rows that are at hand, with the parameters of the workspace.
-fn compute_at_once(
-    context: &mut StatementContext<'_, '_>,
-    plan: &ComputePlan,
-    rows: &[Vec<Value>],
-    protocol: RowProtocol,
-) -> Progress {
-    let parameters = std::mem::take(&mut context.engine.work.parameters);
-    let progress = compute_rows(context, plan, rows, &parameters, protocol);
-    context.engine.work.parameters = parameters;
-    progress
-}
-
+/// One execution.
 struct Computation<'a> {
     plan: &'a ComputePlan,
     /// The statement's own parameters.
@@ -89,7 +92,7 @@ struct Computation<'a> {
 }
 
 impl Computation<'_> {
-    /// The packets and how many rows they are.
+    /// The row packets, and the number of rows.
     fn run(&mut self, rows: &[Vec<Value>], protocol: RowProtocol, select_limit: u64) -> Result<(Vec<u8>, u64)> {
         let mut window = window_of(self.plan.limit.as_ref(), self.own, select_limit)?;
         if !self.plan.aggregates.is_empty() {
@@ -117,7 +120,7 @@ impl Computation<'_> {
         Ok((packets, taken))
     }
 
-    /// Makes the row's values the parameters of the plan's expressions.
+    /// Makes the values of a row the parameters of the plan's expressions, after the statement's own.
     fn bind(&mut self, row: &[Value]) -> Result<()> {
         self.builder.clear();
         for ordinal in 0..self.plan.first_column {
@@ -130,7 +133,7 @@ impl Computation<'_> {
         self.builder.append_to(&mut self.bytes)
     }
 
-    /// The result row and its sort keys, unless the condition rejects the row.
+    /// The result row and its sort keys; `None` when the condition rejects the row.
     fn row(&mut self, row: &[Value]) -> Result<Option<ResultRow>> {
         self.bind(row)?;
         self.scratch.reset();
@@ -173,7 +176,7 @@ impl Computation<'_> {
                 state.add(value, &self.scratch)?;
             }
         }
-        // The row's columns have no value any more; only aggregates and the statement's parameters are read now.
+        // The result row reads aggregates and the statement's parameters only, so the columns are NULL.
         let columns = usize::from(self.plan.first_aggregate - self.plan.first_column);
         let mut values = vec![Value::Null; columns];
         for state in &states {
@@ -182,7 +185,7 @@ impl Computation<'_> {
         self.bind(&values)?;
         let mut packet = Vec::new();
         let parameters = Parameters::from_bytes(&self.bytes);
-        append_projection(&self.plan.projection, None, parameters, protocol, &self.scratch, &mut packet)?;
+        append_projection(&self.plan.projection, (None, parameters), protocol, &self.scratch, &mut packet)?;
         Ok(packet)
     }
 
@@ -205,6 +208,7 @@ impl Computation<'_> {
     }
 }
 
+/// A row of the result before it is sorted.
 struct ResultRow {
     values: Vec<Value>,
     keys: Vec<Value>,
@@ -221,12 +225,8 @@ fn compare_keys(sort: &[SortKey], left: &[Value], right: &[Value]) -> std::cmp::
     std::cmp::Ordering::Equal
 }
 
-/// NULL before everything.
-fn compare_nullable(
-    collation: junctor_model::collation::CollationId,
-    left: &Value,
-    right: &Value,
-) -> std::cmp::Ordering {
+/// NULL sorts before every value.
+fn compare_nullable(collation: CollationId, left: &Value, right: &Value) -> std::cmp::Ordering {
     match (left.is_null(), right.is_null()) {
         (true, true) => std::cmp::Ordering::Equal,
         (true, false) => std::cmp::Ordering::Less,

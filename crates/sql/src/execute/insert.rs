@@ -1,11 +1,12 @@
-//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and sorted into partitions; the AUTO_INCREMENT
-//! numbers they need are fetched before, so that no row is made twice.
+//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and sorted into partitions. The AUTO_INCREMENT
+//! numbers that they need are reserved first, so that no row is encoded twice.
 
 use std::sync::Arc;
 
 use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
-use junctor_gateway::{PartitionInputs, TurnContext};
+
+use junctor_gateway::{PartitionInputs, TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_value;
@@ -15,36 +16,36 @@ use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::diagnostics;
 use junctor_signals::input::{HashedKey, KeyedImage};
+use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::fail;
+use super::completion::{Changed, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
-use super::numbers::{Asked, NumberRange, next_number, numbers_exhausted};
-use super::packets::Window;
+use super::numbers::{NumberRange, NumberRequest, next_number, numbers_exhausted};
 use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
-use super::read::wrong_plan;
-use super::state::{Again, Execution, Run, Workspace, WriteState};
-use super::write::{check_writable, send};
+use super::retry::StatementInput;
+use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
+use super::write::{check_writable, write_options};
 use crate::bind::empty_value;
 use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
-use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue, Plan};
+use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue};
 use crate::result::Progress;
 use crate::session::Session;
 
-/// An INSERT that waits for numbers.
+/// An INSERT that awaits numbers.
 #[derive(Debug)]
 pub(crate) struct InsertState {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<InsertPlan>,
     pub operation: OperationId,
-    pub protocol: junctor_signals::program::RowProtocol,
-    /// The statement, for rows that come with the execution, and the shape that was scanned of it.
+    pub protocol: RowProtocol,
+    /// The text and its shape, where the plan's rows come with the text.
     pub text: Option<(Vec<u8>, Shape)>,
     pub parameters: Vec<u8>,
-    asked: Asked,
+    request: NumberRequest,
 }
 
 /// The rows of one execution.
@@ -53,13 +54,13 @@ struct Rows<'a> {
     plan: &'a InsertPlan,
     parameters: Parameters<'a>,
     folded: Option<Folded<'a>>,
-    /// The rows that a query gave.
+    /// The rows of the query of INSERT ... SELECT.
     selected: Option<&'a SelectedRows>,
-    /// Rows of the statement before these.
+    /// Rows of the statement before these, for the row numbers in messages.
     first_row: u64,
 }
 
-/// Rows that come with the execution.
+/// Rows that come with the text of the execution, which all have the form of the first.
 #[derive(Clone, Copy)]
 struct Folded<'a> {
     form: FoldedForm,
@@ -67,9 +68,16 @@ struct Folded<'a> {
     shape: &'a Shape,
 }
 
-/// Memory for rows that are being made.
+/// The AUTO_INCREMENT numbers of the table.
+struct Numbers<'n> {
+    range: &'n mut NumberRange,
+    /// Numbers to reserve together when the range is empty.
+    prefetch: u64,
+}
+
+/// Memory for the row that is being made.
 struct RowMaker<'a> {
-    /// Where rows are kept that may be needed again.
+    /// Receives the rows that may be needed again.
     kept: Option<&'a mut RowList>,
     builder: &'a mut ParametersBuilder,
     row_parameters: &'a mut Vec<u8>,
@@ -82,193 +90,162 @@ struct RowMaker<'a> {
     partition_key: &'a mut Vec<u8>,
 }
 
-/// Columns whose values of one row stay on the stack.
+/// Maximum number of columns whose values of one row stay on the stack.
 const COLUMNS_ON_STACK: usize = 16;
 
-/// Rows that were made.
+/// The numbers of rows that were made.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbered {
     pub rows: u64,
     /// The first number that was generated, or 0.
     pub first_number: u64,
-    /// The first one, or the last number that a row gave itself.
+    /// The first number that was generated, or else the last one that a row gave explicitly.
     pub answer_number: u64,
 }
 
-/// What trying to make the rows came to.
-enum Made {
-    /// Numbers are needed first.
-    Asks(Asked),
+/// The outcome of making rows.
+pub(super) enum Made {
+    /// Numbers must be reserved first.
+    NeedsNumbers(NumberRequest),
     /// The rows are in the inputs.
     Rows(Numbered),
 }
 
-/// Starts an INSERT. The parameters are in the engine's workspace; for folded rows the engine's shape is that of the text.
-pub(crate) fn start_insert(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
-    if let Plan::Insert(InsertPlan { select: Some(_), .. }) = &**plan {
-        return start_insert_select(context, plan, run);
+/// Starts an INSERT. The parameters are in the workspace; for rows that come with the text the engine's shape is that of the
+/// text.
+pub(crate) fn start_insert(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<InsertPlan>,
+    input: &PlanInput<'_>,
+) -> Progress {
+    if plan.select.is_some() {
+        return start_insert_select(context, plan, input);
     }
-    match try_insert(context, plan, run) {
-        Ok(Started::Waits) => Progress::Waiting,
-        Ok(Started::Kept(rows, numbered)) => start_insert_rows(context, plan, run, rows, numbered),
+    match send_insert(context, plan, input) {
+        Ok(Started::Sent) => Progress::Waiting,
+        Ok(Started::Kept(rows, numbered)) => start_insert_rows(context, plan, input, (rows, numbered)),
         Err(error) => {
-            if let Plan::Insert(insert) = &**plan {
-                context.session.note_evaluated(level_of_mode(insert.mode), &mut context.engine.work.scratch);
-            }
+            context.session.note_evaluated(level_of_mode(plan.mode), &mut context.engine.work.scratch);
             context.engine.work.inputs.clear(context.turn.buffers);
             fail(context, &error)
         }
     }
 }
 
-/// What came of the beginning of an INSERT.
+/// The first step of an INSERT.
 enum Started {
-    /// The rows were sent, or numbers for them are awaited.
-    Waits,
-    /// The rows are in the inputs, and kept because some may have to be looked at again.
+    /// The rows were sent, or numbers for them were requested.
+    Sent,
+    /// The rows are in the inputs, and kept because some may be needed again.
     Kept(RowList, Numbered),
 }
 
-fn try_insert(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Result<Started> {
-    let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
+fn send_insert(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<InsertPlan>,
+    input: &PlanInput<'_>,
+) -> Result<Started> {
     check_writable(context.session)?;
     context.session.enter_statement();
-    let Engine { work, shape, ranges, settings, .. } = context.engine;
-    let folded = match (insert.folded, run.shaped_text) {
-        (Some(form), Some(text)) => Some(Folded { form, text, shape }),
-        (Some(_), None) => return Err(wrong_plan()),
-        (None, _) => None,
-    };
-    let rows = Rows { plan: insert, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
-    let is_kept = !matches!(insert.conflict, Conflict::Fail) || insert.returning.is_some();
+    let Engine { work, shape, ranges, settings, .. } = &mut *context.engine;
+    require!(plan.folded.is_none() || input.shaped_text.is_some(), "rows that come with the text have a text");
+    let folded = plan.folded.zip(input.shaped_text).map(|(form, text)| Folded { form, text, shape });
+    let rows = Rows { plan, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
+    let is_kept = !matches!(plan.conflict, Conflict::Fail) || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
-    let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, kept.as_mut(), work, context.turn)? {
-        Made::Asks(asked) => fetch_numbers(context, plan, run, asked).map(|()| Started::Waits),
-        Made::Rows(numbered @ Numbered { rows, first_number, answer_number }) => {
-            if context.engine.work.scratch.has_diagnostics() || !insert.warnings.is_empty() {
-                say_warnings(context.session, insert, &mut context.engine.work.scratch);
-            }
-            if let Some(kept) = kept {
-                return Ok(Started::Kept(kept, numbered));
-            }
-            let origin =
-                run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
-            let operation = send(context, &insert.program, run.protocol)?;
-            context.session.execution = Execution::Write(WriteState {
-                plan: Arc::clone(plan),
-                operation,
-                protocol: run.protocol,
-                window: Window::ALL,
-                first_number,
-                answer_number,
-                rows,
-                parameters: Vec::new(),
-                origin,
-            });
-            Ok(Started::Waits)
-        }
+    let numbers = Numbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
+    let numbered = match make(rows, numbers, kept.as_mut(), work, context.turn)? {
+        Made::NeedsNumbers(request) => return request_numbers(context, plan, input, request).map(|()| Started::Sent),
+        Made::Rows(numbered) => numbered,
+    };
+    if context.engine.work.scratch.has_diagnostics() || !plan.warnings.is_empty() {
+        add_warnings(context.session, plan, &mut context.engine.work.scratch);
     }
+    if let Some(kept) = kept {
+        return Ok(Started::Kept(kept, numbered));
+    }
+    let in_transaction = context.session.transaction.explicit;
+    let retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
+    let options = write_options(context, input.protocol);
+    let operation = context.send_write(&plan.program, options)?;
+    let form = WriteForm::Insert(Arc::clone(plan), numbered);
+    context.session.execution = Execution::Write(WriteState { operation, form, retry });
+    Ok(Started::Sent)
 }
 
-/// What making rows of a query came to.
-pub(super) enum MadeSelected {
-    /// Numbers are needed first.
-    Asks { needed: u64, count: u64, beyond: u64 },
-    /// The rows are in the inputs and in the list.
-    Rows(Numbered),
-}
-
-/// Makes rows of those that a query gave; so many came before them.
+/// Makes the rows of an INSERT from those that its query returned. `first_row` rows came before them.
 pub(super) fn make_selected(
     context: &mut StatementContext<'_, '_>,
-    insert: &InsertPlan,
+    plan: &InsertPlan,
     (selected, first_row): (&SelectedRows, u64),
     kept: &mut RowList,
-) -> Result<MadeSelected> {
-    let Engine { work, ranges, settings, .. } = context.engine;
-    let rows = Rows { plan: insert, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
+) -> Result<Made> {
+    let Engine { work, ranges, settings, .. } = &mut *context.engine;
+    let rows = Rows { plan, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
-    let range = ranges.of(insert.table.definition.id);
-    match make(rows, range, settings.auto_increment_prefetch, Some(kept), work, context.turn)? {
-        Made::Asks(Asked { needed, count, beyond }) => Ok(MadeSelected::Asks { needed, count, beyond }),
-        Made::Rows(numbered) => {
-            if context.engine.work.scratch.has_diagnostics() || first_row == 0 && !insert.warnings.is_empty() {
-                say_warnings(context.session, insert, &mut context.engine.work.scratch);
-            }
-            Ok(MadeSelected::Rows(numbered))
-        }
+    let numbers = Numbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
+    let made = make(rows, numbers, Some(kept), work, context.turn)?;
+    if let Made::Rows(_) = made
+        && (work.scratch.has_diagnostics() || first_row == 0 && !plan.warnings.is_empty())
+    {
+        add_warnings(context.session, plan, &mut work.scratch);
     }
+    Ok(made)
 }
 
-/// What the rows give rise to say: a strict write says by the way that a column had no room for spaces, IGNORE tells of
-/// everything that did not fit.
+/// Adds the warnings of the rows. A strict write notes that trailing spaces were cut off; IGNORE warns of every value that
+/// did not fit.
 #[cold]
-fn say_warnings(session: &mut Session, insert: &InsertPlan, scratch: &mut Scratch) {
-    let level = level_of_mode(insert.mode);
-    for (code, message) in &insert.warnings {
+fn add_warnings(session: &mut Session, plan: &InsertPlan, scratch: &mut Scratch) {
+    let level = level_of_mode(plan.mode);
+    for (code, message) in &plan.warnings {
         session.warn(level, code.errno(), message.clone());
     }
     session.note_evaluated(level, scratch);
 }
 
-/// What rows that are stored so have to say.
+/// The level of the diagnostics of rows that are stored in this mode.
 pub(super) fn level_of_mode(mode: StoreMode) -> WarningLevel {
     if mode == StoreMode::Strict { WarningLevel::Note } else { WarningLevel::Warning }
 }
 
-/// Asks main for numbers and keeps what the rows are made of.
-fn fetch_numbers(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>, asked: Asked) -> Result<()> {
-    let Plan::Insert(insert) = &**plan else { return Err(wrong_plan()) };
-    let table = insert.table.definition.id;
-    let operation = context.engine.gateway.reserve_auto_increment(
-        context.session.connection,
-        table,
-        asked.count,
-        asked.beyond,
-        context.turn,
-    )?;
-    let text = match (insert.folded, run.shaped_text) {
-        (Some(_), Some(text)) => {
-            let mut copy = context.turn.buffers.take(text.len());
-            copy.extend_from_slice(text);
-            Some((copy, context.engine.take_shape()))
-        }
-        _ => None,
-    };
-    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
-    parameters.extend_from_slice(&context.engine.work.parameters);
+/// Requests numbers from main and keeps what the rows are made from.
+fn request_numbers(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<InsertPlan>,
+    input: &PlanInput<'_>,
+    request: NumberRequest,
+) -> Result<()> {
+    let operation = context.reserve_numbers(plan.table.definition.id, request)?;
+    let text = plan.folded.and(input.shaped_text).map(|text| {
+        let mut copy = context.turn.buffers.take(text.len());
+        copy.extend_from_slice(text);
+        (copy, context.engine.take_shape())
+    });
+    let parameters = context.copy_parameters();
     context.session.execution = Execution::Numbers(Box::new(InsertState {
         plan: Arc::clone(plan),
         operation,
-        protocol: run.protocol,
+        protocol: input.protocol,
         text,
         parameters,
-        asked,
+        request,
     }));
     Ok(())
 }
 
-/// Numbers arrived: the rows can be made.
-pub(crate) fn on_numbers(
+/// Continues an INSERT with the numbers that main has reserved.
+pub(crate) fn resume_insert(
     context: &mut StatementContext<'_, '_>,
+    state: InsertState,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
 ) -> Progress {
-    let state = match std::mem::take(&mut context.session.execution) {
-        Execution::Numbers(state) => state,
-        other => {
-            context.session.execution = other;
-            return super::compound::on_numbers(context, (first, count), error);
-        }
-    };
-    let InsertState { plan, protocol, text, parameters, asked, .. } = *state;
-    let error = error.or_else(|| (count < asked.needed).then(numbers_exhausted));
-    if let Plan::Insert(insert) = &*plan
-        && error.is_none()
-    {
-        context.engine.ranges.of(insert.table.definition.id).add(first, count, asked.beyond);
+    let InsertState { plan, protocol, text, parameters, request, .. } = state;
+    let error = error.or_else(|| (count < request.needed).then(numbers_exhausted));
+    if error.is_none() {
+        context.engine.ranges.of(plan.table.definition.id).add(first, count, request.beyond);
     }
     context.engine.work.parameters.clear();
     context.engine.work.parameters.extend_from_slice(&parameters);
@@ -279,10 +256,10 @@ pub(crate) fn on_numbers(
     }
     let progress = match error {
         Some(error) => fail(context, &error),
-        None if context.session.interrupted => super::completion::ok(context, super::completion::Changed::default()),
+        None if context.session.interrupted => finish_ok(context, Changed::default()),
         None => {
-            let run = Run { protocol, shaped_text: text.as_deref(), again: Again::No };
-            start_insert(context, &plan, &run)
+            let input = PlanInput { protocol, shaped_text: text.as_deref(), input: StatementInput::NONE };
+            start_insert(context, &plan, &input)
         }
     };
     if let Some(text) = text {
@@ -291,12 +268,11 @@ pub(crate) fn on_numbers(
     progress
 }
 
-/// Makes the rows into the inputs, and into the list of those kept, or says which numbers are missing. Rows that no query gave have
-/// the parameters of the workspace.
+/// Makes the rows into the inputs, and into the list of rows that may be needed again, unless numbers are missing. Rows that
+/// no query returned have the parameters of the workspace.
 fn make(
     rows: Rows<'_>,
-    range: &mut NumberRange,
-    prefetch: u64,
+    mut numbers: Numbers<'_>,
     kept: Option<&mut RowList>,
     work: &mut Workspace,
     turn: &mut TurnContext<'_>,
@@ -318,12 +294,12 @@ fn make(
         Some(_) => &rows,
         None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
     };
-    // What an attempt that went to ask for numbers had to say is said again.
+    // An attempt that ended in a request for numbers left warnings, which the next attempt gives again.
     diagnostics::take(maker.scratch);
     maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
-    let outcome = match missing_numbers(rows, range, prefetch, maker) {
-        Ok(Some(asked)) => Ok(Made::Asks(asked)),
-        Ok(None) => make_rows(rows, range, maker, inputs, turn),
+    let outcome = match missing_numbers(rows, &mut numbers, maker) {
+        Ok(Some(request)) => Ok(Made::NeedsNumbers(request)),
+        Ok(None) => make_rows(rows, numbers.range, maker, inputs, turn),
         Err(error) => Err(error),
     };
     maker.scratch.set_strict(false);
@@ -371,34 +347,33 @@ fn make_rows(
     Ok(Made::Rows(Numbered { rows: count, first_number, answer_number }))
 }
 
-/// Counts the numbers that the rows need; `None` when they are at hand.
+/// The request for the numbers that the rows need; `None` when they are at hand.
 fn missing_numbers(
     rows: &Rows<'_>,
-    range: &mut NumberRange,
-    prefetch: u64,
+    numbers: &mut Numbers<'_>,
     maker: &mut RowMaker<'_>,
-) -> Result<Option<Asked>> {
+) -> Result<Option<NumberRequest>> {
     let Some(auto) = rows.plan.auto else { return Ok(None) };
-    let mut numbers = 0;
+    let mut needed = 0;
     let mut explicit_max = 0;
     let noted = maker.scratch.warning_mark();
     let position = usize::from(auto.index.0);
     if rows.folded.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
-        numbers = rows.count() as u64;
+        needed = rows.count() as u64;
     } else {
         for row in 0..rows.count() {
             match maker.explicit_number(rows, row, auto)? {
-                None => numbers += 1,
+                None => needed += 1,
                 Some(number) => explicit_max = explicit_max.max(number),
             }
         }
     }
-    // It is said, and LAST_INSERT_ID(expression) set, when the row is made.
+    // Making the row gives the same warnings, and sets LAST_INSERT_ID(expression).
     if maker.scratch.has_diagnostics() {
         maker.scratch.forget_warnings_after(noted);
         maker.scratch.take_last_insert_id();
     }
-    Ok(range.missing(numbers, explicit_max, prefetch))
+    Ok(numbers.range.missing(needed, explicit_max, numbers.prefetch))
 }
 
 impl<'a> Rows<'a> {
@@ -410,7 +385,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The parameters that a row is made of, unless it comes as text.
+    /// The parameters that a row is made from, unless it comes with the text.
     fn parameters_of(&self, row: usize) -> Parameters<'a> {
         self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
     }
@@ -420,7 +395,7 @@ impl<'a> Rows<'a> {
         self.plan.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
-    /// The literal that a parameter stands for in a row that comes with the execution.
+    /// The literal that a parameter stands for in a row that comes with the text.
     #[inline]
     fn literal(&self, ordinal: u16, row: usize) -> Option<(&'a [u8], &'a LiftedLiteral)> {
         let folded = self.folded.as_ref()?;
@@ -433,7 +408,7 @@ impl<'a> Rows<'a> {
 }
 
 impl RowMaker<'_> {
-    /// The number that a row gives the AUTO_INCREMENT column itself; `None` when one is to be generated.
+    /// The explicit number of a row's AUTO_INCREMENT column; `None` when one must be generated.
     fn explicit_number(&mut self, rows: &Rows<'_>, row: usize, auto: AutoColumn) -> Result<Option<u64>> {
         let position = usize::from(auto.index.0);
         let column = &rows.plan.table.definition.columns[position];
@@ -461,7 +436,7 @@ impl RowMaker<'_> {
         Ok(number_of(target.convert(value, self.scratch)?))
     }
 
-    /// Makes the parameters of one row, for values that are computed from them.
+    /// Fills the parameters of one row, for values that are computed from them.
     fn fill_row(&mut self, rows: &Rows<'_>, row: usize) -> Result<()> {
         self.row_parameters.clear();
         let Some(folded) = rows.folded else { return Ok(()) };
@@ -469,7 +444,7 @@ impl RowMaker<'_> {
         self.builder.append_to(self.row_parameters)
     }
 
-    /// Makes the image and key of a row. Gives the number that was generated for it.
+    /// Makes the image and key of a row. Returns the number that was generated for it.
     fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut NumberRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
@@ -486,7 +461,7 @@ impl RowMaker<'_> {
             if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
         let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
-        // The values borrow from the row, so wide tables pay for memory of their own.
+        // The values borrow from the row, so no memory of earlier rows can be used again: only wide rows allocate.
         let mut on_heap = Vec::new();
         let values = match form.len() <= COLUMNS_ON_STACK {
             true => &mut on_stack[..form.len()],
@@ -527,7 +502,8 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// The same for a row of which values are computed from columns: each column has its default until its turn comes.
+    /// As [`RowMaker::row`] for a row with values that are computed from columns. As in MySQL, each column has its default
+    /// until its own value is computed, in the order of the statement.
     #[cold]
     fn row_in_turn(
         &mut self,
@@ -548,20 +524,20 @@ impl RowMaker<'_> {
         };
         let mut values: Vec<Value> = table.definition.columns.iter().zip(form).map(before).collect();
         for column in columns {
-            let place = usize::from(column.0);
-            values[place] = initial_value(&table.definition.columns[place]);
+            let position = usize::from(column.0);
+            values[position] = initial_value(&table.definition.columns[position]);
         }
         let mut generated = None;
         for column in columns {
-            let place = usize::from(column.0);
-            let column = &table.definition.columns[place];
+            let position = usize::from(column.0);
+            let column = &table.definition.columns[position];
             let target = StoreTarget { column, row_number, mode: rows.plan.mode };
-            let given = match &form[place] {
+            let given = match &form[position] {
                 InsertValue::Stored(stored) => {
-                    values[place] = stored.clone();
+                    values[position] = stored.clone();
                     continue;
                 }
-                // The number comes when the row is whole.
+                // The number is generated when the rest of the row is known.
                 InsertValue::Generated => continue,
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((text, literal)) => literal_value(text, literal, decoded),
@@ -575,25 +551,25 @@ impl RowMaker<'_> {
                 }
             };
             if !(column.auto_increment && given.is_null()) {
-                values[place] = target.convert(given, scratch)?.to_value();
+                values[position] = target.convert(given, scratch)?.to_value();
             }
         }
         if let Some(auto) = rows.plan.auto
             && is_zero(values[usize::from(auto.index.0)].as_ref())
         {
-            let place = usize::from(auto.index.0);
-            let column = &table.definition.columns[place];
+            let position = usize::from(auto.index.0);
+            let column = &table.definition.columns[position];
             let number = next_number(range, rows.plan.auto)?;
             generated = Some(number);
             let target = StoreTarget { column, row_number, mode: rows.plan.mode };
-            values[place] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
+            values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
         }
         let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         encode_row(rows.plan, &values, image, key, partition_key)?;
         Ok(generated)
     }
 
-    /// Keeps the row that was made last.
+    /// Keeps the row that was made last, with the parameters that its update may need.
     fn keep(
         &mut self,
         rows: &Rows<'_>,
@@ -617,7 +593,7 @@ impl RowMaker<'_> {
         Ok(())
     }
 
-    /// Decodes the strings of a row that have escapes, one after the other.
+    /// Decodes the strings of a row that have escapes into one buffer, before values borrow from it.
     fn decode_strings(&mut self, rows: &Rows<'_>, row: usize, form: &[InsertValue]) {
         self.strings.clear();
         self.string_ends.clear();
@@ -636,7 +612,7 @@ impl RowMaker<'_> {
     }
 }
 
-/// Strings of a row that were decoded, in the order of the columns.
+/// The decoded strings of a row, in the order of the columns.
 struct Decoded<'d> {
     bytes: &'d [u8],
     ends: &'d [usize],
@@ -671,7 +647,7 @@ fn encode_row(
     Ok(())
 }
 
-/// What a column is before a statement has given it a value.
+/// The value of a column before the statement has computed it.
 fn initial_value(column: &ColumnDefinition) -> Value {
     match &column.default {
         Some(value) => value.clone(),
@@ -698,7 +674,7 @@ fn is_zero(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// The number that a stored value is, for the counter; `None` for zero, which asks for a number.
+/// The number of a stored value, for the table's counter; `None` for zero, which asks for a generated number.
 pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Int(0) | ValueRef::UInt(0) | ValueRef::Null => None,

@@ -1,91 +1,57 @@
-//! Statements that are stopped: because their client is gone, or by KILL. What only makes output ends at once; a write is undone
-//! first, and its answer is the error; a commit or a change of the schema goes on to its end.
+//! Statements that are stopped, because their client is gone or by KILL. A statement that only makes output ends
+//! immediately. A write is undone first and then fails. A commit or a schema change continues to its end.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, interrupted, ok};
+use super::completion::{Changed, fail, finish_ok, interrupted};
 use super::context::StatementContext;
 use super::keys::abandon_key_read;
+use super::read::abandon_read;
 use super::schema::SchemaStep;
 use super::state::Execution;
 use crate::engine::Engine;
 use crate::result::Progress;
 use crate::session::Session;
 
-/// KILL that was sent.
+/// KILL of another session, which all sql blocks were asked for.
 #[derive(Debug)]
 pub(crate) struct KillState {
     pub operation: OperationId,
     pub connection: ConnectionId,
 }
 
-impl StatementContext<'_, '_> {
-    /// KILL: the statement under way fails with error 1317, now or as soon as it is undone. Nothing happens when the session is
-    /// idle, or commits already.
-    pub fn interrupt_statement(&mut self) -> Progress {
-        match self.engine.stop(self.session, self.turn) {
-            true => fail(self, &interrupted()),
-            false => {
-                self.session.rest_is_stopped = self.session.has_more_statements();
-                Progress::Waiting
-            }
-        }
-    }
-
-    /// A command that has not begun, or the statements of a text that have not, fail with error 1317.
-    pub fn refuse_command(&mut self) -> Progress {
-        self.session.clear_diagnostics();
-        fail(self, &interrupted())
-    }
-
-    /// KILL of a connection or its query, wherever on the node. Error: 1094.
-    pub(crate) fn kill(&mut self, connection: ConnectionId, query_only: bool) -> Progress {
-        if connection == self.session.connection {
-            fail(self, &interrupted());
-            return if query_only { Progress::Done } else { Progress::Close };
-        }
-        match self.engine.gateway.interrupt_session(self.session.connection, connection, !query_only, self.turn) {
-            Ok(operation) => {
-                self.session.execution = Execution::Killing(KillState { operation, connection });
-                Progress::Waiting
-            }
-            Err(error) => fail(self, &error),
-        }
-    }
-}
-
 impl Engine {
-    /// The client is gone: what is under way and cannot be stopped at once is waited for, and nothing is said.
+    /// Stops the statement of a session whose client is gone. What cannot stop immediately continues without an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
         session.rest_at = 0;
         self.stop(session, turn);
     }
 
-    /// True when nothing is under way any more that was before.
+    /// Stops the statement under way. True when it has ended; false when none runs, when its write must be undone first,
+    /// or when it can no longer be stopped.
     fn stop(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) -> bool {
         match std::mem::take(&mut session.execution) {
             Execution::Idle => return false,
             Execution::Read(state) => {
                 self.gateway.end_read(state.operation, turn);
-                state.origin.release(turn);
+                abandon_read(self, session, state, turn);
                 if !session.transaction.explicit {
                     self.gateway.forget(&mut session.transaction);
                 }
             }
             Execution::Keys(state) => {
                 self.gateway.end_read(state.operation, turn);
-                session.execution = Execution::Keys(state);
-                abandon_key_read(self, session, turn);
+                abandon_key_read(self, state, turn);
                 if !session.transaction.explicit {
                     self.gateway.forget(&mut session.transaction);
                 }
             }
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
-            // Whoever answers them is not waited for: numbers that come too late are not used.
+            // The replies to these two are dropped as stale. Numbers that arrive then stay unused.
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),
             Execution::Tables(wait) => {
@@ -104,13 +70,13 @@ impl Engine {
             }
             Execution::Schema(mut state) => {
                 match &mut state.step {
-                    SchemaStep::Filling(fill) if !session.interrupted => {
-                        self.gateway.interrupt_statement(fill.interrupt(), turn);
+                    SchemaStep::Filling(backfill) if !session.interrupted => {
+                        self.gateway.interrupt_statement(backfill.interrupt(), turn);
                     }
                     SchemaStep::Checking(check) if !session.interrupted => check.interrupt(),
                     _ => {}
                 }
-                if let Some(operation) = state.may_be_cancelled() {
+                if let Some(operation) = state.cancellable() {
                     self.gateway.cancel_schema_change(operation, turn);
                 }
                 session.execution = Execution::Schema(state);
@@ -132,14 +98,46 @@ impl Engine {
     }
 }
 
-/// Every sql block has said whether it has the session.
-pub(crate) fn on_interrupted(context: &mut StatementContext<'_, '_>, is_known: bool) -> Progress {
-    let Execution::Killing(KillState { connection, .. }) = std::mem::take(&mut context.session.execution) else {
-        return Progress::Waiting;
-    };
+impl StatementContext<'_, '_> {
+    /// KILL QUERY of this session by another: its statement fails with error 1317, immediately or once it is undone.
+    /// Nothing happens when the session is idle or commits already.
+    pub(crate) fn interrupt_statement(&mut self) -> Progress {
+        match self.engine.stop(self.session, self.turn) {
+            true => fail(self, &interrupted()),
+            false => {
+                self.session.rest_is_stopped = self.session.has_more_statements();
+                Progress::Waiting
+            }
+        }
+    }
+
+    /// Fails a command, or the rest of a text, with error 1317 before it has begun.
+    pub(crate) fn refuse_command(&mut self) -> Progress {
+        self.session.clear_diagnostics();
+        fail(self, &interrupted())
+    }
+
+    /// Starts KILL of a connection or of its statement, on any sql block of the node. Error: 1094.
+    pub(crate) fn start_kill(&mut self, connection: ConnectionId, query_only: bool) -> Progress {
+        if connection == self.session.connection {
+            fail(self, &interrupted());
+            return if query_only { Progress::Done } else { Progress::Close };
+        }
+        match self.engine.gateway.interrupt_session(self.session.connection, connection, !query_only, self.turn) {
+            Ok(operation) => {
+                self.session.execution = Execution::Killing(KillState { operation, connection });
+                Progress::Waiting
+            }
+            Err(error) => fail(self, &error),
+        }
+    }
+}
+
+/// Continues KILL once every sql block has answered whether it has the session.
+pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, is_known: bool) -> Progress {
     match is_known {
-        true => ok(context, Changed::default()),
-        false => fail(context, &no_such_thread(&connection)),
+        true => finish_ok(context, Changed::default()),
+        false => fail(context, &no_such_thread(&state.connection)),
     }
 }
 

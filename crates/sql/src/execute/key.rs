@@ -1,5 +1,5 @@
-//! Hot path, budget 120 instructions a key: keys and ranges of a plan with the values of one execution, sorted into inputs.
-//! Nothing is allocated once the memory has grown.
+//! Hot path, budget 120 instructions a key: the keys and ranges of a plan for the values of one execution, as inputs of the
+//! partitions. Nothing is allocated once the memory has grown.
 
 use std::ops::Range;
 
@@ -13,15 +13,15 @@ use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
 use junctor_model::value::ValueRef;
 use junctor_signals::input::KeyRange;
 
-use super::bound::{Place, append_place};
+use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
 
-/// Bytes of the longest bound that is sent; a longer one is cut, which lets more keys in.
+/// Longest bound that is sent, in bytes. A longer one is cut, which widens the range; the filter drops the rows in excess.
 const BOUND_BYTES_MAX: usize = 16 * 1024;
-/// Ranges of one statement.
+/// Maximum number of ranges of one statement; more is error 1436.
 const RANGES_MAX: usize = 1 << 18;
-/// Slots that a key may be away from the one that its hash chooses. Chance hardly brings it further, values that were
-/// chosen for their hashes do.
+/// Maximum distance of a key from the slot that its hash chooses. Chance hardly exceeds it, but values that were chosen for
+/// their hashes do; sorting then bounds the time.
 const PROBES_MAX: usize = 64;
 
 /// The values of one execution.
@@ -31,40 +31,57 @@ pub(crate) struct Values<'a> {
     pub scratch: &'a Scratch,
 }
 
-/// Memory for keys that are being made; one per engine.
+/// Where keys and ranges go.
+pub(crate) struct InputWriter<'i, 't> {
+    pub inputs: &'i mut PartitionInputs,
+    pub turn: &'i mut TurnContext<'t>,
+    /// The parameters that accompany each key or range; empty when the program reads none.
+    pub parameters: &'i [u8],
+}
+
+/// One alternative of a key template.
+#[derive(Clone, Copy)]
+struct KeyParts<'k> {
+    definition: &'k TableDefinition,
+    columns: &'k [ColumnIndex],
+    /// The values of each column; at most one column has several.
+    values: &'k [KeyValues],
+}
+
+/// Memory for the keys of one statement, which all statements of the engine use in turn.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMaker {
     key: Vec<u8>,
     partition_key: Vec<u8>,
-    /// All keys or bounds of the statement, one after the other.
+    /// All keys or bounds of the statement.
     bytes: Vec<u8>,
-    /// The keys of the statement by hash, to find equal ones.
+    /// Open-addressing table of positions in `keys`, by hash; 0 is empty.
     seen: Vec<u32>,
     keys: Vec<(u64, Range<u32>)>,
     /// The values of a list of operands, little-endian.
     integers: Vec<[u8; 8]>,
-    /// The places of a list in the order of its integers, made when their hashes are too much alike.
+    /// Positions of a list in the order of its integers; only used when too many hashes collide.
     order: Vec<u32>,
     spans: Vec<Span>,
 }
 
-/// A range from `lower` (inclusive) to `upper` (exclusive; `None` is no end), as places in the bytes.
+/// A range from `lower` (inclusive) to `upper` (exclusive; `None` for no end), as ranges of the bytes.
 #[derive(Clone, Debug)]
 struct Span {
     lower: Range<u32>,
     upper: Option<Range<u32>>,
 }
 
-/// A place for keys whose partition the caller has to know.
-pub(crate) enum KeyPlace {
-    /// The hash of the whole key chooses it.
+/// The partition of a key.
+pub(crate) enum KeyLocation {
+    /// The one that the hash of the whole key chooses.
     ByHash,
     /// This one.
     At(u16),
 }
 
 impl Operand {
-    /// The value in one execution. Error: what computing it fails with.
+    /// The value in one execution. Errors: those of the expression.
     #[inline]
     pub(crate) fn value<'a>(&'a self, values: &Values<'a>) -> Result<ValueRef<'a>> {
         match self {
@@ -76,54 +93,50 @@ impl Operand {
 }
 
 impl KeyMaker {
-    /// Calls `push` with each different key of the template, its hash, and where it belongs. Keys that no row can have are
+    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no row can have are
     /// left out.
     pub(crate) fn keys(
         &mut self,
         definition: &TableDefinition,
         template: &KeyTemplate,
         values: &Values<'_>,
-        push: &mut impl FnMut(KeyPlace, u64, &[u8]),
+        push: &mut impl FnMut(KeyLocation, u64, &[u8]),
     ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
         for key in &template.alternatives {
-            self.alternative(definition, template, key, values)?;
+            self.alternative(KeyParts { definition, columns: &template.columns, values: key }, values)?;
         }
         self.drop_equal_keys();
         let KeyMaker { keys, bytes, partition_key, .. } = self;
         for (hash, range) in keys.iter() {
             let key = &bytes[range.start as usize..range.end as usize];
-            let place =
-                if by_hash { KeyPlace::ByHash } else { place_in(definition, &template.columns, key, partition_key) };
-            push(place, *hash, key);
+            let location = match by_hash {
+                true => KeyLocation::ByHash,
+                false => location_of(definition, &template.columns, key, partition_key),
+            };
+            push(location, *hash, key);
         }
         Ok(())
     }
 
-    /// Every key of one alternative into `keys`.
-    fn alternative(
-        &mut self,
-        definition: &TableDefinition,
-        template: &KeyTemplate,
-        key: &[KeyValues],
-        values: &Values<'_>,
-    ) -> Result<()> {
-        let several = key.iter().find(|values| !values.is_single());
+    /// Adds every key of one alternative to `keys`.
+    fn alternative(&mut self, parts: KeyParts<'_>, values: &Values<'_>) -> Result<()> {
+        let several = parts.values.iter().find(|values| !values.is_single());
         match several {
-            None => self.keep_key(definition, template, key, None, values),
+            None => self.keep_key(parts, None, values),
             Some(KeyValues::List(list)) => {
                 for operand in list {
                     let value = operand.value(values)?;
-                    self.keep_key(definition, template, key, Some(value), values)?;
+                    self.keep_key(parts, Some(value), values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
                 for value in values.parameters.list(*ordinal) {
-                    self.keep_key(definition, template, key, Some(value), values)?;
+                    self.keep_key(parts, Some(value), values)?;
                 }
                 Ok(())
             }
@@ -131,24 +144,18 @@ impl KeyMaker {
         }
     }
 
-    fn keep_key(
-        &mut self,
-        definition: &TableDefinition,
-        template: &KeyTemplate,
-        key: &[KeyValues],
-        member: Option<ValueRef<'_>>,
-        values: &Values<'_>,
-    ) -> Result<()> {
+    #[inline]
+    fn keep_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<()> {
         let start = self.bytes.len();
-        let is_possible = self.append_key(definition, template, key, member, values)?;
+        let is_possible = self.append_key(parts, member, values)?;
         self.keep_from(start, is_possible);
         Ok(())
     }
 
-    /// Keeps what was appended since `start` as a key, if some row can have it.
+    /// Keeps the bytes from `start` on as a key, if some row can have it.
     #[inline(always)]
     fn keep_from(&mut self, start: usize, is_possible: bool) {
-        // A key that is longer than any stored one is none of them.
+        // No stored key is longer, so no row has it.
         if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
             self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
         } else {
@@ -156,31 +163,24 @@ impl KeyMaker {
         }
     }
 
-    /// Appends one key to `bytes`; `member` is the value of the column that has several. False when no row can have the key.
+    /// Appends one key to `bytes`; `member` is the value of the part that has several. False when no row can have the key.
     #[inline]
-    fn append_key(
-        &mut self,
-        definition: &TableDefinition,
-        template: &KeyTemplate,
-        key: &[KeyValues],
-        member: Option<ValueRef<'_>>,
-        values: &Values<'_>,
-    ) -> Result<bool> {
-        for (column, part) in template.columns.iter().zip(key) {
+    fn append_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<bool> {
+        for (column, part) in parts.columns.iter().zip(parts.values) {
             let value = match part {
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::Null => return Ok(false),
                 KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
             };
-            let column = &definition.columns[usize::from(column.0)];
-            if append_place(column, value, &mut self.bytes) != Place::At {
+            let column = &parts.definition.columns[usize::from(column.0)];
+            if append_key_floor(column, value, &mut self.bytes) != KeyFit::Exact {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Keeps the first of equal keys, by open addressing on their hashes. Where that takes too long, by sorting.
+    /// Drops all but the first of equal keys, by open addressing on their hashes; by sorting when that takes too long.
     fn drop_equal_keys(&mut self) {
         if self.keys.len() < 2 {
             return;
@@ -215,26 +215,26 @@ impl KeyMaker {
         keys.truncate(kept);
     }
 
-    /// As `drop_equal_keys`, whatever the hashes.
+    /// As [`KeyMaker::drop_equal_keys`], in a time that does not depend on the hashes.
     #[cold]
     fn sort_out_equal_keys(&mut self) {
-        let KeyMaker { bytes, seen: places, keys, .. } = self;
-        let key = |place: u32| {
-            let range = &keys[place as usize].1;
+        let KeyMaker { bytes, seen: positions, keys, .. } = self;
+        let key = |position: u32| {
+            let range = &keys[position as usize].1;
             &bytes[range.start as usize..range.end as usize]
         };
-        places.clear();
-        places.extend(0..keys.len() as u32);
-        places.sort_unstable_by(|left, right| (key(*left), left).cmp(&(key(*right), right)));
-        places.dedup_by(|next, first| key(*next) == key(*first));
-        places.sort_unstable();
-        for (kept, place) in places.iter().enumerate() {
-            keys[kept] = keys[*place as usize].clone();
+        positions.clear();
+        positions.extend(0..keys.len() as u32);
+        positions.sort_unstable_by(|left, right| (key(*left), left).cmp(&(key(*right), right)));
+        positions.dedup_by(|next, first| key(*next) == key(*first));
+        positions.sort_unstable();
+        for (kept, position) in positions.iter().enumerate() {
+            keys[kept] = keys[*position as usize].clone();
         }
-        keys.truncate(places.len());
+        keys.truncate(positions.len());
     }
 
-    /// The partitions of a scope; `None` when no row can be in any.
+    /// The partitions of a scope; `None` when no row can match.
     pub(crate) fn scope(
         &mut self,
         definition: &TableDefinition,
@@ -245,22 +245,21 @@ impl KeyMaker {
         self.partition_key.clear();
         for (column, operand) in bound {
             let column = &definition.columns[usize::from(column.0)];
-            if append_place(column, operand.value(values)?, &mut self.partition_key) != Place::At {
+            if append_key_floor(column, operand.value(values)?, &mut self.partition_key) != KeyFit::Exact {
                 return Ok(None);
             }
         }
         Ok(Some(PartitionScope::One(partition_of(key_hash(&self.partition_key), definition.partition_count))))
     }
 
-    /// Calls `push` with each range, in order and without overlaps.
+    /// Calls `push` with each range, in key order or descending, without overlaps.
     ///
     /// # Errors
-    /// 1436 for too many ranges, and what computing a bound fails with.
+    /// 1436 for too many ranges, and those of computing a bound.
     pub(crate) fn ranges(
         &mut self,
         definition: &TableDefinition,
-        template: &RangeTemplate,
-        descending: bool,
+        (template, descending): (&RangeTemplate, bool),
         values: &Values<'_>,
         push: &mut dyn FnMut(KeyRange<'_>),
     ) -> Result<()> {
@@ -304,7 +303,7 @@ impl KeyMaker {
         }
     }
 
-    /// The ranges of one choice of leading values.
+    /// Adds the ranges for one choice of leading values.
     fn prefix(
         &mut self,
         definition: &TableDefinition,
@@ -324,7 +323,7 @@ impl KeyMaker {
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
             };
-            if append_place(column, value, &mut self.key) != Place::At {
+            if append_key_floor(column, value, &mut self.key) != KeyFit::Exact {
                 return Ok(());
             }
         }
@@ -340,7 +339,7 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// The range of all keys that begin with the key made so far.
+    /// Adds the range of all keys that begin with the key made so far.
     fn keep_prefix_span(&mut self) -> Result<()> {
         let lower = self.keep_cut_key();
         let upper = self.successor();
@@ -386,8 +385,8 @@ impl KeyMaker {
     }
 
     fn point(&mut self, column: &ColumnDefinition, value: ValueRef<'_>) -> Result<()> {
-        match append_place(column, value, &mut self.key) {
-            Place::At => self.keep_prefix_span(),
+        match append_key_floor(column, value, &mut self.key) {
+            KeyFit::Exact => self.keep_prefix_span(),
             _ => Ok(()),
         }
     }
@@ -399,7 +398,7 @@ impl KeyMaker {
         }
         let fixed = fixed_prefix(pattern, escape);
         append_escaped(fixed, &mut self.key);
-        // What follows the prefix may be anything, so its end mark goes.
+        // Any text may follow the prefix, so its end mark goes.
         self.key.truncate(self.key.len() - 2);
         self.keep_prefix_span()
     }
@@ -410,11 +409,11 @@ impl KeyMaker {
             None => self.keep_floor(column),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match append_place(column, value, &mut self.key) {
-                    Place::Null | Place::TooHigh => return Ok(()),
-                    Place::TooLow => self.keep_floor(column),
-                    Place::At if *inclusive => self.keep_cut_key(),
-                    Place::At | Place::Above => match self.successor() {
+                match append_key_floor(column, value, &mut self.key) {
+                    KeyFit::Null | KeyFit::TooHigh => return Ok(()),
+                    KeyFit::TooLow => self.keep_floor(column),
+                    KeyFit::Exact if *inclusive => self.keep_cut_key(),
+                    KeyFit::Exact | KeyFit::Above => match self.successor() {
                         Some(lower) => lower,
                         None => return Ok(()),
                     },
@@ -426,18 +425,18 @@ impl KeyMaker {
             None => self.successor(),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
-                match append_place(column, value, &mut self.key) {
-                    Place::Null | Place::TooLow => return Ok(()),
-                    Place::TooHigh => self.successor(),
-                    Place::At if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => Some(self.keep_cut_key()),
-                    Place::At | Place::Above => self.successor(),
+                match append_key_floor(column, value, &mut self.key) {
+                    KeyFit::Null | KeyFit::TooLow => return Ok(()),
+                    KeyFit::TooHigh => self.successor(),
+                    KeyFit::Exact if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => Some(self.keep_cut_key()),
+                    KeyFit::Exact | KeyFit::Above => self.successor(),
                 }
             }
         };
         self.keep_span(lower, upper)
     }
 
-    /// The place of the least key that is not NULL with the key made so far as its beginning.
+    /// Keeps the least key that begins with the key made so far and is not NULL after it.
     fn keep_floor(&mut self, column: &ColumnDefinition) -> Range<u32> {
         let length = self.key.len();
         if column.nullable {
@@ -455,7 +454,7 @@ impl KeyMaker {
         start..self.bytes.len() as u32
     }
 
-    /// Keeps the first key after all that begin with the key made so far; `None` when there is none.
+    /// Keeps the least key after all that begin with the key made so far; `None` when no key follows them.
     fn successor(&mut self) -> Option<Range<u32>> {
         let start = self.bytes.len();
         let length = self.key.len().min(BOUND_BYTES_MAX);
@@ -484,7 +483,7 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// Sorts the ranges and joins those that touch.
+    /// Sorts the ranges and joins those that touch, so that no row is found twice.
     fn merge_spans(&mut self) {
         let KeyMaker { bytes, spans, .. } = self;
         let slice = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
@@ -511,14 +510,14 @@ impl KeyMaker {
     }
 }
 
-/// The beginning of a LIKE pattern that stands for itself.
+/// The literal prefix of a LIKE pattern.
 fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
     let escape = escape.and_then(|escape| u8::try_from(escape).ok());
     let end = pattern.iter().position(|byte| matches!(byte, b'%' | b'_') || Some(*byte) == escape);
     &pattern[..end.unwrap_or(pattern.len())]
 }
 
-/// The partition of a whole primary key by its bytes.
+/// The partition of a whole primary key.
 pub(super) fn partition_of_key(
     definition: &TableDefinition,
     primary: &[ColumnIndex],
@@ -528,19 +527,19 @@ pub(super) fn partition_of_key(
     if definition.partition_columns == primary {
         return partition_of(key_hash(key), definition.partition_count);
     }
-    match place_in(definition, primary, key, partition_key) {
-        KeyPlace::At(partition) => partition,
-        KeyPlace::ByHash => partition_of(key_hash(key), definition.partition_count),
+    match location_of(definition, primary, key, partition_key) {
+        KeyLocation::At(partition) => partition,
+        KeyLocation::ByHash => partition_of(key_hash(key), definition.partition_count),
     }
 }
 
-/// The same where the partition columns are not the whole key; `columns` are those of the key.
-fn place_in(
+/// The partition of a key whose partition columns are only part of it; `columns` are those of the key.
+fn location_of(
     definition: &TableDefinition,
     columns: &[ColumnIndex],
     key: &[u8],
     partition_key: &mut Vec<u8>,
-) -> KeyPlace {
+) -> KeyLocation {
     partition_key.clear();
     for column in &definition.partition_columns {
         let mut at = 0;
@@ -552,10 +551,10 @@ fn place_in(
             at += length;
         }
     }
-    KeyPlace::At(partition_of(key_hash(partition_key), definition.partition_count))
+    KeyLocation::At(partition_of(key_hash(partition_key), definition.partition_count))
 }
 
-/// Bytes of the key part at the front: fixed for numbers, up to the end mark for strings.
+/// Length of the first key part: fixed for numbers, up to the end mark for strings.
 fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) -> usize {
     let column = &definition.columns[usize::from(column.0)];
     let marker = usize::from(column.nullable);
@@ -565,7 +564,7 @@ fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) 
     let rest = &bytes[marker..];
     let length = match column.column_type.fixed_bytes() {
         Some(length) => length,
-        // 00 is followed by FF where it is data and by 00 where the part ends.
+        // A zero byte of data is escaped as 00 FF; 00 00 ends the part.
         None => {
             let mut at = 0;
             while at + 1 < rest.len() && !(rest[at] == 0 && rest[at + 1] == 0) {
@@ -577,21 +576,20 @@ fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) 
     (marker + length).min(bytes.len())
 }
 
-/// Sends keys of the table itself into the inputs.
+/// Writes the primary keys of a template into the inputs.
 pub(crate) fn push_keys(
+    writer: &mut InputWriter<'_, '_>,
     maker: &mut KeyMaker,
     definition: &TableDefinition,
     template: &KeyTemplate,
     values: &Values<'_>,
-    sent: &[u8],
-    inputs: &mut PartitionInputs,
-    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let buffers = &mut *turn.buffers;
+    let InputWriter { inputs, turn, parameters: sent } = writer;
+    let (inputs, sent, buffers) = (&mut **inputs, *sent, &mut *turn.buffers);
     let KeyMaker { integers: gathered, seen, order, .. } = &mut *maker;
     if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
         let memory = (seen, order);
-        // Each width has a loop of its own, into which the push is compiled.
+        // One loop for each key width, so that the push is compiled into it.
         match bytes {
             4 => push_integers::<4>(integers, keys, memory, |hash, key| {
                 inputs.push_hashed_key(hash, key, sent, buffers);
@@ -611,14 +609,14 @@ pub(crate) fn push_keys(
         }
         return Ok(());
     }
-    maker.keys(definition, template, values, &mut |place, hash, key| match place {
-        KeyPlace::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
-        KeyPlace::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
+    maker.keys(definition, template, values, &mut |location, hash, key| match location {
+        KeyLocation::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
+        KeyLocation::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
     })
 }
 
-/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as it is made and
-/// found to be new.
+/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as it is known to
+/// be distinct.
 #[inline(always)]
 fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],
@@ -654,19 +652,19 @@ fn push_integers<const BYTES: usize>(
     }
 }
 
-/// Whether no integer before that position of a list is the same.
+/// Whether no earlier integer of a list equals the one at `position`.
 #[cold]
 fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32>) -> bool {
     if order.is_empty() {
         order.extend(0..integers.len() as u32);
-        order.sort_unstable_by_key(|place| (integers[*place as usize], *place));
+        order.sort_unstable_by_key(|position| (integers[*position as usize], *position));
     }
-    let first = order.partition_point(|place| integers[*place as usize] < integers[position]);
+    let first = order.partition_point(|earlier| integers[*earlier as usize] < integers[position]);
     order[first] as usize == position
 }
 
-/// The width of the key, how it is made, and its values when it is one integer, they are a list of integers, and the hash
-/// of the key chooses the partition. A list of operands is gathered first.
+/// The width of the key, its encoding and its values, where the key is one integer column, its values are a list of
+/// integers, and the hash of the key chooses the partition; `None` otherwise. A list of operands is copied first.
 #[inline]
 fn integer_list<'v>(
     definition: &TableDefinition,

@@ -1,10 +1,9 @@
-//! Hot path, budget 60 instructions a key: reads of rows by primary key, with an answer for each key in its order.
+//! Hot path, budget 60 instructions a key: reads of rows by primary key, which return an answer for each key in its order.
 
 use std::sync::Arc;
 
 use junctor_gateway::event::Next;
-use junctor_gateway::gateway::ReadOptions;
-use junctor_gateway::{PartitionInputs, RowBound, TurnContext};
+use junctor_gateway::{TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
@@ -16,113 +15,102 @@ use junctor_wire::KeyValues;
 use junctor_wire::field::{Fields, Malformed};
 use junctor_wire::value::read_value;
 
-use super::bound::{Place, append_place};
+use super::bound::{KeyFit, append_key_floor};
 use super::completion::fail;
 use super::context::StatementContext;
-use super::key::partition_of_key;
-use super::read::{HEADERS_MAX, wrong_plan};
-use super::state::{Again, Execution, Origin, Workspace};
+use super::key::{InputWriter, partition_of_key};
+use super::read::HEADERS_MAX;
+use super::retry::{RetryInput, RetryState, StatementInput};
+use super::state::{Execution, Workspace};
 use crate::engine::Engine;
-use crate::plan::Plan;
+use crate::plan::SelectPlan;
 use crate::result::{KeyRows, NO_PARTITION, Progress};
-use crate::session::Session;
 
-/// States of reads that are kept for the next ones.
+/// Maximum number of idle row collections.
 const IDLE_MAX: usize = 64;
-/// The most room that is made in advance; what is longer grows.
+/// Most room that is reserved for rows in advance; longer outputs grow.
 const ROOM_BYTES_MAX: usize = 256 * 1024;
-/// Bytes of the longest answer.
+/// Longest answer in bytes; more is error 1153.
 const ANSWER_BYTES_MAX: usize = 15 << 20;
-/// Bytes of the longest key.
+/// Longest key in bytes. No row has a longer one.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
-/// A prepared reader, as a read uses it.
+/// The plan of a key reader.
 #[derive(Debug)]
-pub(crate) struct KeyRead {
-    pub plan: Arc<Plan>,
+pub(crate) struct KeyReadPlan {
+    /// The query of all rows of the table, for its table and columns.
+    pub plan: Arc<SelectPlan>,
+    /// The same read, by primary keys.
     pub program: Arc<ReadProgram>,
 }
 
-/// A read of keys under way.
+/// A read by keys that awaits rows.
 #[derive(Debug)]
 pub(crate) struct KeyReadState {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<SelectPlan>,
     pub operation: OperationId,
-    pub origin: Origin,
+    pub retry: RetryInput,
     rows: KeyRows,
+    /// Bytes of the rows so far.
     bytes: usize,
 }
 
-/// Starts a read.
+/// Starts a read by keys.
 pub(crate) fn start_key_read(
     context: &mut StatementContext<'_, '_>,
-    read: KeyRead,
+    read: KeyReadPlan,
     keys: KeyValues<'_>,
-    again: Again<'_>,
+    input: StatementInput<'_>,
 ) -> Progress {
     context.session.enter_statement();
     let mut rows = context.engine.work.key_rows.pop().unwrap_or_default();
-    let started = try_start(context, read, keys, &mut rows, again);
-    match started {
-        Ok(Some((plan, operation, origin))) => {
-            let state = KeyReadState { plan, operation, origin, rows, bytes: 0 };
+    require!(rows.order.is_empty() && rows.parts.is_empty(), "an idle row collection holds no rows of another session");
+    match send_key_read(context, &read, keys, &mut rows, input) {
+        Ok(Some((operation, retry))) => {
+            let state = KeyReadState { plan: read.plan, operation, retry, rows, bytes: 0 };
             context.session.execution = Execution::Keys(state);
             Progress::Waiting
         }
-        Ok(None) => say(context, rows),
+        Ok(None) => finish_key_read(context, rows),
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            retire(context.engine, rows, context.turn);
+            release(context.engine, rows, context.turn);
             fail(context, &error)
         }
     }
 }
 
-#[allow(clippy::too_many_arguments)] // The parts of one request; a record of them would be taken apart at once.
-fn try_start(
+/// Sends the read; `None` when no row can have one of the keys.
+fn send_key_read(
     context: &mut StatementContext<'_, '_>,
-    read: KeyRead,
+    read: &KeyReadPlan,
     keys: KeyValues<'_>,
     rows: &mut KeyRows,
-    again: Again<'_>,
-) -> Result<Option<(Arc<Plan>, OperationId, Origin)>> {
-    let KeyRead { plan, program } = read;
-    let Plan::Select(select) = &*plan else { return Err(wrong_plan()) };
-    push_keys(&mut context.engine.work, &select.table.definition, keys, &mut rows.order, context.turn)?;
-    let Some(input) = context.engine.work.inputs.last() else { return Ok(None) };
-    let inputs = context.engine.work.inputs.len();
-    // Of many partitions each makes room for its own rows.
-    let together = if inputs > HEADERS_MAX { 1 } else { inputs };
-    let room = context.engine.gateway.reply_room(&program, input) * together + rows.order.len() * 4;
+    input: StatementInput<'_>,
+) -> Result<Option<(OperationId, RetryInput)>> {
+    let KeyReadPlan { plan, program } = read;
+    push_keys(&mut context.engine.work, &plan.table.definition, keys, &mut rows.order, context.turn)?;
+    require!(rows.order.len() == keys.len(), "each key has an answer");
+    let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
+    let input_count = context.engine.work.inputs.len();
+    // Each of many partitions makes room for its own rows.
+    let together = if input_count > HEADERS_MAX { 1 } else { input_count };
+    let room = context.engine.gateway.reply_room(program, first) * together + rows.order.len() * 4;
     let mut output = context.turn.buffers.take(room.min(ROOM_BYTES_MAX));
     context.sink.begin_key_rows(&mut output);
     rows.head_bytes = output.len();
     context.engine.work.inputs.set_output(output);
-    let origin = again.keep(context.session.transaction.explicit, &[], context.turn);
-    let options = ReadOptions {
-        protocol: RowProtocol::Binary,
-        bound: RowBound::Partition(u32::MAX),
-        warnings_max: context.session.variables.warnings_max,
-    };
-    let transaction = &mut context.session.transaction;
-    let sent = context.engine.gateway.read(
-        context.session.connection,
-        transaction,
-        &program,
-        options,
-        &mut context.engine.work.inputs,
-        context.turn,
-    );
-    match sent {
-        Ok(operation) => Ok(Some((plan, operation, origin))),
+    let retry = input.keep(context.session.transaction.explicit, &[], context.turn);
+    match context.send_read(program, RowProtocol::Binary, u32::MAX) {
+        Ok(operation) => Ok(Some((operation, retry))),
         Err(error) => {
-            origin.release(context.turn);
+            retry.release(context.turn);
             Err(error)
         }
     }
 }
 
-/// Sorts the keys into inputs, and notes for each the partition that it is sent to.
+/// Writes the keys into the inputs of their partitions, and adds the partition of each key to `order`.
 fn push_keys(
     work: &mut Workspace,
     definition: &TableDefinition,
@@ -130,54 +118,54 @@ fn push_keys(
     order: &mut Vec<u16>,
     turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let Workspace { inputs, .. } = work;
-    inputs.begin(definition.partition_count, turn.buffers);
+    let Workspace { inputs, key, partition_key, .. } = work;
+    let partition_count = definition.partition_count;
+    inputs.begin(partition_count, turn.buffers);
+    let mut writer = InputWriter { inputs, turn, parameters: &[] };
     let primary = &definition.primary().columns;
     let by_hash = definition.partition_columns == *primary;
     if let (KeyValues::Integers(integers), [column], true) = (keys, primary.as_slice(), by_hash) {
         let column = &definition.columns[usize::from(column.0)];
         if let (ColumnType::Integer { bytes, unsigned }, false) = (column.column_type, column.nullable) {
-            let made = IntegerKeys::new(bytes, unsigned);
+            let encoding = IntegerKeys::new(bytes, unsigned);
             match bytes {
-                8 => push_integers::<8>(made, integers, definition.partition_count, inputs, order, turn),
-                4 => push_integers::<4>(made, integers, definition.partition_count, inputs, order, turn),
-                3 => push_integers::<3>(made, integers, definition.partition_count, inputs, order, turn),
-                2 => push_integers::<2>(made, integers, definition.partition_count, inputs, order, turn),
-                _ => push_integers::<1>(made, integers, definition.partition_count, inputs, order, turn),
+                8 => push_integers::<8>(&mut writer, encoding, integers, partition_count, order),
+                4 => push_integers::<4>(&mut writer, encoding, integers, partition_count, order),
+                3 => push_integers::<3>(&mut writer, encoding, integers, partition_count, order),
+                2 => push_integers::<2>(&mut writer, encoding, integers, partition_count, order),
+                _ => push_integers::<1>(&mut writer, encoding, integers, partition_count, order),
             }
             return Ok(());
         }
     }
-    push_values(work, definition, keys, order, turn)
+    push_values(&mut writer, definition, keys, (key, partition_key), order)
 }
 
 #[inline(never)]
 fn push_integers<const BYTES: usize>(
-    made: IntegerKeys,
+    writer: &mut InputWriter<'_, '_>,
+    encoding: IntegerKeys,
     integers: &[[u8; 8]],
     partition_count: u16,
-    inputs: &mut PartitionInputs,
     order: &mut Vec<u16>,
-    turn: &mut TurnContext<'_>,
 ) {
     order.extend(integers.iter().map(|integer| {
-        let Some(key) = made.key::<BYTES>(i64::from_le_bytes(*integer)) else { return NO_PARTITION };
+        let Some(key) = encoding.key::<BYTES>(i64::from_le_bytes(*integer)) else { return NO_PARTITION };
         let hash = key_hash(&key);
         let partition = partition_of(hash, partition_count);
-        inputs.push_hashed_key_at(partition, hash, &key, turn.buffers);
+        writer.inputs.push_hashed_key_at(partition, hash, &key, writer.turn.buffers);
         partition
     }));
 }
 
-/// As `push_keys`, for keys of every kind.
+/// As [`push_integers`], for keys of all types.
 fn push_values(
-    work: &mut Workspace,
+    writer: &mut InputWriter<'_, '_>,
     definition: &TableDefinition,
     keys: KeyValues<'_>,
+    (key, partition_key): (&mut Vec<u8>, &mut Vec<u8>),
     order: &mut Vec<u16>,
-    turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let Workspace { inputs, key, partition_key, .. } = work;
     let primary = &definition.primary().columns;
     let (mut fields, mut integers) = match keys {
         KeyValues::Values { values, .. } => (Fields::new(values), [].iter()),
@@ -197,14 +185,14 @@ fn push_values(
             if is_string && !matches!(value, ValueRef::Bytes(_) | ValueRef::Null) {
                 return Err(number_for_string(&column.name));
             }
-            is_possible = is_possible && append_place(column, value, key) == Place::At;
+            is_possible = is_possible && append_key_floor(column, value, key) == KeyFit::Exact;
         }
         if !is_possible || key.len() > KEY_BYTES_MAX {
             order.push(NO_PARTITION);
             continue;
         }
         let partition = partition_of_key(definition, primary, key, partition_key);
-        inputs.push_hashed_key_at(partition, key_hash(key), key, turn.buffers);
+        writer.inputs.push_hashed_key_at(partition, key_hash(key), key, writer.turn.buffers);
         order.push(partition);
     }
     fields.end().map_err(malformed)
@@ -212,7 +200,8 @@ fn push_values(
 
 #[cold]
 fn number_for_string(column: &str) -> Box<Error> {
-    let message = format!("Incorrect value for key column '{column}': it is a string, and the value is a number");
+    let message =
+        format!("Incorrect value for key column '{column}': the column is a string and the value is a number");
     Error::new(ErrorCode::WrongValueForType, message)
 }
 
@@ -221,84 +210,74 @@ fn malformed(error: Malformed) -> Box<Error> {
     Error::new(ErrorCode::MalformedPacket, error.to_string())
 }
 
-/// Rows of one partition came.
-pub(crate) fn on_key_rows(
+/// Continues a read by keys with the rows of one partition, as (partition, whether the header stands in front, output).
+pub(crate) fn resume_key_read(
     context: &mut StatementContext<'_, '_>,
+    mut state: KeyReadState,
     (partition, is_prefixed, output): (u16, bool, Vec<u8>),
     next: Next,
 ) -> Progress {
-    let Execution::Keys(state) = &mut context.session.execution else {
-        context.turn.buffers.give(output);
-        return Progress::Waiting;
-    };
     state.bytes += output.len();
     state.rows.parts.push((partition, is_prefixed, output));
     if state.bytes > ANSWER_BYTES_MAX {
         if next != Next::Done {
             context.engine.gateway.end_read(state.operation, context.turn);
         }
+        abandon_key_read(context.engine, state, context.turn);
         let message = "The rows of these keys are longer than one answer may be: read fewer at once";
-        return give_up(context, &Error::new(ErrorCode::PacketTooLarge, message));
+        return fail(context, &Error::new(ErrorCode::PacketTooLarge, message));
     }
-    match next {
-        Next::Coming => Progress::Waiting,
-        Next::Ask => {
-            context.engine.gateway.continue_read(state.operation, context.turn);
-            Progress::Waiting
-        }
-        Next::Done => {
-            let Execution::Keys(state) = std::mem::take(&mut context.session.execution) else {
-                return Progress::Waiting;
-            };
-            state.origin.release(context.turn);
-            say(context, state.rows)
-        }
+    if next == Next::Done {
+        state.retry.release(context.turn);
+        return finish_key_read(context, state.rows);
     }
+    if next == Next::Ask {
+        context.engine.gateway.continue_read(state.operation, context.turn);
+    }
+    context.session.execution = Execution::Keys(state);
+    Progress::Waiting
 }
 
-/// Says the rows.
-fn say(context: &mut StatementContext<'_, '_>, mut rows: KeyRows) -> Progress {
+/// Sends the answer.
+fn finish_key_read(context: &mut StatementContext<'_, '_>, mut rows: KeyRows) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.row_count = -1;
-    let said = if context.session.interrupted {
-        Ok(())
-    } else {
-        context.sink.key_rows(&mut rows, &context.session.completion())
+    let sent = match context.session.interrupted {
+        true => Ok(()),
+        false => context.sink.key_rows(&mut rows, &context.session.completion()),
     };
-    retire(context.engine, rows, context.turn);
-    match said {
+    release(context.engine, rows, context.turn);
+    match sent {
         Ok(()) => Progress::Done,
         Err(error) => fail(context, &error),
     }
 }
 
-/// A read failed: says so, unless the table was changed meanwhile and it can be done again.
-pub(crate) fn on_key_read_failed(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
-    let Execution::Keys(state) = &mut context.session.execution else { return Progress::Waiting };
-    if error.code == ErrorCode::TableDefinitionChanged && !context.session.interrupted {
-        let origin = std::mem::take(&mut state.origin);
-        if !matches!(origin, Origin::None) {
-            abandon_key_read(context.engine, context.session, context.turn);
-            return context.execute_again(origin);
-        }
+/// A read failed: retries it when the table was changed meanwhile, or fails it.
+pub(crate) fn fail_key_read(
+    context: &mut StatementContext<'_, '_>,
+    mut state: KeyReadState,
+    error: &Error,
+) -> Progress {
+    let has_changed = error.code == ErrorCode::TableDefinitionChanged;
+    let input = std::mem::take(&mut state.retry);
+    if has_changed && !context.session.interrupted && !input.is_none() {
+        abandon_key_read(context.engine, state, context.turn);
+        context.session.execution = Execution::Retry(Box::new(RetryState { input, lock_results: None }));
+        return Progress::Waiting;
     }
-    give_up(context, error)
-}
-
-fn give_up(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
-    abandon_key_read(context.engine, context.session, context.turn);
+    input.release(context.turn);
+    abandon_key_read(context.engine, state, context.turn);
     fail(context, error)
 }
 
-/// Forgets a read whose rows nobody wants any more; the data plane has been told.
-pub(crate) fn abandon_key_read(engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
-    if let Execution::Keys(state) = std::mem::take(&mut session.execution) {
-        state.origin.release(turn);
-        retire(engine, state.rows, turn);
-    }
+/// Releases a read whose rows nobody wants. The data plane has ended it, or was told to.
+pub(crate) fn abandon_key_read(engine: &mut Engine, state: KeyReadState, turn: &mut TurnContext<'_>) {
+    state.retry.release(turn);
+    release(engine, state.rows, turn);
 }
 
-fn retire(engine: &mut Engine, mut rows: KeyRows, turn: &mut TurnContext<'_>) {
+fn release(engine: &mut Engine, mut rows: KeyRows, turn: &mut TurnContext<'_>) {
     rows.order.clear();
     rows.parts.drain(..).for_each(|(_, _, bytes)| turn.buffers.give(bytes));
     if engine.work.key_rows.len() < IDLE_MAX {

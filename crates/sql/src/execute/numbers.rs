@@ -1,4 +1,4 @@
-//! The AUTO_INCREMENT numbers that a block holds: they come from main in ranges.
+//! The AUTO_INCREMENT numbers that a sql block holds. It reserves them from main in ranges.
 
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -7,74 +7,80 @@ use junctor_model::schema::Dictionary;
 
 use crate::plan::AutoColumn;
 
-/// AUTO_INCREMENT numbers that this block holds.
+/// The AUTO_INCREMENT numbers that this block holds, by table.
 #[derive(Debug)]
 pub(crate) struct NumberRanges {
     ranges: HashMap<TableId, NumberRange, foldhash::fast::FixedState>,
 }
 
-/// Numbers of one table.
+/// The numbers of one table: `next` up to but not including `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NumberRange {
     next: u64,
     end: u64,
-    /// The table's counter is known to be beyond this.
+    /// The table's counter in main is known to be above this.
     known: u64,
 }
 
 impl NumberRanges {
-    /// None.
+    /// No numbers of any table.
     pub(crate) fn new() -> NumberRanges {
         NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
     }
 
-    /// Takes in numbers that main gave when so many were needed, and rows gave themselves some up to `beyond`. Error: 1467 when they
-    /// are fewer.
-    pub(super) fn take_in(&mut self, table: TableId, given: (u64, u64), needed: u64, beyond: u64) -> Result<()> {
-        if given.1 < needed {
+    /// Adds numbers that main has reserved, as (first, count). Explicit numbers of the rows go up to `beyond`. Error: 1467 when
+    /// fewer than `needed` were reserved.
+    pub(super) fn add_reserved(
+        &mut self,
+        table: TableId,
+        (first, count): (u64, u64),
+        needed: u64,
+        beyond: u64,
+    ) -> Result<()> {
+        if count < needed {
             return Err(numbers_exhausted());
         }
-        self.of(table).add(given.0, given.1, beyond);
+        self.of(table).add(first, count, beyond);
         Ok(())
     }
 
-    /// Forgets the numbers of tables that are gone.
+    /// Drops the numbers of tables that no longer exist.
     pub(crate) fn forget_missing(&mut self, dictionary: &Dictionary) {
         self.ranges.retain(|table, _| dictionary.table(*table).is_some());
     }
 
-    /// Gives up the numbers of a table that are at hand: the next ones come from its counter.
+    /// Gives up the numbers of a table that are held, so that the next ones come from its counter.
     pub(crate) fn forget_held(&mut self, table: TableId) {
         let range = self.of(table);
         range.next = range.end;
     }
 
-    /// The next number that this block would give; `None` when it holds none.
+    /// The next number that this block would assign; `None` when it has never held any.
     pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
     }
 
-    /// Those of a table.
+    /// The numbers of a table.
     pub(super) fn of(&mut self, table: TableId) -> &mut NumberRange {
         self.ranges.entry(table).or_default()
     }
 }
 
-/// What main is asked for.
+/// A request to main for numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asked {
-    /// Numbers that the rows need.
+pub(super) struct NumberRequest {
+    /// Numbers that the rows need; fewer make the statement fail.
     pub needed: u64,
-    /// Numbers asked for, some of them for later statements; 0 only raises the counter.
+    /// Numbers to reserve, some of them for later statements; 0 only raises the counter.
     pub count: u64,
-    /// The counter is to be beyond this.
+    /// The counter must be above this afterwards: the greatest explicit number.
     pub beyond: u64,
 }
 
 impl NumberRange {
-    /// What must be asked of main for rows that need so many numbers and give themselves numbers up to a maximum; `None` when
-    /// the numbers at hand are enough and the counter is beyond the maximum.
-    pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<Asked> {
+    /// The request for rows that need `needed` numbers and have explicit numbers up to `explicit_max`; `None` when the
+    /// numbers held are enough and the counter is above that maximum.
+    pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<NumberRequest> {
         if explicit_max >= self.next && explicit_max < self.end {
             self.next = explicit_max + 1;
         }
@@ -82,14 +88,14 @@ impl NumberRange {
             return None;
         }
         let count = if needed == 0 { 0 } else { needed.max(prefetch) };
-        Some(Asked { needed, count, beyond: explicit_max })
+        Some(NumberRequest { needed, count, beyond: explicit_max })
     }
 
-    /// Takes in numbers that main gave.
+    /// Adds numbers that main has reserved.
     pub(super) fn add(&mut self, first: u64, count: u64, beyond: u64) {
         self.known = self.known.max(beyond).max(first.saturating_sub(1));
         if count == 0 {
-            // Numbers held from before are below what rows have now.
+            // Numbers held from before are not above the explicit ones, which rows have now.
             if self.end <= beyond {
                 self.next = self.end;
             }
@@ -104,7 +110,7 @@ impl NumberRange {
     }
 }
 
-/// Takes the next number. Error: 1467 when the column can hold no more.
+/// Takes the next number. Error: 1467 when it is too great for the column, or none is left.
 pub(super) fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
     if range.next >= range.end || range.next > number_max {
@@ -114,7 +120,7 @@ pub(super) fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> 
     Ok(range.next - 1)
 }
 
-/// 1467.
+/// Error 1467.
 pub(super) fn numbers_exhausted() -> Box<Error> {
     Error::new(ErrorCode::AutoIncrementExhausted, "Failed to read auto-increment value from storage engine")
 }

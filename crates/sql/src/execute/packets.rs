@@ -1,4 +1,4 @@
-//! Row packets of replies: passed on whole, or cut where OFFSET and LIMIT say.
+//! Row packets of replies: forwarded whole, or cut at OFFSET and LIMIT.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use junctor_signals::program::RowProtocol;
 
 const HEADER_BYTES: usize = 4;
 
-/// Where row number `rows` begins: the end of the bytes when there are not so many.
+/// Byte position at which row number `rows` begins; the end of the bytes when there are fewer rows.
 pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
     let mut at = 0;
     for _ in 0..rows {
-        // A payload of the full size goes on in the next packet.
+        // A payload of maximum size continues in the next packet.
         loop {
             let Some(header) = packets.get(at..at + HEADER_BYTES) else { return packets.len() };
             let payload = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
@@ -26,14 +26,14 @@ pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
     at
 }
 
-/// The payloads of row packets, one after the other; those of several packets put together.
+/// Iterates over the payloads of rows. A row of several packets is one payload.
 #[derive(Clone, Debug)]
 pub(crate) struct RowPackets<'p> {
     packets: &'p [u8],
 }
 
 impl<'p> RowPackets<'p> {
-    /// Over whole row packets.
+    /// The rows of whole packets.
     pub(crate) fn new(packets: &'p [u8]) -> RowPackets<'p> {
         RowPackets { packets }
     }
@@ -57,12 +57,12 @@ impl<'p> Iterator for RowPackets<'p> {
     }
 }
 
-/// OFFSET and LIMIT of one execution, counted down as rows go by.
+/// OFFSET and LIMIT of one execution, counted down as rows pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Rows to pass yet.
+    /// Rows still to skip.
     pub offset: u64,
-    /// Rows to give yet.
+    /// Rows still to send; `u64::MAX` for no limit.
     pub remaining: u64,
 }
 
@@ -70,7 +70,7 @@ impl Window {
     /// Every row.
     pub(crate) const ALL: Window = Window { offset: 0, remaining: u64::MAX };
 
-    /// The part of so many rows that lies in the window: rows to skip and rows to take.
+    /// How many of the next `rows` rows to skip and how many to take.
     #[inline]
     pub(crate) fn take(&mut self, rows: u64) -> (u64, u64) {
         let skipped = rows.min(self.offset);
@@ -82,7 +82,7 @@ impl Window {
         (skipped, taken)
     }
 
-    /// The bytes of packets that lie in the window.
+    /// The part of packets of `rows` rows that lies in the window, and its number of rows.
     pub(crate) fn cut<'p>(&mut self, packets: &'p [u8], rows: u64) -> (&'p [u8], u64) {
         let (skipped, taken) = self.take(rows);
         if skipped == 0 && taken == rows {
@@ -92,13 +92,13 @@ impl Window {
         (&rest[..row_start(rest, taken)], taken)
     }
 
-    /// Rows that are needed in order to fill the window, when that is bounded.
+    /// Rows needed to fill the window; `u64::MAX` without a limit.
     pub(crate) fn rows_needed(&self) -> u64 {
         self.offset.saturating_add(self.remaining)
     }
 }
 
-/// Appends one row packet of values.
+/// Appends one row packet. Each value comes with the wire type of its column.
 pub(crate) fn append_row<'v>(
     protocol: RowProtocol,
     values: impl ExactSizeIterator<Item = (ValueRef<'v>, u8)>,

@@ -7,7 +7,7 @@ use crate::bind::{ParameterKind, decimal_of_text};
 use crate::parse::Ordinal;
 use crate::parse::shape::{LiftedLiteral, LiteralClass, Shape, Slot};
 
-/// The value of a lifted literal; strings with escapes are decoded into `decoded`.
+/// The value of a lifted literal. A string with escapes is decoded into `decoded`.
 #[inline]
 pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded: &'t mut Vec<u8>) -> ValueRef<'t> {
     if literal.has_escapes {
@@ -24,7 +24,7 @@ pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -
     match literal.class {
         LiteralClass::Integer => integer_value(literal),
         LiteralClass::String => ValueRef::Bytes(literal.bytes(text)),
-        // The scanner lifts none of more digits than there are.
+        // The scanner lifts no decimal of more digits than a value can have.
         LiteralClass::Decimal => decimal_of_text(literal.bytes(text)).map_or(ValueRef::Null, ValueRef::Decimal),
         LiteralClass::Double => {
             let number = std::str::from_utf8(literal.bytes(text)).ok().and_then(|text| text.parse::<f64>().ok());
@@ -43,7 +43,7 @@ fn integer_value(literal: &LiftedLiteral) -> ValueRef<'static> {
     }
 }
 
-/// The kind that plans of a shape expect of a literal.
+/// The kind of a literal's value that plans of its shape expect.
 pub(crate) fn kind_of_class(class: LiteralClass) -> Kind {
     match class {
         LiteralClass::Integer => Kind::Int,
@@ -65,7 +65,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
     }
 }
 
-/// The kinds of all ordinals of a shape.
+/// Fills `kinds` with those of all ordinals of a shape.
 pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     kinds.clear();
     for ordinal in 0..shape.slot_count() as u32 {
@@ -80,8 +80,8 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     }
 }
 
-/// Fills the builder with the literals of a shape, those of rows with the row of that number. False when a literal is
-/// not of the kind that its class stands for (an integer beyond 63 bits): such a statement is planned by itself.
+/// Fills the builder with the literals of a shape; for literals of rows, those of row number `row`. False when a literal is
+/// not of the kind that its class stands for (an integer beyond 63 bits): such a statement needs a plan of its own.
 #[inline]
 pub(crate) fn fill_from_shape(
     text: &[u8],

@@ -1,25 +1,26 @@
-//! Changes of the schema: the open transaction is committed, and main is asked.
+//! Schema changes: the open transaction is committed, then main is asked for the change.
 
+use junctor_gateway::Event;
 use junctor_gateway::threads::Time;
 use junctor_model::alteration::Alteration;
-use junctor_model::error::Error;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, begin_alteration, on_altered};
-use super::check_rows::RowCheck;
-use super::completion::{Changed, fail, ok};
+use super::alter::{Altering, resume_alteration, start_alteration};
+use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
-use super::fill::Fill;
+use super::foreign_key_check::{ForeignKeyCheck, resume_check};
+use super::index_backfill::{IndexBackfill, resume_backfill};
+use super::resume::unexpected;
 use super::state::Execution;
-use super::transaction::{AfterEnding, end_transaction};
-use crate::engine::TableUse;
+use super::transaction::{AfterEnding, start_ending};
 use crate::mysql_catalog::show::WarningLevel;
+use crate::plan::TableUse;
 use crate::result::Progress;
 use crate::session::Session;
 use junctor_signals::end_transaction::Ending;
 
-/// A change under way.
+/// A schema change of the session.
 #[derive(Debug)]
 pub(crate) struct SchemaState {
     pub operation: OperationId,
@@ -27,27 +28,36 @@ pub(crate) struct SchemaState {
     pub waits: ChangeWait,
 }
 
-/// Whether a change waits for others to leave its tables.
+/// Whether a change waits until other sessions stop using its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeWait {
     /// Since then.
     Since(Time),
-    /// No more.
+    /// The wait is over, or there was none.
     Over,
 }
 
 impl SchemaState {
-    /// The table that the change keeps as it is, once it has begun.
+    /// Whether the step awaits a reply of this operation.
+    pub(super) fn awaits(&self, operation: OperationId) -> bool {
+        match &self.step {
+            SchemaStep::Filling(backfill) => backfill.awaits(operation),
+            SchemaStep::Checking(check) => check.awaits(operation),
+            SchemaStep::Changing { .. } | SchemaStep::Altering(_) => self.operation == operation,
+        }
+    }
+
+    /// The table that the change uses, once it has begun.
     pub(crate) fn used_table(&self) -> Option<TableUse> {
         match &self.step {
-            SchemaStep::Filling(fill) => Some(TableUse { table: fill.table(), writes: true }),
+            SchemaStep::Filling(backfill) => Some(TableUse { table: backfill.table(), writes: true }),
             SchemaStep::Checking(check) => Some(TableUse { table: check.table(), writes: true }),
             SchemaStep::Altering(altering) => altering.used_table(),
             SchemaStep::Changing { .. } => None,
         }
     }
 
-    /// Since when the change waits for others.
+    /// Since when the change waits for other sessions.
     pub(crate) fn waits_since(&self) -> Option<Time> {
         match self.waits {
             ChangeWait::Since(since) => Some(since),
@@ -55,17 +65,17 @@ impl SchemaState {
         }
     }
 
-    /// The change as main knows it, if main may give it up.
-    pub(crate) fn may_be_cancelled(&self) -> Option<OperationId> {
+    /// Main's number of the change, if main can still cancel it.
+    pub(crate) fn cancellable(&self) -> Option<OperationId> {
         let is_first = match &self.step {
             SchemaStep::Changing { .. } => true,
-            SchemaStep::Altering(altering) => altering.may_be_cancelled(),
+            SchemaStep::Altering(altering) => altering.is_cancellable(),
             SchemaStep::Filling(_) | SchemaStep::Checking(_) => false,
         };
         (is_first && self.waits_since().is_some()).then_some(self.operation)
     }
 
-    /// As SHOW PROCESSLIST tells it.
+    /// The state as SHOW PROCESSLIST prints it.
     pub(crate) fn name(&self) -> &'static str {
         match self.waits {
             ChangeWait::Since(_) => "Waiting for table metadata lock",
@@ -74,30 +84,30 @@ impl SchemaState {
     }
 }
 
-/// What of a change is under way.
+/// The step that a schema change awaits.
 #[derive(Debug)]
 pub(crate) enum SchemaStep {
-    /// Main makes the change.
+    /// Main applies the change.
     Changing { affected_rows: u64, has_info: bool },
-    /// Main does a step of an alteration.
+    /// Main applies a step of an alteration.
     Altering(Box<Altering>),
-    /// The entries of a new unique index are made.
-    Filling(Box<Fill>),
-    /// Rows are looked at for their parents.
-    Checking(Box<RowCheck>),
+    /// The session makes the entries of a new unique index.
+    Filling(Box<IndexBackfill>),
+    /// The session checks that the rows of a new foreign key have parents.
+    Checking(Box<ForeignKeyCheck>),
 }
 
-/// Starts a change: commits first.
+/// Starts a schema change: commits the open transaction first.
 pub(crate) fn start_schema_change(
     context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
 ) -> Progress {
     let after = AfterEnding::Schema { change: Box::new(change), notes };
-    end_transaction(context, Ending::Commit, after)
+    start_ending(context, Ending::Commit, after)
 }
 
-/// Asks main; no transaction is open.
+/// Asks main for the change. No transaction is open.
 pub(super) fn send_schema_change(
     context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
@@ -108,7 +118,7 @@ pub(super) fn send_schema_change(
     }
     let change = match change {
         SchemaChange::AlterTable { table, alteration } if alteration.has_session_work() => {
-            return begin_alteration(context, table, alteration);
+            return start_alteration(context, table, alteration);
         }
         other => other,
     };
@@ -130,12 +140,12 @@ pub(super) fn send_schema_change(
     }
 }
 
-/// Whether an ALTER TABLE does nothing but RENAME, or nothing at all, which says nothing of rows.
+/// Whether an ALTER TABLE does nothing but RENAME, or nothing at all: its OK packet counts no records.
 fn only_renames(alteration: &Alteration) -> bool {
     Alteration { rename: None, needs_parents: false, ..alteration.clone() } == Alteration::default()
 }
 
-/// What clients are told of a change that looked at so many rows.
+/// Writes the text of the OK packet of a change that went through this many rows.
 pub(super) fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u64) {
     use std::fmt::Write;
     let info = &mut context.engine.work.info;
@@ -144,7 +154,7 @@ pub(super) fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u
     let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: 0");
 }
 
-/// The session waits for main.
+/// Makes the session await main.
 pub(super) fn wait_for_main(
     session: &mut Session,
     operation: OperationId,
@@ -155,51 +165,46 @@ pub(super) fn wait_for_main(
     Progress::Waiting
 }
 
-/// Asks main as the session's settings have it.
+/// Asks main for a change under the session's settings.
 pub(super) fn ask_main(context: &mut StatementContext<'_, '_>, operation: OperationId, change: SchemaChange) {
     let wait_ms = context.session.variables.table_wait_seconds().saturating_mul(1000);
     let checks = context.session.variables.foreign_key_checks;
     context.engine.gateway.change_schema(operation, context.session.connection, change, wait_ms, checks, context.turn);
 }
 
-/// The change waits for nobody any more.
-pub(crate) fn on_schema_started(session: &mut Session) {
+/// Notes that no session uses the tables of the change any more.
+pub(crate) fn note_schema_started(session: &mut Session) {
     if let Execution::Schema(state) = &mut session.execution {
         state.waits = ChangeWait::Over;
     }
 }
 
-/// Main has answered.
-pub(crate) fn on_schema_changed(
-    context: &mut StatementContext<'_, '_>,
-    notes: Vec<(u16, Box<str>)>,
-    error: Option<Box<Error>>,
-) -> Progress {
-    let Execution::Schema(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
-    for (errno, message) in notes {
-        context.session.warn(WarningLevel::Note, errno, message);
-    }
-    match (state.step, error) {
-        (SchemaStep::Altering(altering), error) => on_altered(context, *altering, error),
-        (_, Some(error)) => {
-            context.engine.settle_table_locks(context.session, false);
-            fail(context, &error)
+/// Continues a schema change with main's answer, or with a reply to the session's own work.
+pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Box<SchemaState>, event: Event) -> Progress {
+    match (state.step, event) {
+        (SchemaStep::Filling(backfill), event) => resume_backfill(context, *backfill, event),
+        (SchemaStep::Checking(check), event) => resume_check(context, *check, event),
+        (SchemaStep::Altering(altering), Event::SchemaChanged { notes, error, .. }) => {
+            add_notes(context.session, notes);
+            resume_alteration(context, *altering, error)
         }
-        (SchemaStep::Changing { affected_rows, has_info }, None) => {
-            context.engine.settle_table_locks(context.session, true);
+        (SchemaStep::Changing { affected_rows, has_info }, Event::SchemaChanged { notes, error, .. }) => {
+            add_notes(context.session, notes);
+            context.engine.finish_table_locks(context.session, error.is_none());
+            if let Some(error) = error {
+                return fail(context, &error);
+            }
             if has_info {
                 write_records_info(context, 0);
             }
-            ok(context, Changed { affected_rows, has_info, ..Changed::default() })
+            finish_ok(context, Changed { affected_rows, has_info, ..Changed::default() })
         }
-        (step, None) => {
-            // Main is asked for nothing while these run.
-            context.session.execution = Execution::Schema(Box::new(SchemaState { step, ..*state }));
-            Progress::Waiting
-        }
+        (_, other) => unexpected("a schema change", &other),
     }
 }
 
-pub(super) fn index_is_gone() -> Box<Error> {
-    Error::table_definition_changed()
+fn add_notes(session: &mut Session, notes: Vec<(u16, Box<str>)>) {
+    for (errno, message) in notes {
+        session.warn(WarningLevel::Note, errno, message);
+    }
 }

@@ -1,69 +1,72 @@
-//! What a session waits for.
+//! The states of a session's execution: what its statement waits for, and what it needs when the reply arrives.
 
 use std::sync::Arc;
 
 use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{ParametersBuilder, Scratch};
-use junctor_gateway::{PartitionInputs, TurnContext, threads::Time};
+use junctor_gateway::PartitionInputs;
+use junctor_gateway::threads::Time;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
 use super::compound::CompoundState;
-use super::insert::InsertState;
+use super::insert::{InsertState, Numbered};
 use super::interrupt::KillState;
 use super::key::KeyMaker;
 use super::keys::KeyReadState;
 use super::packets::Window;
+use super::retry::{RetryInput, RetryState, StatementInput};
 use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::transaction::AfterEnding;
+use super::user_lock::UserLockState;
 use crate::bind::ParameterKind;
-use crate::engine::TableUse;
-use crate::engine::UserLockState;
-use crate::plan::Plan;
+use crate::plan::{ChangePlan, ComputePlan, InsertPlan, Plan, SelectPlan, TableUse};
 use crate::result::KeyRows;
 
-/// The state record of a session.
+/// The execution state of a session. Each variant that awaits a reply names the operation that it awaits.
 #[derive(Debug, Default)]
 pub(crate) enum Execution {
-    /// Nothing is under way.
+    /// No statement runs.
     #[default]
     Idle,
-    /// Rows of a read come.
+    /// Awaits rows of a query.
     Read(ReadState),
-    /// Rows come that were asked for by their keys.
+    /// Awaits rows that were requested by primary key.
     Keys(KeyReadState),
-    /// A write or locking read was sent.
+    /// Awaits the outcome of a write or locking read.
     Write(WriteState),
-    /// AUTO_INCREMENT numbers are fetched for an INSERT.
+    /// Awaits AUTO_INCREMENT numbers for an INSERT.
     Numbers(Box<InsertState>),
-    /// COMMIT or ROLLBACK was sent.
+    /// Awaits the end of COMMIT or ROLLBACK.
     Ending(OperationId, AfterEnding),
-    /// ROLLBACK TO SAVEPOINT was sent.
+    /// Awaits the end of ROLLBACK TO SAVEPOINT.
     Undoing(OperationId),
-    /// KILL was sent.
+    /// Awaits the answers of all sql blocks to KILL.
     Killing(KillState),
-    /// SET GLOBAL was sent; with `commits` the transaction ends then.
+    /// Awaits that every sql block has applied SET GLOBAL; with `commits` the transaction ends then.
     SettingGlobals { operation: OperationId, commits: bool },
-    /// A write of several steps is under way.
+    /// Awaits a step of a write that takes several.
     Compound(Box<CompoundState>),
-    /// Main was asked for a user-level lock.
+    /// Awaits a user-level lock from main.
     UserLock(Box<UserLockState>),
-    /// The schema changes.
+    /// Awaits a step of a schema change.
     Schema(Box<SchemaState>),
-    /// Rows of a status table come.
+    /// Awaits the rows of a status table.
     Status(Box<StatusState>),
-    /// A schema change keeps the statement from a table; it has not begun.
+    /// A schema change keeps the statement, which has not begun, from a table.
     Tables(Box<TableWait>),
-    /// Everything is here, sorted, and waits for room in the output.
+    /// The sorted result is complete and waits for room in the output.
     Sorted(SortedState),
+    /// The step asks that the statement start again. Never outlives the call that set it.
+    Retry(Box<RetryState>),
 }
 
 impl Execution {
-    /// What SHOW PROCESSLIST calls it.
+    /// The state as SHOW PROCESSLIST prints it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Execution::Idle => "",
+            Execution::Idle | Execution::Retry(_) => "",
             Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
             Execution::Read(_)
@@ -82,7 +85,7 @@ impl Execution {
         }
     }
 
-    /// Whether an answer to this operation is awaited. What is awaited while an index is filled changes with every step.
+    /// Whether the state awaits a reply of this operation. Replies to others are stale: their statement was stopped.
     #[inline]
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
         match self {
@@ -95,67 +98,64 @@ impl Execution {
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,
-            Execution::Schema(state) => state.operation == operation,
+            Execution::Schema(state) => state.awaits(operation),
             Execution::Status(state) => state.operation == operation,
-            Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) => false,
+            Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => false,
         }
     }
 
-    /// The tables of the statement that runs.
-    pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
+    /// The tables that the running statement uses.
+    pub(crate) fn table_uses(&self) -> Vec<TableUse> {
         let plan = match self {
-            Execution::Read(state) => Some(&state.plan),
-            Execution::Keys(state) => Some(&state.plan),
-            Execution::Write(state) => Some(&state.plan),
-            Execution::Numbers(state) => Some(&state.plan),
-            Execution::Compound(state) => Some(&state.plan),
-            _ => None,
+            Execution::Read(state) => Plan::Select(Arc::clone(&state.plan)),
+            Execution::Keys(state) => Plan::Select(Arc::clone(&state.plan)),
+            Execution::Write(state) => state.form.plan(),
+            Execution::Numbers(state) => Plan::Insert(Arc::clone(&state.plan)),
+            Execution::Compound(state) => state.plan(),
+            Execution::Schema(state) => return state.used_table().into_iter().collect(),
+            _ => return Vec::new(),
         };
-        let altered = match self {
-            Execution::Schema(state) => state.used_table(),
-            _ => None,
-        };
-        let of_plan = plan.into_iter().flat_map(|plan| plan.table_uses());
-        of_plan.chain(altered)
+        plan.table_uses().collect()
     }
 }
 
 /// A statement that waits for tables.
 #[derive(Debug)]
 pub(crate) struct TableWait {
-    pub origin: Origin,
-    /// Whether the statement may be done again when its table changes once more.
-    pub repeats: bool,
+    /// What starts the statement once the tables are free.
+    pub input: RetryInput,
+    /// Whether it may be retried when the table definition changes once more.
+    pub may_retry: bool,
     pub since: Time,
 }
 
-/// A read under way.
+/// A query that awaits rows.
 #[derive(Debug)]
 pub(crate) struct ReadState {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<SelectPlan>,
     pub operation: OperationId,
     pub protocol: RowProtocol,
-    /// Whether entries of a unique index are read first.
+    /// Whether the rows to come are entries of a unique index, which name the rows to read next.
     pub is_lookup: bool,
-    /// Whether the columns have been said.
-    pub header_said: bool,
-    /// Bytes of the columns that stand before the rows of the reply that has them.
+    pub header_sent: bool,
+    /// Bytes of the encoded header in front of the rows of the reply whose output has it.
     pub header_bytes: usize,
-    /// Every partition has answered and some have more; the output has no room.
+    /// Every partition has replied, some have more rows, and the output has no room.
     pub awaits_room: bool,
-    /// Rows that are wanted of each partition at most; `u32::MAX` for all.
+    /// Maximum number of rows that each partition returns; `u32::MAX` for all.
     pub rows_max: u32,
     pub window: Window,
-    /// Rows said, or for FOUND_ROWS without limit, found.
+    /// Rows sent; for FOUND_ROWS without limit, rows found.
     pub rows: u64,
     pub gather: GatherState,
-    /// The parameters, where a later step needs them; row references found by a lookup.
+    /// The statement's parameters, where a later step needs them.
     pub parameters: Vec<u8>,
+    /// References of rows that the lookup found, each as `[length u16] reference`.
     pub references: Vec<u8>,
-    pub origin: Origin,
+    pub retry: RetryInput,
 }
 
-/// What the session makes of the rows.
+/// How the session combines the rows of the partitions.
 #[derive(Debug)]
 pub(crate) enum GatherState {
     Stream,
@@ -163,34 +163,55 @@ pub(crate) enum GatherState {
     Aggregate(Vec<Accumulator>),
 }
 
-/// A write under way.
+/// A statement that awaits the outcome of one write or locking read.
 #[derive(Debug)]
 pub(crate) struct WriteState {
-    pub plan: Arc<Plan>,
     pub operation: OperationId,
+    pub form: WriteForm,
+    pub retry: RetryInput,
+}
+
+/// The statement that writes or locks.
+#[derive(Debug)]
+pub(crate) enum WriteForm {
+    /// UPDATE or DELETE.
+    Change(Arc<ChangePlan>),
+    /// INSERT of rows whose outcome needs nothing but the numbers.
+    Insert(Arc<InsertPlan>, Numbered),
+    /// A locking query.
+    LockRead(LockReadState),
+}
+
+impl WriteForm {
+    pub(crate) fn plan(&self) -> Plan {
+        match self {
+            WriteForm::Change(plan) => Plan::Change(Arc::clone(plan)),
+            WriteForm::Insert(plan, _) => Plan::Insert(Arc::clone(plan)),
+            WriteForm::LockRead(state) => Plan::Select(Arc::clone(&state.plan)),
+        }
+    }
+}
+
+/// A locking query, whose rows arrive with the outcome.
+#[derive(Debug)]
+pub(crate) struct LockReadState {
+    pub plan: Arc<SelectPlan>,
     pub protocol: RowProtocol,
     pub window: Window,
-    /// The first AUTO_INCREMENT number that the statement made, or 0.
-    pub first_number: u64,
-    /// The number that the answer names: the first one made, or else the last one that a row gave itself.
-    pub answer_number: u64,
-    /// Rows of an INSERT.
-    pub rows: u64,
-    /// The parameters, where the answer needs them.
+    /// The statement's parameters, where the result row needs them.
     pub parameters: Vec<u8>,
-    pub origin: Origin,
 }
 
-/// A query of a status table under way.
+/// A query of a status table.
 #[derive(Debug)]
 pub(crate) struct StatusState {
-    pub plan: Arc<Plan>,
+    pub plan: Arc<ComputePlan>,
     pub operation: OperationId,
     pub protocol: RowProtocol,
     pub parameters: Vec<u8>,
 }
 
-/// A sorted result that is being said.
+/// A sorted result that is being sent.
 #[derive(Debug)]
 pub(crate) struct SortedState {
     pub sorter: Box<Sorter>,
@@ -207,114 +228,31 @@ pub(crate) struct SortedState {
     pub step_requested: bool,
 }
 
-/// What the execution was asked with, so that it can be planned again when the table's definition has changed.
-#[derive(Debug, Default)]
-pub(crate) enum Origin {
-    /// It cannot be done again.
-    #[default]
-    None,
-    /// A text statement.
-    Text(Vec<u8>),
-    /// A prepared statement and its parameters.
-    Prepared(u32, Vec<u8>),
-    /// A reader of keys, and the keys.
-    Keys(u32, Vec<u8>),
-}
-
-/// How a plan is executed.
+/// How a plan is executed. The parameters are in the workspace.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run<'a> {
+pub(crate) struct PlanInput<'a> {
+    /// The wire form of the rows.
     pub protocol: RowProtocol,
-    /// The text of which the engine's shape was scanned.
+    /// The text that the engine's shape was scanned from; `None` when the statement did not come as such a text.
     pub shaped_text: Option<&'a [u8]>,
-    pub again: Again<'a>,
+    pub input: StatementInput<'a>,
 }
 
-/// What doing it again needs.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Again<'a> {
-    /// It is not done again.
-    No,
-    /// This text.
-    Text(&'a [u8]),
-    /// This prepared statement, with the parameters at hand.
-    Prepared(u32),
-    /// This text, which is not done again once it has begun.
-    TextOnce(&'a [u8]),
-    /// This prepared statement, likewise.
-    PreparedOnce(u32),
-    /// These keys by this reader.
-    Keys(u32, &'a [u8]),
-    /// These keys by this reader, likewise.
-    KeysOnce(u32, &'a [u8]),
-}
-
-/// Bytes of the longest statement that is kept to be done again.
-const AGAIN_BYTES_MAX: usize = 16 * 1024;
-
-impl Again<'_> {
-    /// A copy that lasts, outside transactions, where doing it again is right.
-    pub(crate) fn keep(self, explicit: bool, parameters: &[u8], turn: &mut TurnContext<'_>) -> Origin {
-        let mut copy = |bytes: &[u8]| {
-            let mut buffer = turn.buffers.take(bytes.len());
-            buffer.extend_from_slice(bytes);
-            buffer
-        };
-        match self {
-            Again::Text(text) if !explicit && text.len() <= AGAIN_BYTES_MAX => Origin::Text(copy(text)),
-            Again::Prepared(statement) if !explicit && parameters.len() <= AGAIN_BYTES_MAX => {
-                Origin::Prepared(statement, copy(parameters))
-            }
-            Again::Keys(reader, keys) if !explicit && keys.len() <= AGAIN_BYTES_MAX => Origin::Keys(reader, copy(keys)),
-            _ => Origin::None,
-        }
-    }
-
-    /// A copy for a statement that has not begun, however long it is, and whether it may be done again after that.
-    pub(crate) fn copy(self, parameters: &[u8], turn: &mut TurnContext<'_>) -> Option<(Origin, bool)> {
-        let mut copy = |bytes: &[u8]| {
-            let mut buffer = turn.buffers.take(bytes.len());
-            buffer.extend_from_slice(bytes);
-            buffer
-        };
-        Some(match self {
-            Again::No => return None,
-            Again::Text(text) => (Origin::Text(copy(text)), true),
-            Again::TextOnce(text) => (Origin::Text(copy(text)), false),
-            Again::Prepared(statement) => (Origin::Prepared(statement, copy(parameters)), true),
-            Again::PreparedOnce(statement) => (Origin::Prepared(statement, copy(parameters)), false),
-            Again::Keys(reader, keys) => (Origin::Keys(reader, copy(keys)), true),
-            Again::KeysOnce(reader, keys) => (Origin::Keys(reader, copy(keys)), false),
-        })
-    }
-}
-
-impl Origin {
-    /// Gives the memory back.
-    pub(crate) fn release(self, turn: &mut TurnContext<'_>) {
-        match self {
-            Origin::None => {}
-            Origin::Text(buffer) | Origin::Prepared(_, buffer) | Origin::Keys(_, buffer) => turn.buffers.give(buffer),
-        }
-    }
-}
-
-/// Memory that statements of all sessions use, one after the other.
+/// Memory that the statements of all sessions share. Whatever must outlive a step is copied into its state.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub inputs: PartitionInputs,
     pub builder: ParametersBuilder,
-    /// The parameters of the execution at hand.
+    /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
     /// The key of a statement whose shape keeps literals.
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
-    /// Sorters that no statement uses.
     pub sorters: IdleSorters,
     pub keys: KeyMaker,
-    /// Rows by keys that no read uses.
+    /// Idle row collections of reads by key.
     pub key_rows: Vec<KeyRows>,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,
@@ -322,5 +260,6 @@ pub(crate) struct Workspace {
     pub image: Vec<u8>,
     pub key: Vec<u8>,
     pub partition_key: Vec<u8>,
+    /// The text of the OK packet, when the statement has one.
     pub info: String,
 }

@@ -6,7 +6,7 @@ use junctor_model::error::{Error, Result};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::end_transaction::Ending;
 
-use super::completion::{Changed, fail, ok};
+use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
 use super::schema::send_schema_change;
 use super::state::Execution;
@@ -16,31 +16,31 @@ use crate::plan::ControlPlan;
 use crate::result::Progress;
 use crate::session::Session;
 
-/// The number of the warning that a phrase was ignored.
+/// Number of the warning that a phrase was ignored.
 const UNSUPPORTED_BY_ENGINE: u16 = 138;
 
 /// What follows the end of a transaction.
 #[derive(Debug)]
 pub(crate) enum AfterEnding {
-    /// OK; with `chain` another transaction begins at once, with `release` the connection is closed.
+    /// OK. With `chain` another transaction begins, with `release` the connection is closed.
     Complete { chain: bool, release: bool },
-    /// Another transaction begins.
+    /// BEGIN of another transaction.
     Begin { read_only: Option<bool>, consistent_snapshot: bool },
-    /// The schema is changed.
+    /// A schema change.
     Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
-    /// What LOCK TABLES has locked is given back; with an error, the statement fails then.
+    /// Release of what LOCK TABLES holds. With an error, the statement fails then.
     UnlockTables { error: Option<Box<Error>> },
-    /// The statement that ended the transaction fails.
+    /// The error of the statement that ended the transaction.
     Fail(Box<Error>),
 }
 
-/// Executes the border of a transaction.
-pub(crate) fn run_control(context: &mut StatementContext<'_, '_>, control: ControlPlan) -> Progress {
+/// Starts BEGIN, COMMIT or ROLLBACK.
+pub(crate) fn start_control(context: &mut StatementContext<'_, '_>, control: ControlPlan) -> Progress {
     let (ending, end) = match control {
         ControlPlan::Begin { read_only, consistent_snapshot } => {
-            // An open transaction is committed by the next one's beginning.
+            // BEGIN commits an open transaction.
             let after = AfterEnding::Begin { read_only, consistent_snapshot };
-            return end_transaction(context, Ending::Commit, after);
+            return start_ending(context, Ending::Commit, after);
         }
         ControlPlan::Commit(end) => (Ending::Commit, end),
         ControlPlan::Rollback(end) => (Ending::Rollback, end),
@@ -53,20 +53,19 @@ pub(crate) fn run_control(context: &mut StatementContext<'_, '_>, control: Contr
     }
     context.session.variables.forget_next_transaction();
     let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
-    end_transaction(context, ending, after)
+    start_ending(context, ending, after)
 }
 
-/// Ends the transaction if one is open, and goes on with what follows.
-pub(crate) fn end_transaction(context: &mut StatementContext<'_, '_>, ending: Ending, after: AfterEnding) -> Progress {
-    match context.engine.gateway.end(context.session.connection, &mut context.session.transaction, ending, context.turn)
-    {
+/// Ends the transaction if one is open, then continues with `after`.
+pub(crate) fn start_ending(context: &mut StatementContext<'_, '_>, ending: Ending, after: AfterEnding) -> Progress {
+    match context.end_transaction(ending) {
         Err(error) => {
-            context.engine.settle_table_locks(context.session, false);
+            context.engine.finish_table_locks(context.session, false);
             fail(context, &error)
         }
         Ok(None) => {
             context.session.transaction_ended();
-            after_ending(context, after)
+            continue_after(context, after)
         }
         Ok(Some(operation)) => {
             context.session.execution = Execution::Ending(operation, after);
@@ -75,45 +74,42 @@ pub(crate) fn end_transaction(context: &mut StatementContext<'_, '_>, ending: En
     }
 }
 
-/// COMMIT or ROLLBACK was answered.
-pub(crate) fn on_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
-    let after = match std::mem::take(&mut context.session.execution) {
-        Execution::Ending(_, after) => after,
-        other => {
-            context.session.execution = other;
-            return super::compound::on_ended(context, error);
-        }
-    };
+/// Continues with the outcome of COMMIT or ROLLBACK.
+pub(super) fn resume_ending(
+    context: &mut StatementContext<'_, '_>,
+    after: AfterEnding,
+    error: Option<Box<Error>>,
+) -> Progress {
     context.session.transaction_ended();
     match error {
         Some(error) => {
-            context.engine.settle_table_locks(context.session, false);
+            context.engine.finish_table_locks(context.session, false);
             fail(context, &error)
         }
-        None => after_ending(context, after),
+        None => continue_after(context, after),
     }
 }
 
-fn after_ending(context: &mut StatementContext<'_, '_>, after: AfterEnding) -> Progress {
+fn continue_after(context: &mut StatementContext<'_, '_>, after: AfterEnding) -> Progress {
     match after {
         AfterEnding::Complete { chain, release } => {
             if chain {
                 context.session.chain_transaction();
             }
-            let progress = ok(context, Changed::default());
+            let progress = finish_ok(context, Changed::default());
             if release { Progress::Close } else { progress }
         }
         AfterEnding::UnlockTables { error } => {
             context.engine.release_table_locks(context.session, context.turn);
             match error {
                 Some(error) => fail(context, &error),
-                None => ok(context, Changed::default()),
+                None => finish_ok(context, Changed::default()),
             }
         }
         AfterEnding::Begin { read_only, consistent_snapshot } => {
             context.engine.release_table_locks(context.session, context.turn);
             match begin(&mut context.engine.gateway, context.session, read_only, consistent_snapshot) {
-                Ok(()) => ok(context, Changed::default()),
+                Ok(()) => finish_ok(context, Changed::default()),
                 Err(error) => fail(context, &error),
             }
         }
@@ -133,7 +129,7 @@ fn begin(
         return Ok(());
     }
     if session.transaction.isolation != Isolation::RepeatableRead {
-        // The number is that of MySQL's storage engine interface, which reports it so.
+        // MySQL's storage engine interface reports it under this number.
         let message = "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with \
                        REPEATABLE READ isolation level.";
         session.warn(WarningLevel::Warning, UNSUPPORTED_BY_ENGINE, message.into());
@@ -142,7 +138,18 @@ fn begin(
     gateway.take_snapshot(&mut session.transaction)
 }
 
-/// After a failed statement: the transaction may have ended with it (a deadlock's victim is rolled back whole).
+/// Ends SET, whose variables are set. With `commits`, turning autocommit on commits the open transaction first.
+pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) -> Progress {
+    if commits {
+        let after = AfterEnding::Complete { chain: false, release: false };
+        return start_ending(context, Ending::Commit, after);
+    }
+    let session = &mut *context.session;
+    session.transaction.explicit = session.is_open || !session.variables.autocommit;
+    finish_ok(context, Changed::default())
+}
+
+/// Called after a failed statement: its transaction may have ended with it, as that of a deadlock victim does.
 pub(crate) fn note_lost_transaction(gateway: &mut Gateway, session: &mut Session) {
     if gateway.take_ended(&mut session.transaction) {
         gateway.forget(&mut session.transaction);

@@ -1,32 +1,38 @@
-//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE, locking reads, and the answers of all writes.
+//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE and locking reads, and the outcomes of all
+//! writes of one step.
 
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
 use junctor_gateway::gateway::WriteOptions;
+use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::TableId;
 use junctor_model::row_encoding::append_unsigned;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, finish, ok};
+use super::completion::{Changed, fail, finish_ok, finish_rows};
 use super::compound::start_ordered_change;
 use super::context::StatementContext;
-use super::key::Values;
+use super::insert::Numbered;
+use super::key::{InputWriter, Values};
+use super::numbers::NumberRequest;
 use super::packets::{Window, row_start};
-use super::read::{all_true, merge_states, push_path, rows_of, settle, wrong_plan};
+use super::read::{all_true, finish_select, gather_state, merge_states, push_path, rows_of};
+use super::retry::{RetryInput, RetryState};
 use super::savepoint::newest_savepoint;
 use super::sorter::{SortRequest, Sorter};
-use super::state::{Execution, GatherState, Origin, ReadState, Run, Workspace, WriteState};
+use super::state::{Execution, GatherState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ChangeKind, ChangePlan, Plan};
+use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
 use crate::result::{Progress, ResultHeader};
 use crate::session::Session;
 
-/// What a write is asked with.
+/// The options of a write, as the session's variables have them.
 pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowProtocol) -> WriteOptions {
     let lock_wait_ms = context.session.variables.lock_wait_seconds.saturating_mul(1000);
     WriteOptions {
@@ -41,40 +47,51 @@ pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowPro
     }
 }
 
-/// Refuses writes in a transaction that only reads: 1792. To be asked before the statement is entered, for what was said of
-/// the next transaction alone is not used up by what is refused.
+/// Refuses writes in a READ ONLY transaction with error 1792. Called before the statement enters its transaction: a refused
+/// statement must not use up SET TRANSACTION, which holds for the next transaction only.
 #[inline]
 pub(super) fn check_writable(session: &Session) -> Result<()> {
     if session.only_reads() { Err(in_read_only_transaction()) } else { Ok(()) }
 }
 
-/// 1792.
+/// Error 1792.
 #[cold]
 pub(crate) fn in_read_only_transaction() -> Box<Error> {
     Error::new(ErrorCode::ReadOnlyTransaction, "Cannot execute statement in a READ ONLY transaction.")
 }
 
-/// Whether a locking read is FOR UPDATE, which a transaction that only reads may not say.
+/// Whether a locking read is FOR UPDATE, which a READ ONLY transaction refuses.
 pub(super) fn locks_exclusively(program: &WriteProgram) -> bool {
     matches!(program.action, WriteAction::LockRead { mode: LockMode::Exclusive, .. })
 }
 
-/// Starts an UPDATE or DELETE. The parameters are in the engine's workspace.
-pub(crate) fn start_change(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Progress {
-    let found = try_change(context, plan, run);
+impl StatementContext<'_, '_> {
+    /// Sends a write or locking read whose inputs are in the workspace.
+    pub(super) fn send_write(&mut self, program: &Arc<WriteProgram>, options: WriteOptions) -> Result<OperationId> {
+        let connection = self.session.connection;
+        let (transaction, inputs) = (&mut self.session.transaction, &mut self.engine.work.inputs);
+        self.engine.gateway.execute(connection, transaction, program, options, inputs, self.turn)
+    }
+
+    /// Requests AUTO_INCREMENT numbers from main.
+    pub(super) fn reserve_numbers(&mut self, table: TableId, request: NumberRequest) -> Result<OperationId> {
+        let NumberRequest { count, beyond, .. } = request;
+        self.engine.gateway.reserve_auto_increment(self.session.connection, table, count, beyond, self.turn)
+    }
+}
+
+/// Starts an UPDATE or DELETE. The parameters are in the workspace.
+pub(crate) fn start_change(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<ChangePlan>,
+    input: &PlanInput<'_>,
+) -> Progress {
+    let started = send_change(context, plan, input);
     context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
-    match found {
-        Ok(Found::Sent) => Progress::Waiting,
-        Ok(Found::Ordered(limit)) => match &**plan {
-            Plan::Change(ChangePlan { ordered: Some(ordered), .. }) => {
-                start_ordered_change(context, plan, ordered, run, limit)
-            }
-            _ => fail(context, &wrong_plan()),
-        },
-        Ok(Found::Nothing) => match &**plan {
-            Plan::Change(change) => say_changed(context, change, ChangedRows::default()),
-            _ => fail(context, &wrong_plan()),
-        },
+    match started {
+        Ok(Started::Sent) => Progress::Waiting,
+        Ok(Started::Ordered(limit)) => start_ordered_change(context, plan, input, limit),
+        Ok(Started::Nothing) => finish_change(context, plan, ChangedRows::default()),
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
             fail(context, &error)
@@ -82,109 +99,69 @@ pub(crate) fn start_change(context: &mut StatementContext<'_, '_>, plan: &Arc<Pl
     }
 }
 
-/// What is to be written.
-enum Found {
+/// The first step of a change.
+enum Started {
     /// The write was sent.
     Sent,
-    /// The inputs are made; the rows are to be locked first, and so many of them written.
+    /// The inputs are made; the rows must be locked first, and at most this many of them written.
     Ordered(Option<u64>),
     /// No row can be found.
     Nothing,
 }
 
-/// Sends the write.
-fn try_change(context: &mut StatementContext<'_, '_>, plan: &Arc<Plan>, run: &Run<'_>) -> Result<Found> {
-    let Plan::Change(change) = &**plan else { return Err(wrong_plan()) };
+fn send_change(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<ChangePlan>,
+    input: &PlanInput<'_>,
+) -> Result<Started> {
     check_writable(context.session)?;
     context.session.enter_statement();
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut context.engine.work;
-    let first_program = match &change.ordered {
+    let first_program = match &plan.ordered {
         Some(ordered) if !ordered.after_duplicate => &ordered.lock,
-        _ => &change.program,
+        _ => &plan.program,
     };
-    let reads_parameters = first_program.reads_parameters;
-    let sent: &[u8] = if reads_parameters { parameters } else { &[] };
+    let sent: &[u8] = if first_program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
-    let limit = change.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
-    if limit == Some(0) || !all_true(&change.guards, values.parameters, scratch)? {
-        return Ok(Found::Nothing);
+    let limit = plan.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
+    if limit == Some(0) || !all_true(&plan.guards, values.parameters, scratch)? {
+        return Ok(Started::Nothing);
     }
-    push_path(inputs, keys, &change.table.definition, &change.path, &values, sent, context.turn)?;
+    let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
+    push_path(&mut writer, keys, &plan.table.definition, &plan.path, &values)?;
     if inputs.is_empty() {
-        return Ok(Found::Nothing);
+        return Ok(Started::Nothing);
     }
-    if change.ordered.is_some() {
-        return Ok(Found::Ordered(limit));
+    if plan.ordered.is_some() {
+        return Ok(Started::Ordered(limit));
     }
-    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
-    let operation = send(context, &change.program, run.protocol)?;
-    context.session.execution = Execution::Write(WriteState {
-        plan: Arc::clone(plan),
-        operation,
-        protocol: run.protocol,
-        window: Window::ALL,
-        first_number: 0,
-        answer_number: 0,
-        rows: 0,
-        parameters: Vec::new(),
-        origin,
-    });
-    Ok(Found::Sent)
+    let in_transaction = context.session.transaction.explicit;
+    let retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
+    let options = write_options(context, input.protocol);
+    let operation = context.send_write(&plan.program, options)?;
+    let form = WriteForm::Change(Arc::clone(plan));
+    context.session.execution = Execution::Write(WriteState { operation, form, retry });
+    Ok(Started::Sent)
 }
 
-/// Sends a write whose inputs are in the workspace.
-pub(super) fn send(
+/// Sends a locking query whose inputs are in the workspace. Each partition locks and returns at most `rows_max` rows.
+pub(super) fn send_lock_read(
     context: &mut StatementContext<'_, '_>,
     program: &Arc<WriteProgram>,
-    protocol: RowProtocol,
-) -> Result<OperationId> {
-    let options = write_options(context, protocol);
-    let connection = context.session.connection;
-    context.engine.gateway.execute(
-        connection,
-        &mut context.session.transaction,
-        program,
-        options,
-        &mut context.engine.work.inputs,
-        context.turn,
-    )
-}
-
-/// Sends a locking read whose inputs are in the workspace.
-pub(super) fn start_lock_read(
-    context: &mut StatementContext<'_, '_>,
-    plan: &Arc<Plan>,
-    program: &Arc<WriteProgram>,
-    state: ReadState,
-    run: &Run<'_>,
+    state: LockReadState,
+    rows_max: u32,
+    input: &PlanInput<'_>,
 ) -> Result<()> {
-    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
-    let options = WriteOptions { rows_max: state.rows_max, ..write_options(context, run.protocol) };
-    let connection = context.session.connection;
-    let inputs = &mut context.engine.work.inputs;
-    let operation = context.engine.gateway.execute(
-        connection,
-        &mut context.session.transaction,
-        program,
-        options,
-        inputs,
-        context.turn,
-    )?;
-    context.session.execution = Execution::Write(WriteState {
-        plan: Arc::clone(plan),
-        operation,
-        protocol: run.protocol,
-        window: state.window,
-        first_number: 0,
-        answer_number: 0,
-        rows: 0,
-        parameters: state.parameters,
-        origin,
-    });
+    let in_transaction = context.session.transaction.explicit;
+    let retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
+    let options = WriteOptions { rows_max, ..write_options(context, input.protocol) };
+    let operation = context.send_write(program, options)?;
+    let form = WriteForm::LockRead(state);
+    context.session.execution = Execution::Write(WriteState { operation, form, retry });
     Ok(())
 }
 
-/// What a statement came to.
+/// The outcome of a write or locking read.
 #[derive(Debug)]
 pub(crate) struct StatementOutcome {
     pub matched: u64,
@@ -194,118 +171,128 @@ pub(crate) struct StatementOutcome {
     pub error: Option<Box<Error>>,
 }
 
-/// A write or locking read was answered.
-pub(crate) fn on_statement(context: &mut StatementContext<'_, '_>, mut outcome: StatementOutcome) -> Progress {
-    let mut state = match std::mem::take(&mut context.session.execution) {
-        Execution::Write(state) => state,
-        other => {
-            context.session.execution = other;
-            return super::compound::on_statement(context, outcome);
-        }
-    };
-    let origin = std::mem::take(&mut state.origin);
+/// Continues a write or locking read of one step with its outcome.
+pub(crate) fn resume_write(
+    context: &mut StatementContext<'_, '_>,
+    state: WriteState,
+    mut outcome: StatementOutcome,
+) -> Progress {
+    let WriteState { form, retry, .. } = state;
     if let Some(error) = outcome.error.take() {
-        note_lost_transaction(&mut context.engine.gateway, context.session);
-        let is_taken = state.first_number != 0 && forget_taken_numbers(context.engine, &state.plan, &error);
-        let again = (is_taken || error.code == ErrorCode::TableDefinitionChanged) && !context.session.interrupted;
-        if again && !matches!(origin, Origin::None) {
-            return context.execute_again(origin);
-        }
-        origin.release(context.turn);
-        note_outcome(context.session, &state.plan, &mut outcome);
-        return fail(context, &error);
+        return fail_write(context, (&form, retry), &error, outcome.diagnostics);
     }
-    origin.release(context.turn);
-    let plan = Arc::clone(&state.plan);
-    note_outcome(context.session, &plan, &mut outcome);
-    match &*plan {
-        Plan::Change(change) => {
+    retry.release(context.turn);
+    note_diagnostics(context.session, &form, outcome.diagnostics);
+    match form {
+        WriteForm::Change(plan) => {
             let StatementOutcome { matched, changed, outputs, .. } = outcome;
-            let outputs = outputs.as_slice();
-            say_changed(context, change, ChangedRows { matched, changed, outputs })
+            finish_change(context, &plan, ChangedRows { matched, changed, outputs: &outputs })
         }
-        Plan::Insert(_) => say_inserted(context, &state),
-        Plan::Select(_) => say_locked(context, state, outcome.outputs),
-        Plan::Compute(_) | Plan::Control(_) => fail(context, &wrong_plan()),
+        WriteForm::Insert(_, numbered) => finish_insert(context, numbered),
+        WriteForm::LockRead(state) => finish_lock_read(context, state, outcome.outputs),
     }
 }
 
-/// Notes what the rows of a statement had to say besides.
+/// The write failed: retries the statement where the failure is one of its plan or of its numbers.
+fn fail_write(
+    context: &mut StatementContext<'_, '_>,
+    (form, retry): (&WriteForm, RetryInput),
+    error: &Error,
+    diagnostics: Option<Box<Diagnostics>>,
+) -> Progress {
+    note_lost_transaction(&mut context.engine.gateway, context.session);
+    let is_taken = match form {
+        WriteForm::Insert(plan, numbered) if numbered.first_number != 0 => {
+            forget_taken_numbers(context.engine, plan, error)
+        }
+        _ => false,
+    };
+    let may_succeed = is_taken || error.code == ErrorCode::TableDefinitionChanged;
+    if may_succeed && !context.session.interrupted && !retry.is_none() {
+        context.session.execution = Execution::Retry(Box::new(RetryState { input: retry, lock_results: None }));
+        return Progress::Waiting;
+    }
+    retry.release(context.turn);
+    note_diagnostics(context.session, form, diagnostics);
+    fail(context, error)
+}
+
+/// Adds the warnings of the rows of a statement to the diagnostics.
 #[inline]
-fn note_outcome(session: &mut Session, plan: &Plan, outcome: &mut StatementOutcome) {
-    if let Some(diagnostics) = outcome.diagnostics.take() {
-        let level = match plan {
-            Plan::Change(change) => level_of(&change.program),
-            Plan::Select(_) => WarningLevel::Warning,
-            _ => WarningLevel::Note,
+fn note_diagnostics(session: &mut Session, form: &WriteForm, diagnostics: Option<Box<Diagnostics>>) {
+    if let Some(diagnostics) = diagnostics {
+        let level = match form {
+            WriteForm::Change(plan) => level_of(&plan.program),
+            WriteForm::LockRead(_) => WarningLevel::Warning,
+            WriteForm::Insert(..) => WarningLevel::Note,
         };
         session.note_diagnostics(level, *diagnostics);
     }
 }
 
-/// What a statement that writes this says of values by the way.
+/// The level of the diagnostics of a program's rows.
 pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
     match &program.action {
         WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
-        // RETURNING is not strict there.
+        // RETURNING of a DELETE is not evaluated strictly.
         WriteAction::Delete if program.returning.is_some() => WarningLevel::Warning,
-        // Strict rules make an error of whatever is worse.
+        // Strict evaluation makes an error of everything worse.
         _ => WarningLevel::Note,
     }
 }
 
-/// Whether a number that was generated may be taken: rows that other sessions gave such a number themselves made the
-/// table's counter go beyond it, but not the numbers that this block held. It asks for others then.
-pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &Plan, error: &Error) -> bool {
-    let Plan::Insert(insert) = plan else { return false };
+/// Whether the error is a duplicate of the primary key, which may be a generated number. Explicit numbers of other sessions
+/// raise the table's counter but not the range that this block holds, so the block gives up its range.
+pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error: &Error) -> bool {
     let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
     if is_taken {
-        engine.ranges.forget_held(insert.table.definition.id);
+        engine.ranges.forget_held(plan.table.definition.id);
     }
     is_taken
 }
 
-/// What became of the rows of an UPDATE or DELETE.
+/// The rows of an UPDATE or DELETE.
 #[derive(Debug, Default)]
 pub(super) struct ChangedRows<'o> {
     pub matched: u64,
     pub changed: u64,
-    /// What RETURNING says of them, of each partition.
+    /// The rows of RETURNING, one buffer for each partition.
     pub outputs: &'o [Vec<u8>],
 }
 
-pub(super) fn say_changed(
+/// Sends the answer of an UPDATE or DELETE.
+pub(super) fn finish_change(
     context: &mut StatementContext<'_, '_>,
-    change: &ChangePlan,
+    plan: &ChangePlan,
     rows: ChangedRows<'_>,
 ) -> Progress {
-    if let Some(header) = &change.returning {
-        return say_returned(context, change, header, rows.outputs);
+    if let Some(header) = &plan.returning {
+        return finish_returning(context, plan, header, rows.outputs);
     }
     let ChangedRows { matched, changed, .. } = rows;
     let mut last_insert_id = 0;
     let info = &mut context.engine.work.info;
     info.clear();
-    let affected_rows = match change.kind {
+    let affected_rows = match plan.kind {
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
             let warnings = u64::from(context.session.warning_count);
-            say_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
+            append_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
             last_insert_id = context.session.insert_id_argument.unwrap_or(0);
             if context.session.found_rows_wanted { matched } else { changed }
         }
     };
-    ok(context, Changed { affected_rows, last_insert_id, has_info: true })
+    finish_ok(context, Changed { affected_rows, last_insert_id, has_info: true })
 }
 
-/// Says the rows of RETURNING, which are all here; entries in their order.
-fn say_returned(
+/// Sends the rows of RETURNING, which are complete; entries in their order.
+fn finish_returning(
     context: &mut StatementContext<'_, '_>,
-    change: &ChangePlan,
+    plan: &ChangePlan,
     header: &ResultHeader,
     outputs: &[Vec<u8>],
 ) -> Progress {
-    let is_sorted = matches!(&change.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
+    let is_sorted = matches!(&plan.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
     let mut rows = 0;
     if !is_sorted {
         context.sink.header(header, &context.session.completion());
@@ -313,9 +300,9 @@ fn say_returned(
             rows += count_rows(output);
             context.sink.row_packets(output);
         }
-        return finish(context, rows);
+        return finish_rows(context, rows);
     }
-    // The rows are gone, so the answer may not fail for the order's sake.
+    // The rows are written already, so the sorter has no limit of memory: the answer must not fail for their order.
     let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
     if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
@@ -325,68 +312,57 @@ fn say_returned(
     rows += sorter.len() as u64;
     sorter.give_all(Window::ALL, context.sink.output());
     sorter.retire(&mut context.engine.work.sorters);
-    finish(context, rows)
+    finish_rows(context, rows)
 }
 
-/// Appends each text and its number, without the machinery of formatting, for every write says so.
-fn say_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
+/// Appends each text and its number. Every UPDATE has such a text, so it is made without the machinery of formatting.
+fn append_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
     let mut bytes = std::mem::take(info).into_bytes();
     for (text, number) in parts {
         bytes.extend_from_slice(text.as_bytes());
         append_unsigned(number, &mut bytes);
     }
-    // Texts and digits are well-formed.
-    *info = String::from_utf8(bytes).unwrap_or_default();
+    let Ok(text) = String::from_utf8(bytes) else {
+        invariant::fail("texts and digits are UTF-8", format_args!("{parts:?}"));
+    };
+    *info = text;
 }
 
-fn say_inserted(context: &mut StatementContext<'_, '_>, state: &WriteState) -> Progress {
+/// Sends the answer of an INSERT.
+fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: Numbered) -> Progress {
     use std::fmt::Write;
+    let Numbered { rows, first_number, answer_number } = numbered;
     let info = &mut context.engine.work.info;
     info.clear();
-    if state.rows > 1 {
+    if rows > 1 {
         // Writing to a String cannot fail.
-        let _ = write!(info, "Records: {}  Duplicates: 0  Warnings: {}", state.rows, context.session.warning_count);
+        let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: {}", context.session.warning_count);
     }
-    let mut last_insert_id = context.session.insert_id_argument.unwrap_or(state.answer_number);
-    if state.first_number != 0 {
-        context.session.last_insert_id = state.first_number;
-        last_insert_id = state.first_number;
+    let mut last_insert_id = context.session.insert_id_argument.unwrap_or(answer_number);
+    if first_number != 0 {
+        context.session.last_insert_id = first_number;
+        last_insert_id = first_number;
     }
-    ok(context, Changed { affected_rows: state.rows, last_insert_id, has_info: true })
+    finish_ok(context, Changed { affected_rows: rows, last_insert_id, has_info: true })
 }
 
-/// Says the rows of a locking read, which are all here.
-fn say_locked(context: &mut StatementContext<'_, '_>, state: WriteState, outputs: Vec<Vec<u8>>) -> Progress {
-    let plan = Arc::clone(&state.plan);
-    let Plan::Select(select) = &*plan else { return fail(context, &wrong_plan()) };
-    let mut read = ReadState {
-        plan: Arc::clone(&state.plan),
-        operation: state.operation,
-        protocol: state.protocol,
-        is_lookup: false,
-        header_said: false,
-        header_bytes: 0,
-        awaits_room: false,
-        rows_max: u32::MAX,
-        window: state.window,
-        rows: 0,
-        gather: super::read::gather_state(context.engine, select, &state.window),
-        parameters: state.parameters,
-        references: Vec::new(),
-        origin: Origin::None,
-    };
+/// Sends the rows of a locking query, which are complete.
+fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState, outputs: Vec<Vec<u8>>) -> Progress {
+    let LockReadState { plan, protocol, window, parameters } = state;
+    let gather = gather_state(context.engine, &plan, &window);
+    let mut read = ReadState { parameters, ..ReadState::new(plan, protocol, (window, u32::MAX), gather) };
     let mut failed = None;
     for output in &outputs {
         let taken = match &mut read.gather {
             GatherState::Stream => {
-                if !read.header_said {
-                    context.sink.header(&select.header, &context.session.completion());
-                    read.header_said = true;
+                if !read.header_sent {
+                    context.sink.header(&read.plan.header, &context.session.completion());
+                    read.header_sent = true;
                 }
                 let rows = count_rows(output);
                 let (packets, taken) = read.window.cut(output, rows);
                 context.sink.row_packets(packets);
-                read.rows += if select.calc_found_rows { rows } else { taken };
+                read.rows += if read.plan.calc_found_rows { rows } else { taken };
                 Ok(())
             }
             GatherState::Sort(sorter) => sorter.take(output),
@@ -402,7 +378,7 @@ fn say_locked(context: &mut StatementContext<'_, '_>, state: WriteState, outputs
     }
     match failed {
         Some(error) => fail(context, &error),
-        None => settle(context, read),
+        None => finish_select(context, read),
     }
 }
 

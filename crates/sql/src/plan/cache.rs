@@ -56,7 +56,7 @@ struct Entry {
 #[derive(Clone, Debug)]
 pub enum Known {
     /// Its plan.
-    Plan(Arc<Plan>),
+    Plan(Plan),
     /// It has a plan for each text of some of its literals, or none that lasts.
     Kept(Arc<KeptLiterals>),
 }

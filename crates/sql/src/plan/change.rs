@@ -234,7 +234,7 @@ fn plan_change(
         ordered,
         returning: header,
     };
-    Ok(Planned { plan: Plan::Change(plan), is_volatile: binder.is_volatile })
+    Ok(Planned { plan: Plan::Change(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
 /// The order of the key that MySQL keeps the rows by.

@@ -1,5 +1,7 @@
 //! Queries whose rows the session itself has: none at all (SELECT 1), or those of a virtual table.
 
+use std::sync::Arc;
+
 use junctor_expression::{Coercibility, Expression, Kind, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
@@ -8,11 +10,10 @@ use junctor_model::value::Value;
 use junctor_signals::program::{Aggregate, Projection, SortKey};
 use junctor_signals::read_status::StatusTable;
 
-use super::Plan;
 use super::operand::LimitTemplate;
 use super::order::{bind_order, check_distinct_order};
 use super::select::refuse_missing;
-use super::statement::{Planned, VirtualSource};
+use super::statement::{Planned, QueryPlan, VirtualSource};
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
 use crate::result::ResultHeader;
@@ -62,7 +63,7 @@ pub(super) fn plan_compute(
     environment: &Environment<'_>,
     select: &Select,
     source: Option<(&str, VirtualSource)>,
-) -> Result<Planned> {
+) -> Result<Planned<QueryPlan>> {
     refuse_missing(select)?;
     let first_column = environment.parameters.len() as u16;
     let (database, virtual_source) = source.unzip();
@@ -105,7 +106,7 @@ pub(super) fn plan_compute(
         first_aggregate,
         source: virtual_source.map_or(ComputeSource::Nothing, |source| source.rows),
     };
-    Ok(Planned { plan: Plan::Compute(plan), is_volatile })
+    Ok(Planned { plan: QueryPlan::Compute(Arc::new(plan)), is_volatile })
 }
 
 /// The type of the values of a column of which only the description is known.

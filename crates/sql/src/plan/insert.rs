@@ -17,7 +17,7 @@ use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, PlannedConflict, plan_conflict};
 use super::operand::needs_row;
 use super::select::Gather;
-use super::statement::{FindVirtual, Planned, plan_query};
+use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
     Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, empty_value, message, no_default,
     number_of_literal,
@@ -79,7 +79,7 @@ pub struct InsertPlan {
     /// Whether parameters may be of any kind: none is computed with.
     pub takes_any_kind: bool,
     /// The query whose rows are inserted. Its columns are the parameters of the one row written.
-    pub select: Option<Arc<Plan>>,
+    pub select: Option<QueryPlan>,
     /// What happens to a row of which a key exists already.
     pub conflict: Conflict,
     /// What happens to a value that does not fit its column: with IGNORE the nearest one is stored.
@@ -176,12 +176,12 @@ pub(super) fn plan_insert(
         auto,
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
-        select: selected.map(|selected| Arc::new(selected.plan)),
+        select: selected.map(|selected| selected.plan),
         mode,
         warnings,
         returning,
     };
-    Ok(Planned { plan: Plan::Insert(plan), is_volatile: binder.is_volatile || is_volatile || of_select })
+    Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
 /// The rows as written; for rows that come with the execution the first one, and how it is found.
@@ -206,13 +206,13 @@ fn plan_source_and_conflict(
     layout: &Arc<TableLayout>,
     (targets, returned): (&[ColumnIndex], Option<&Projection>),
     find_virtual: &FindVirtual<'_>,
-) -> Result<(Option<Planned>, PlannedConflict)> {
+) -> Result<(Option<Planned<QueryPlan>>, PlannedConflict)> {
     let InsertSource::Select(select) = &insert.source else {
         return Ok((None, plan_conflict(environment, insert, layout, targets, None, returned)?));
     };
     let select = with_numbers(select, &layout.definition, targets);
     let mut planned = plan_source(environment, insert, &select, find_virtual)?;
-    if planned.plan.header().map_or(0, |header| header.columns.len()) != targets.len() {
+    if planned.plan.header().columns.len() != targets.len() {
         return Err(message::column_count(1));
     }
     let source = named_source(environment, &select, &planned)?;
@@ -250,7 +250,7 @@ fn plan_source(
     insert: &Insert,
     select: &Select,
     find_virtual: &FindVirtual<'_>,
-) -> Result<Planned> {
+) -> Result<Planned<QueryPlan>> {
     plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
 }
 
@@ -259,9 +259,9 @@ fn plan_source(
 fn named_source<'a>(
     environment: &'a Environment<'_>,
     select: &'a Select,
-    planned: &Planned,
+    planned: &Planned<QueryPlan>,
 ) -> Result<Option<Scope<'a>>> {
-    let (Plan::Select(plan), Some(reference)) = (&planned.plan, &select.from) else { return Ok(None) };
+    let (QueryPlan::Select(plan), Some(reference)) = (&planned.plan, &select.from) else { return Ok(None) };
     if matches!(plan.gather, Gather::Aggregate { .. }) {
         return Ok(None);
     }

@@ -9,6 +9,7 @@ mod compute;
 mod explain;
 mod insert;
 mod operand;
+mod operation_kind;
 mod order;
 mod process_list;
 mod restriction;
@@ -23,8 +24,10 @@ pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
 pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertReturning, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
+pub use operation_kind::OperationKind;
 pub use select::{Gather, SelectPlan};
-pub use statement::{ControlPlan, FindVirtual, Plan, Planned, VirtualSource, plan_statement};
+pub(crate) use statement::TableUse;
+pub use statement::{ControlPlan, FindVirtual, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use junctor_model::error::Result;
 
-use super::statement::{FindVirtual, Planned, plan_query};
+use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{Environment, message};
 use crate::parse::parse;
 use crate::parse::statement::Statement;
@@ -21,7 +21,7 @@ pub(super) fn plan_process_list(
     environment: &Environment<'_>,
     full: bool,
     find_virtual: &FindVirtual<'_>,
-) -> Result<Planned> {
+) -> Result<Planned<QueryPlan>> {
     let parsed = parse(if full { FULL } else { CUT }).map_err(|error| message::of_parse_error(&error))?;
     match parsed.statement {
         Statement::Select(select) => plan_query(environment, &select, find_virtual),

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnIndex;
-use junctor_model::schema::{ColumnType, TableLayout};
+use junctor_model::schema::{ColumnType, Dictionary, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{
     Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 
-use super::Plan;
 use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
+use super::operation_kind::OperationKind;
 use super::order::{bind_order, check_distinct_order, plain_order};
-use super::statement::Planned;
+use super::statement::{Planned, QueryPlan};
 use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
-use crate::engine::OperationKind;
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
 use crate::result::ResultHeader;
 
@@ -76,6 +75,14 @@ pub struct SelectPlan {
     pub operation: OperationKind,
 }
 
+impl SelectPlan {
+    /// Whether the dictionary still has the table as the plan knows it.
+    pub(crate) fn is_current(&self, dictionary: &Dictionary) -> bool {
+        let definition = &self.table.definition;
+        dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
+    }
+}
+
 /// Plans a query of a table.
 ///
 /// # Errors
@@ -84,7 +91,7 @@ pub(super) fn plan_select(
     environment: &Environment<'_>,
     select: &Select,
     layout: &Arc<TableLayout>,
-) -> Result<Planned> {
+) -> Result<Planned<QueryPlan>> {
     refuse_missing(select)?;
     let reference = select.from.as_ref();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
@@ -137,7 +144,7 @@ pub(super) fn plan_select(
     let lock = lock_of(environment, select);
     let parts = Parts { header, gather, is_single, lock, is_strict: environment.is_strict };
     let plan = build(select, layout, binder.scope.table, choice, filter, output, parts)?;
-    Ok(Planned { plan: Plan::Select(plan), is_volatile: binder.is_volatile })
+    Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
 struct Parts {

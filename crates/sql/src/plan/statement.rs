@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use junctor_model::error::Result;
+use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{Dictionary, TableLayout};
 
@@ -13,23 +14,66 @@ use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
-use crate::engine::TableUse;
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
-/// What a statement does.
-#[derive(Debug)]
+/// The plan of a statement, by its form. Executions share the plan of their form, so a clone costs one reference count.
+#[derive(Clone, Debug)]
 pub enum Plan {
     /// A query of a table.
-    Select(SelectPlan),
-    /// A query of the session's own rows.
-    Compute(ComputePlan),
-    /// INSERT.
-    Insert(InsertPlan),
+    Select(Arc<SelectPlan>),
+    /// A query that the session answers from rows of its own.
+    Compute(Arc<ComputePlan>),
+    /// INSERT and REPLACE.
+    Insert(Arc<InsertPlan>),
     /// UPDATE or DELETE.
-    Change(ChangePlan),
-    /// The borders of transactions.
+    Change(Arc<ChangePlan>),
+    /// Begin or end of a transaction.
     Control(ControlPlan),
+}
+
+/// The plan of a query.
+#[derive(Clone, Debug)]
+pub enum QueryPlan {
+    /// A query of a table.
+    Select(Arc<SelectPlan>),
+    /// A query that the session answers from rows of its own.
+    Compute(Arc<ComputePlan>),
+}
+
+impl From<QueryPlan> for Plan {
+    fn from(plan: QueryPlan) -> Plan {
+        match plan {
+            QueryPlan::Select(plan) => Plan::Select(plan),
+            QueryPlan::Compute(plan) => Plan::Compute(plan),
+        }
+    }
+}
+
+impl QueryPlan {
+    /// The columns of the result.
+    pub fn header(&self) -> &ResultHeader {
+        match self {
+            QueryPlan::Select(plan) => &plan.header,
+            QueryPlan::Compute(plan) => &plan.header,
+        }
+    }
+
+    /// The table that is read, and whether its rows are locked; `None` without a stored table.
+    pub(crate) fn table(&self) -> Option<(&Arc<TableLayout>, bool)> {
+        match self {
+            QueryPlan::Select(plan) => Some((&plan.table, plan.lock.is_some())),
+            QueryPlan::Compute(_) => None,
+        }
+    }
+}
+
+/// A table that a statement or transaction uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableUse {
+    pub table: TableId,
+    /// Whether rows of it are written or locked.
+    pub writes: bool,
 }
 
 /// The borders of transactions.
@@ -48,13 +92,19 @@ pub enum ControlPlan {
     Rollback(TransactionEnd),
 }
 
-/// A plan, and for how long it is good.
+/// A plan, and whether it may be kept.
 #[derive(Debug)]
-pub struct Planned {
+pub struct Planned<P = Plan> {
     /// The plan.
-    pub plan: Plan,
-    /// Whether it is good for this execution only.
+    pub plan: P,
+    /// Whether the plan holds for this execution only.
     pub is_volatile: bool,
+}
+
+impl From<Planned<QueryPlan>> for Planned {
+    fn from(planned: Planned<QueryPlan>) -> Planned {
+        Planned { plan: planned.plan.into(), is_volatile: planned.is_volatile }
+    }
 }
 
 /// A virtual table, as it is when a statement is planned.
@@ -90,7 +140,7 @@ pub fn plan_statement(
 ) -> Result<Option<Planned>> {
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
-        Statement::Select(select) => plan_query(environment, select, find_virtual),
+        Statement::Select(select) => plan_query(environment, select, find_virtual).map(Planned::from),
         Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
         Statement::Update(update) => plan_update(environment, update),
         Statement::Delete(delete) => plan_delete(environment, delete),
@@ -101,7 +151,7 @@ pub fn plan_statement(
         Statement::Commit(end) => control(ControlPlan::Commit(*end)),
         Statement::Rollback(end) => control(ControlPlan::Rollback(*end)),
         Statement::Show(show) => match &**show {
-            Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual),
+            Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual).map(Planned::from),
             _ => return Ok(None),
         },
         _ => return Ok(None),
@@ -114,7 +164,7 @@ pub(super) fn plan_query(
     environment: &Environment<'_>,
     select: &Select,
     find_virtual: &FindVirtual<'_>,
-) -> Result<Planned> {
+) -> Result<Planned<QueryPlan>> {
     let Some(reference) = &select.from else {
         check_lock_names(&select.lock_names, |_, _| false)?;
         return plan_compute(environment, select, None);
@@ -150,13 +200,15 @@ impl Plan {
     /// Whether the dictionary still has the table as the plan knows it.
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
         let Some(table) = self.table() else { return true };
-        if let Plan::Insert(InsertPlan { select: Some(select), .. }) = self
-            && !select.is_current(dictionary)
-        {
-            return false;
-        }
-        let definition = &table.definition;
-        dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
+        let queried = match self {
+            Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
+            _ => None,
+        };
+        let is_same = |table: &TableLayout| {
+            let definition = &table.definition;
+            dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
+        };
+        is_same(table) && queried.is_none_or(|(table, _)| is_same(table))
     }
 
     /// The columns of the result, for statements with rows.
@@ -179,7 +231,7 @@ impl Plan {
             _ => 0,
         };
         let nested = match self {
-            Plan::Insert(InsertPlan { select: Some(select), .. }) => select.bytes(&[]),
+            Plan::Insert(plan) => plan.select.clone().map_or(0, |select| Plan::from(select).bytes(&[])),
             _ => 0,
         };
         PLAN_BYTES + PLAN_BYTES_PER_TEXT_BYTE * text.len() + PLAN_BYTES_PER_COLUMN * (columns + values) + nested
@@ -197,19 +249,21 @@ impl Plan {
         };
         let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
         // INSERT ... SELECT uses the table of its query too.
-        let (selected, locks_selected) = match self {
-            Plan::Insert(InsertPlan { select: Some(select), .. }) => {
-                (select.table(), matches!(&**select, Plan::Select(select) if select.lock.is_some()))
-            }
-            _ => (None, false),
+        let selected = match self {
+            Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
+            _ => None,
         };
-        let selected = selected.map(|table| TableUse { table: table.definition.id, writes: locks_selected });
+        let selected = selected.map(|(table, locks)| TableUse { table: table.definition.id, writes: locks });
         own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected)
     }
 
     /// Whether it looks at rows that were there before.
     pub(crate) fn reads_rows(&self) -> bool {
-        matches!(self, Plan::Select(_) | Plan::Change(_) | Plan::Insert(InsertPlan { select: Some(_), .. }))
+        match self {
+            Plan::Select(_) | Plan::Change(_) => true,
+            Plan::Insert(plan) => plan.select.is_some(),
+            Plan::Compute(_) | Plan::Control(_) => false,
+        }
     }
 
     /// Whether it writes or locks rows.

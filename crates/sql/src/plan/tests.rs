@@ -347,7 +347,7 @@ impl Dump<'_> {
                 self.conflict(&insert.conflict);
                 if let Some(select) = &insert.select {
                     self.line("the rows of".to_owned());
-                    self.plan(select);
+                    self.plan(&select.clone().into());
                 }
             }
             Plan::Compute(compute) => {
@@ -420,7 +420,7 @@ fn a_plan_is_found_by_its_shape_until_its_table_changes() {
     let planned =
         planned(&dictionary, "SELECT c FROM s WHERE id = 1").expect("the table exists").expect("it has a plan");
     let key = PlanKey { hash: [1, 2], text: b"text", database: "t", settings: 0 };
-    cache.put(&key, Known::Plan(Arc::new(planned.plan)), &dictionary);
+    cache.put(&key, Known::Plan(planned.plan), &dictionary);
     assert!(cache.get(&key, &dictionary).is_some());
     for other in [
         PlanKey { text: b"txet", ..key },
@@ -443,17 +443,17 @@ fn a_plan_is_found_by_its_shape_until_its_table_changes() {
 fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
     let dictionary = dictionary();
     let mut cache = PlanCache::default();
-    let plan = Arc::new(Plan::Control(ControlPlan::Commit(Default::default())));
+    let plan = Plan::Control(ControlPlan::Commit(Default::default()));
     let texts: Vec<String> = (0..5).map(|number| format!("text {number}")).collect();
     let key = |text: &'static str| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 };
     let keys: Vec<PlanKey<'_>> =
         texts.iter().map(|text| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 }).collect();
     for key in &keys[..4] {
-        cache.put(key, Known::Plan(Arc::clone(&plan)), &dictionary);
+        cache.put(key, Known::Plan(plan.clone()), &dictionary);
         assert!(cache.get(key, &dictionary).is_some());
     }
     assert!(cache.get(&keys[0], &dictionary).is_some(), "used again");
-    cache.put(&keys[4], Known::Plan(Arc::clone(&plan)), &dictionary);
+    cache.put(&keys[4], Known::Plan(plan.clone()), &dictionary);
     assert!(cache.get(&keys[1], &dictionary).is_none());
     for kept in [0, 2, 3, 4] {
         assert!(cache.get(&keys[kept], &dictionary).is_some(), "{kept}");

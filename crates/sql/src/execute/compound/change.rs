@@ -1,139 +1,142 @@
-//! UPDATE and DELETE with LIMIT, and those whose rows are written in an order because one may meet the keys of another: where no order
-//! is asked for, that of the primary key is taken once writing all rows at once has met a duplicate.
+//! UPDATE and DELETE with LIMIT, and those that write their rows in an order because one row may meet the keys of another.
+//! Where the statement asks for no order, the rows are written in primary key order once writing all of them together has
+//! met a duplicate.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
+use junctor_gateway::{invariant, require};
 use junctor_model::error::{ErrorCode, Result};
+use junctor_model::id::ColumnIndex;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
 use junctor_signals::diagnostics;
 use junctor_signals::program::{Output, WriteAction};
+use junctor_signals::read_rows::OperationId;
 
-use super::drive::{Next, may_leave_out, may_repeat, settle, take_transaction};
-use super::insert::send_step;
+use super::drive::{Next, continue_steps, may_leave_out, may_retry, take_transaction, unexpected_step};
+use super::insert::{Locking, send_step};
 use super::returned::check_returned;
-use super::state::{ChangeWork, CompoundState, Step, Work};
+use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::engine::Engine;
 use crate::execute::context::StatementContext;
-use crate::execute::key::Values;
+use crate::execute::key::{InputWriter, Values};
 use crate::execute::packets::{RowPackets, Window};
-use crate::execute::read::{broken_reply, push_path, wrong_plan};
+use crate::execute::read::{broken_reply, push_path};
 use crate::execute::sorter::{SortRequest, Sorter};
-use crate::execute::state::{Run, Workspace};
+use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, level_of};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ChangePlan, OrderedChange, Plan, row_key_columns};
+use crate::plan::{ChangePlan, OrderedChange, row_key_columns};
 use crate::result::Progress;
 
-/// Locks the rows of a change. The inputs are in the engine's workspace, as for the change itself.
+/// A change at one of its steps.
+pub(super) struct Change<'s> {
+    plan: &'s ChangePlan,
+    ordered: &'s OrderedChange,
+    steps: &'s mut StepState,
+    work: &'s mut ChangeWork,
+}
+
+impl<'s> Change<'s> {
+    pub(super) fn new(plan: &'s ChangePlan, steps: &'s mut StepState, work: &'s mut ChangeWork) -> Change<'s> {
+        let Some(ordered) = &plan.ordered else {
+            invariant::fail("a change of several steps has an order", format_args!("its plan has none"));
+        };
+        Change { plan, ordered, steps, work }
+    }
+}
+
+/// Locks the rows of a change, or writes them all where a duplicate is to be met first. The inputs are in the workspace.
 pub(in crate::execute) fn start_ordered_change(
     context: &mut StatementContext<'_, '_>,
-    plan: &Arc<Plan>,
-    ordered: &OrderedChange,
-    run: &Run<'_>,
+    plan: &Arc<ChangePlan>,
+    input: &PlanInput<'_>,
     limit: Option<u64>,
 ) -> Progress {
-    let mut parameters = context.turn.buffers.take(context.engine.work.parameters.len());
-    parameters.extend_from_slice(&context.engine.work.parameters);
-    let origin = run.again.keep(context.session.transaction.explicit, &context.engine.work.parameters, context.turn);
-    let before = context.session.transaction.statement();
-    let mut state = Box::new(CompoundState {
-        plan: Arc::clone(plan),
-        operation: Default::default(),
-        protocol: run.protocol,
+    let Some(ordered) = &plan.ordered else {
+        invariant::fail("a change of several steps has an order", format_args!("its plan has none"));
+    };
+    let parameters = context.copy_parameters();
+    let in_transaction = context.session.transaction.explicit;
+    let steps = StepState {
+        operation: OperationId::default(),
+        protocol: input.protocol,
         step: Step::Lock,
         owns_transaction: !ordered.after_duplicate && take_transaction(context.session),
-        before,
+        before: context.session.transaction.statement(),
+        retry: input.input.keep(in_transaction, &parameters, context.turn),
         parameters,
-        origin,
-        work: Work::Change(ChangeWork {
-            rows: Vec::new(),
-            next: 0,
-            limit: limit.unwrap_or(u64::MAX),
-            locked_max: match (limit, ordered.is_first) {
-                (Some(limit), true) => u32::try_from(limit).unwrap_or(u32::MAX),
-                _ => u32::MAX,
-            },
-            matched: 0,
-            changed: 0,
-            outputs: Vec::new(),
-        }),
-        source: None,
         is_stopped: false,
-    });
-    let next = match (ordered.after_duplicate, &**plan) {
-        (true, Plan::Change(change)) => send_step(context, &mut state, &change.program, Step::WriteAll),
-        _ => send_step(context, &mut state, &ordered.lock, Step::Lock),
     };
-    settle(context, state, next)
+    let work = ChangeWork {
+        rows: Vec::new(),
+        next: 0,
+        limit: limit.unwrap_or(u64::MAX),
+        locked_max: match (limit, ordered.is_first) {
+            (Some(limit), true) => u32::try_from(limit).unwrap_or(u32::MAX),
+            _ => u32::MAX,
+        },
+        matched: 0,
+        changed: 0,
+        outputs: Vec::new(),
+    };
+    let mut state = Box::new(CompoundState { steps, work: Work::Change(Arc::clone(plan), work) });
+    let CompoundState { steps, work: Work::Change(_, work) } = &mut *state else {
+        invariant::fail("a change has the record of a change", format_args!("it was made above"));
+    };
+    let mut change = Change { plan, ordered, steps, work };
+    let next = match ordered.after_duplicate {
+        true => change.send(context, Step::WriteAll),
+        false => change.send(context, Step::Lock),
+    };
+    continue_steps(context, state, next)
 }
 
-/// Writing all rows at once met a duplicate and is undone: they are locked, and then written one by one.
-fn begin_in_turn(
+/// Continues a change with the outcome of one of its steps.
+pub(super) fn on_outcome(
     context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-) -> Result<Next> {
-    std::mem::take(&mut state.origin).release(context.turn);
-    state.owns_transaction = take_transaction(context.session);
-    state.before = context.session.transaction.statement();
-    let Workspace { inputs, scratch, keys, .. } = &mut context.engine.work;
-    let sent: &[u8] = if ordered.lock.reads_parameters { &state.parameters } else { &[] };
-    let values = Values { parameters: Parameters::from_bytes(&state.parameters), scratch };
-    let pushed = push_path(inputs, keys, &plan.table.definition, &plan.path, &values, sent, context.turn);
-    // The same was said when the statement began.
-    diagnostics::take(&mut context.engine.work.scratch);
-    pushed?;
-    send_step(context, state, &ordered.lock, Step::Lock)
-}
-
-/// A step was answered.
-pub(super) fn on_answer(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
+    change: &mut Change<'_>,
     outcome: StatementOutcome,
     outputs: &mut Vec<Vec<u8>>,
 ) -> Result<Next> {
-    let Some(ordered) = &plan.ordered else { return Err(wrong_plan()) };
-    let repeats = outcome.error.as_ref().is_some_and(|error| may_repeat(state, error));
-    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
+    let Change { plan, ordered, .. } = *change;
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
-    let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(state.step, Step::WriteAll);
-    // What is written once more, row by row, says it then.
+    let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(change.steps.step, Step::WriteAll);
+    // Rows that are written once more, one by one, give their warnings then.
     if let Some(diagnostics) = outcome.diagnostics.filter(|_| !goes_in_turn) {
         context.session.note_diagnostics(level_of(&ordered.write), *diagnostics);
     }
     if let Some(error) = outcome.error {
-        let is_left_out = ordered.ignore && may_leave_out(error.code);
-        return match state.step {
-            Step::WriteAll if goes_in_turn => begin_in_turn(context, state, plan, ordered),
-            Step::WriteAll if ordered.after_duplicate && repeats => Ok(Next::Again),
-            Step::WriteOne if is_left_out => {
-                work.matched += 1;
+        let retries = may_retry(change.steps, &error);
+        return match change.steps.step {
+            Step::WriteAll if goes_in_turn => change.begin_in_turn(context),
+            Step::WriteAll if ordered.after_duplicate && retries => Ok(Next::Retry),
+            Step::WriteOne if ordered.ignore && may_leave_out(error.code) => {
+                change.work.matched += 1;
                 context.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
-                next_row(context, state, plan, ordered)
+                change.next_row(context)
             }
-            // Its own transaction holds nothing yet, so it may be begun again.
-            Step::Lock if repeats && !context.session.transaction.has_begun() => Ok(Next::Again),
+            // The statement's own transaction holds nothing yet, so it may start again.
+            Step::Lock if retries && !context.session.transaction.has_begun() => Ok(Next::Retry),
             _ => Err(error),
         };
     }
-    match state.step {
+    let work = &mut *change.work;
+    match change.steps.step {
         Step::Lock => {
             work.rows = locked_rows(context.engine, plan, ordered, work.limit, outputs)?;
+            require!(work.rows.len() as u64 <= work.limit, "a change locks at most as many rows as it may write");
             match (work.rows.is_empty(), ordered.in_turn) {
                 (true, _) => Ok(Next::Done),
-                (false, true) => write_one(context, state, plan, ordered),
+                (false, true) => change.write_one(context),
                 (false, false) => {
                     let all = 0..work.rows.len();
-                    write_rows(context, state, plan, ordered, (all, Step::WriteAll))
+                    change.write_rows(context, all, Step::WriteAll)
                 }
             }
         }
@@ -144,9 +147,10 @@ pub(super) fn on_answer(
             Ok(Next::Done)
         }
         Step::WriteOne => {
+            require!(work.next < work.rows.len(), "the outcome of a row belongs to a row that was locked");
             work.matched += outcome.matched;
             work.changed += outcome.changed;
-            // The rows of all go into one buffer.
+            // The returned rows go into one buffer, in the order of the writes.
             let mut returned = work.outputs.pop().unwrap_or_default();
             for output in outputs.drain(..) {
                 returned.extend_from_slice(&output);
@@ -154,13 +158,70 @@ pub(super) fn on_answer(
             }
             check_returned(returned.len())?;
             work.outputs.push(returned);
-            next_row(context, state, plan, ordered)
+            change.next_row(context)
         }
-        _ => Err(wrong_plan()),
+        _ => unexpected_step("the outcome of a change"),
     }
 }
 
-/// The rows to write: partition and primary key of each, in order.
+impl Change<'_> {
+    /// Writing all rows together met a duplicate and is undone: locks them, to write them one by one.
+    fn begin_in_turn(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        std::mem::take(&mut self.steps.retry).release(context.turn);
+        self.steps.owns_transaction = take_transaction(context.session);
+        self.steps.before = context.session.transaction.statement();
+        let Workspace { inputs, scratch, keys, .. } = &mut context.engine.work;
+        let parameters = &self.steps.parameters;
+        let sent: &[u8] = if self.ordered.lock.reads_parameters { parameters } else { &[] };
+        let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
+        let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
+        let pushed = push_path(&mut writer, keys, &self.plan.table.definition, &self.plan.path, &values);
+        // The same evaluations gave their warnings when the statement began.
+        diagnostics::take(&mut context.engine.work.scratch);
+        pushed?;
+        self.send(context, Step::Lock)
+    }
+
+    fn next_row(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        self.work.next += 1;
+        if self.work.next == self.work.rows.len() { Ok(Next::Done) } else { self.write_one(context) }
+    }
+
+    fn write_one(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        let range = self.work.next..self.work.next + 1;
+        self.write_rows(context, range, Step::WriteOne)
+    }
+
+    /// Writes some of the rows with one statement.
+    fn write_rows(&mut self, context: &mut StatementContext<'_, '_>, range: Range<usize>, step: Step) -> Result<Next> {
+        require!(range.end <= self.work.rows.len(), "a change writes only rows that it has locked");
+        let sent: &[u8] = if self.ordered.write.reads_parameters { &self.steps.parameters } else { &[] };
+        let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
+        inputs.begin(self.plan.table.definition.partition_count, buffers);
+        for (partition, key) in &self.work.rows[range] {
+            inputs.push_key_at(*partition, key, sent, buffers);
+        }
+        self.send(context, step)
+    }
+
+    /// Sends the statement of a step; its inputs are in the workspace.
+    fn send(&mut self, context: &mut StatementContext<'_, '_>, step: Step) -> Result<Next> {
+        let program = match step {
+            Step::Lock => &self.ordered.lock,
+            // All rows at once, before any is locked.
+            Step::WriteAll if self.ordered.after_duplicate && self.work.rows.is_empty() => &self.plan.program,
+            _ => &self.ordered.write,
+        };
+        let locking = match step {
+            Step::Lock => Locking { ranges: true, rows_max: self.work.locked_max },
+            Step::WriteAll => Locking { ranges: self.work.rows.is_empty(), rows_max: u32::MAX },
+            _ => Locking::ROWS,
+        };
+        send_step(context, self.steps, program, step, locking)
+    }
+}
+
+/// The rows to write, as partition and primary key, in their order.
 fn locked_rows(
     engine: &mut Engine,
     plan: &ChangePlan,
@@ -177,11 +238,8 @@ fn locked_rows(
         return Ok(rows);
     };
     let bytes_max = engine.settings.sort_buffer_bytes_max;
-    let mut sorter = Sorter::begin(
-        SortRequest { distinct: false, wanted: limit, counts_all: false },
-        bytes_max,
-        &mut engine.work.sorters,
-    );
+    let request = SortRequest { distinct: false, wanted: limit, counts_all: false };
+    let mut sorter = Sorter::begin(request, bytes_max, &mut engine.work.sorters);
     outputs.iter().try_for_each(|output| sorter.take(output))?;
     let mut packets = Vec::new();
     sorter.give_all(Window { offset: 0, remaining: limit }, &mut packets);
@@ -203,12 +261,12 @@ fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mu
             values.push(value);
             rest = after;
         }
-        let key_of = |wanted: &[junctor_model::id::ColumnIndex]| {
+        let key_of = |wanted: &[ColumnIndex]| {
             let mut key = Vec::new();
             for index in wanted {
                 let column = &definition.columns[usize::from(index.0)];
-                let place = columns.iter().position(|column| column == index);
-                let value = place.map_or(ValueRef::Null, |place| values[place]);
+                let position = columns.iter().position(|column| column == index);
+                let value = position.map_or(ValueRef::Null, |position| values[position]);
                 append_value(column.column_type, column.nullable, value, &mut key);
             }
             key
@@ -221,45 +279,4 @@ fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mu
         rows.push((partition, key));
     }
     Ok(())
-}
-
-fn next_row(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-) -> Result<Next> {
-    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
-    work.next += 1;
-    if work.next == work.rows.len() { Ok(Next::Done) } else { write_one(context, state, plan, ordered) }
-}
-
-fn write_one(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-) -> Result<Next> {
-    let Work::Change(work) = &state.work else { return Err(wrong_plan()) };
-    let range = work.next..work.next + 1;
-    write_rows(context, state, plan, ordered, (range, Step::WriteOne))
-}
-
-/// Writes some of the rows with one statement.
-fn write_rows(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-    (range, step): (Range<usize>, Step),
-) -> Result<Next> {
-    let Work::Change(work) = &mut state.work else { return Err(wrong_plan()) };
-    let Some(rows) = work.rows.get(range) else { return Err(wrong_plan()) };
-    let sent: &[u8] = if ordered.write.reads_parameters { &state.parameters } else { &[] };
-    let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
-    inputs.begin(plan.table.definition.partition_count, buffers);
-    for (partition, key) in rows {
-        inputs.push_key_at(*partition, key, sent, buffers);
-    }
-    send_step(context, state, &ordered.write, step)
 }

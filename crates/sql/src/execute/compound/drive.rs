@@ -1,39 +1,42 @@
-//! From step to step: what follows an answer, and how the statement ends.
+//! From step to step: what follows a reply, and how the statement ends.
 
-use junctor_gateway::TurnContext;
+use junctor_gateway::{Event, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::end_transaction::Ending;
 
-use super::state::{ChangeWork, CompoundState, Step, Work};
-use super::{change, insert};
+use super::change::{self, Change};
+use super::insert::{self, Insert};
+use super::source::resume_source;
+use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
-use crate::execute::state::{Execution, Origin};
+use crate::execute::resume::{operation_of, unexpected};
+use crate::execute::retry::RetryState;
+use crate::execute::state::Execution;
 use crate::execute::transaction::note_lost_transaction;
-use crate::execute::write::{ChangedRows, StatementOutcome, say_changed};
-use crate::plan::Plan;
+use crate::execute::write::{ChangedRows, StatementOutcome, finish_change};
 use crate::result::Progress;
 use crate::session::Session;
 
-/// What follows an answer.
+/// What follows a step.
 pub(super) enum Next {
     /// Another step was sent.
     Wait,
     /// Everything is written.
     Done,
-    /// The statement is executed anew, with another plan or other numbers; nothing of it has been done.
-    Again,
+    /// The statement starts again, with another plan or other numbers; it has written nothing.
+    Retry,
 }
 
-/// Makes the transaction that the statement needs: its own, unless one is open. True when it is the statement's own.
+/// Opens the transaction that the statement needs, unless one is open. True when it is the statement's own.
 pub(super) fn take_transaction(session: &mut Session) -> bool {
     let owns = !session.transaction.explicit;
     session.transaction.explicit = true;
     owns
 }
 
-/// A step was sent, or could not be, or there was none to send.
-pub(super) fn settle(
+/// Continues after a step was sent, could not be sent, or was the last.
+pub(super) fn continue_steps(
     context: &mut StatementContext<'_, '_>,
     mut state: Box<CompoundState>,
     next: Result<Next>,
@@ -43,20 +46,23 @@ pub(super) fn settle(
             context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
-        Ok(Next::Done) => finish(context, state),
-        Ok(Next::Again) => {
-            let origin = std::mem::take(&mut state.origin);
-            context.turn.buffers.give(std::mem::take(&mut state.parameters));
-            if state.owns_transaction {
-                // It holds a snapshot at most.
+        Ok(Next::Done) => commit(context, state),
+        Ok(Next::Retry) => {
+            let StepState { retry, parameters, owns_transaction, .. } = state.steps;
+            context.turn.buffers.give(parameters);
+            if owns_transaction {
+                // It holds a snapshot at most, which ends with it.
                 context.engine.gateway.forget(&mut context.session.transaction);
                 context.session.transaction_ended();
             }
-            context.execute_again(origin)
+            context.session.execution = Execution::Retry(Box::new(RetryState { input: retry, lock_results: None }));
+            Progress::Waiting
         }
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            if let Some(source) = state.source.take() {
+            if let Work::Insert(_, work) = &mut state.work
+                && let Some(source) = work.source.take()
+            {
                 source.stop(context);
             }
             undo(context, state, error)
@@ -64,162 +70,171 @@ pub(super) fn settle(
     }
 }
 
-/// A statement of the transaction was answered.
-pub(crate) fn on_statement(context: &mut StatementContext<'_, '_>, mut outcome: StatementOutcome) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
-        return Progress::Waiting;
-    };
-    let plan = std::sync::Arc::clone(&state.plan);
+/// Continues a write of several steps with the reply to one of them.
+pub(in crate::execute) fn resume_compound(
+    context: &mut StatementContext<'_, '_>,
+    state: Box<CompoundState>,
+    event: Event,
+) -> Progress {
+    if let Work::Insert(..) = &state.work
+        && state.work.awaits(operation_of(&event))
+    {
+        return resume_source(context, state, event);
+    }
+    match event {
+        Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
+            let outcome = StatementOutcome { matched, changed, diagnostics, outputs, error };
+            resume_step(context, state, outcome)
+        }
+        Event::AutoIncrement { first, count, error, .. } => {
+            super::source::resume_numbers(context, state, (first, count), error)
+        }
+        Event::Ended { error, .. } => resume_ended(context, state, error),
+        Event::Undone { .. } => fail_undone(context, state),
+        other => unexpected("a write of several steps", &other),
+    }
+}
+
+fn resume_step(
+    context: &mut StatementContext<'_, '_>,
+    mut state: Box<CompoundState>,
+    mut outcome: StatementOutcome,
+) -> Progress {
     if outcome.error.is_some() {
         note_lost_transaction(&mut context.engine.gateway, context.session);
     }
     let mut outputs = std::mem::take(&mut outcome.outputs);
-    // What has committed by itself cannot be stopped any more.
+    // An autocommit statement that succeeded has committed, so it is too late to stop it.
     let is_committed = outcome.error.is_none() && !context.session.transaction.explicit;
-    let next = match (&*plan, state.is_stopped && !is_committed) {
-        (_, true) => Err(error_of_stopped(outcome.error.take())),
-        (Plan::Insert(plan), _) => insert::on_answer(context, &mut state, plan, outcome, &outputs),
-        (Plan::Change(plan), _) => change::on_answer(context, &mut state, plan, outcome, &mut outputs),
-        _ => Err(crate::execute::read::wrong_plan()),
+    let CompoundState { steps, work } = &mut *state;
+    let next = match work {
+        _ if steps.is_stopped && !is_committed => Err(error_of_stopped(outcome.error.take())),
+        Work::Insert(plan, work) => insert::on_outcome(context, &mut Insert { plan, steps, work }, outcome, &outputs),
+        Work::Change(plan, work) => {
+            change::on_outcome(context, &mut Change::new(plan, steps, work), outcome, &mut outputs)
+        }
     };
     for output in outputs {
         context.turn.buffers.give(output);
     }
-    settle(context, state, next)
+    continue_steps(context, state, next)
 }
 
-/// What a stopped statement fails with: the error that its step came to, unless the statement would have gone on after that.
+/// The error of a stopped statement: that of its last step, unless the statement would have continued after it.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
-    let goes_on = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
-    error.filter(|error| !goes_on(error)).unwrap_or_else(interrupted)
+    let continues = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
+    error.filter(|error| !continues(error)).unwrap_or_else(interrupted)
 }
 
-/// Everything is written: commits if the transaction is the statement's own.
-fn finish(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
-    if !state.owns_transaction {
-        return say(context, state);
+/// Everything is written: commits the transaction if it is the statement's own.
+fn commit(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
+    if !state.steps.owns_transaction {
+        return complete(context, state);
     }
-    match context.engine.gateway.end(
-        context.session.connection,
-        &mut context.session.transaction,
-        Ending::Commit,
-        context.turn,
-    ) {
+    match context.end_transaction(Ending::Commit) {
         Ok(Some(operation)) => {
-            state.operation = operation;
-            state.step = Step::Commit;
+            state.steps.operation = operation;
+            state.steps.step = Step::Commit;
             context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
         Ok(None) => {
             context.session.transaction_ended();
-            say(context, state)
+            complete(context, state)
         }
         Err(error) => undo(context, state, error),
     }
 }
 
-/// The statement failed: what it has done is undone before the error is said.
+/// The statement failed: undoes what it has written before the error is sent.
 fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, error: Box<Error>) -> Progress {
-    let asked = match state.owns_transaction {
-        true => context.engine.gateway.end(
-            context.session.connection,
-            &mut context.session.transaction,
-            Ending::Rollback,
-            context.turn,
-        ),
-        false => context.engine.gateway.undo_statements(
-            context.session.connection,
-            &context.session.transaction,
-            state.before,
-            context.turn,
-        ),
+    let requested = match state.steps.owns_transaction {
+        true => context.end_transaction(Ending::Rollback),
+        false => context.undo_statements(state.steps.before),
     };
-    match asked {
+    match requested {
         Ok(Some(operation)) => {
-            state.operation = operation;
-            state.step = Step::Undo(error);
+            state.steps.operation = operation;
+            state.steps.step = Step::Undo(error);
             context.session.execution = Execution::Compound(state);
             Progress::Waiting
         }
         Ok(None) => {
-            if state.owns_transaction {
+            if state.steps.owns_transaction {
                 context.session.transaction_ended();
             }
-            release(state, context.turn);
+            release(*state, context.turn);
             fail(context, &error)
         }
         Err(refused) => {
-            // What was done can only go with its session.
-            release(state, context.turn);
+            // No undo can be requested, so the writes stay until the session ends and its transaction is rolled back.
+            release(*state, context.turn);
             fail(context, &refused);
             Progress::Close
         }
     }
 }
 
-/// The own transaction has ended.
-pub(crate) fn on_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
-    let Execution::Compound(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
+/// The statement's own transaction has ended.
+fn resume_ended(
+    context: &mut StatementContext<'_, '_>,
+    state: Box<CompoundState>,
+    error: Option<Box<Error>>,
+) -> Progress {
     context.session.transaction_ended();
-    match (&state.step, error) {
-        (Step::Undo(_), _) => say_undone(context, state),
+    match (&state.steps.step, error) {
+        (Step::Undo(_), _) => fail_undone(context, state),
         (_, Some(error)) => {
-            release(state, context.turn);
+            release(*state, context.turn);
             fail(context, &error)
         }
-        (_, None) => say(context, state),
+        (_, None) => complete(context, state),
     }
 }
 
-/// What the statement had done in an open transaction is undone.
-pub(crate) fn on_undone(context: &mut StatementContext<'_, '_>) -> Progress {
-    let Execution::Compound(state) = std::mem::take(&mut context.session.execution) else { return Progress::Waiting };
-    say_undone(context, state)
+/// The writes of the statement are undone: sends the error that caused it.
+fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
+    let step = std::mem::replace(&mut state.steps.step, Step::Commit);
+    release(*state, context.turn);
+    let Step::Undo(error) = step else { unexpected_step("an undo that nobody requested") };
+    fail(context, &error)
 }
 
-fn say_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
-    let step = std::mem::replace(&mut state.step, Step::Commit);
-    release(state, context.turn);
-    match step {
-        Step::Undo(error) => fail(context, &error),
-        _ => Progress::Waiting,
-    }
-}
-
-fn say(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
-    let plan = std::sync::Arc::clone(&state.plan);
-    std::mem::take(&mut state.origin).release(context.turn);
-    context.turn.buffers.give(std::mem::take(&mut state.parameters));
-    match (&*plan, &mut state.work) {
-        (Plan::Insert(plan), Work::Insert(work)) => {
-            let rows_before = state.source.as_ref().map(|source| source.rows_before);
-            insert::say(context, plan, (work, rows_before))
-        }
-        (Plan::Change(plan), Work::Change(work)) => {
-            let ChangeWork { matched, changed, .. } = *work;
-            let outputs = std::mem::take(&mut work.outputs);
+/// Sends the answer; everything is written and committed.
+fn complete(context: &mut StatementContext<'_, '_>, state: Box<CompoundState>) -> Progress {
+    let CompoundState { steps, work } = *state;
+    steps.retry.release(context.turn);
+    context.turn.buffers.give(steps.parameters);
+    match work {
+        Work::Insert(plan, work) => insert::complete(context, &plan, work),
+        Work::Change(plan, work) => {
+            let ChangeWork { matched, changed, outputs, .. } = work;
             let rows = ChangedRows { matched, changed, outputs: &outputs };
-            let progress = say_changed(context, plan, rows);
+            let progress = finish_change(context, &plan, rows);
             outputs.into_iter().for_each(|output| context.turn.buffers.give(output));
             progress
         }
-        _ => fail(context, &crate::execute::read::wrong_plan()),
     }
 }
 
-fn release(state: Box<CompoundState>, turn: &mut TurnContext<'_>) {
-    let CompoundState { origin, parameters, .. } = *state;
-    origin.release(turn);
+fn release(state: CompoundState, turn: &mut TurnContext<'_>) {
+    let StepState { retry, parameters, .. } = state.steps;
+    retry.release(turn);
     turn.buffers.give(parameters);
 }
 
-/// Whether an error that came before anything was written is that of an old plan, and the statement can be done again.
-pub(super) fn may_repeat(state: &CompoundState, error: &Error) -> bool {
-    error.code == ErrorCode::TableDefinitionChanged && !matches!(state.origin, Origin::None)
+/// Whether an error that came before anything was written is that of an old plan, and the statement can start again.
+pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
+    error.code == ErrorCode::TableDefinitionChanged && !steps.retry.is_none()
 }
 
-/// Whether IGNORE leaves a row out for this.
+/// Whether IGNORE leaves a row out because of this error.
 pub(super) fn may_leave_out(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced)
+}
+
+/// Stops the node: a write of several steps received the reply to a step that it had not sent.
+#[cold]
+pub(super) fn unexpected_step(step: &str) -> ! {
+    junctor_gateway::invariant::fail("a reply belongs to the step that awaits it", format_args!("{step}"))
 }

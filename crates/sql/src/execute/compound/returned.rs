@@ -1,5 +1,5 @@
-//! The rows that RETURNING of an INSERT answers with. They are made here, where the images are, and kept until the statement is
-//! over.
+//! The rows of RETURNING of an INSERT. They are made here, where the row images are, and kept until the statement is
+//! complete.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -9,12 +9,12 @@ use junctor_signals::program::RowProtocol;
 use crate::execute::read::append_projection;
 use crate::plan::InsertPlan;
 
-/// Bytes of rows that one statement of several steps may answer with.
+/// Maximum bytes of returned rows of a statement of several steps; more is error 1041.
 const RETURNED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Bytes that one row may say in an INSERT that commits before they are made.
+/// Maximum bytes of the returned row of an INSERT that commits before the row is made.
 const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
 
-/// Row packets in the order of the rows.
+/// Row packets, in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Returned {
     pub packets: Vec<u8>,
@@ -22,30 +22,29 @@ pub(super) struct Returned {
 }
 
 impl Returned {
-    /// Adds the row of an image.
+    /// Adds the row made from an image.
     ///
     /// # Errors
-    /// Those of the expressions; 1041 when the rows take too much memory.
+    /// Those of the expressions, and 1041 when the rows take too much memory.
     pub(super) fn add(
         &mut self,
         plan: &InsertPlan,
         image: &[u8],
-        protocol: RowProtocol,
-        parameters: Parameters<'_>,
+        (protocol, parameters): (RowProtocol, Parameters<'_>),
         scratch: &mut Scratch,
     ) -> Result<()> {
         let Some(returning) = &plan.returning else { return Ok(()) };
         let row = RowView::new(&plan.table.row_format, image);
         scratch.reset();
         scratch.set_strict(plan.is_strict());
-        let made = append_projection(&returning.rows, Some(row), parameters, protocol, scratch, &mut self.packets);
+        let made = append_projection(&returning.rows, (Some(row), parameters), protocol, scratch, &mut self.packets);
         scratch.set_strict(false);
         made?;
         self.rows += 1;
         self.check()
     }
 
-    /// Adds rows that were made elsewhere. Error: as of [`Self::add`].
+    /// Adds rows that are encoded already. Error: 1041.
     pub(super) fn add_packets(&mut self, packets: &[u8], rows: u64) -> Result<()> {
         self.packets.extend_from_slice(packets);
         self.rows += rows;
@@ -57,7 +56,7 @@ impl Returned {
     }
 }
 
-/// Error 1041 when the rows of RETURNING take more bytes than one statement may answer with.
+/// Error 1041 when the rows of RETURNING take too many bytes.
 pub(super) fn check_returned(bytes: usize) -> Result<()> {
     match bytes {
         0..=RETURNED_BYTES_MAX => Ok(()),
@@ -65,7 +64,7 @@ pub(super) fn check_returned(bytes: usize) -> Result<()> {
     }
 }
 
-/// Whether a row can be said whatever is in it, so that its INSERT may commit before that.
+/// Whether the returned row can be encoded whatever its values are, so that the INSERT may commit before.
 pub(super) fn cannot_fail(plan: &InsertPlan, image: &[u8]) -> bool {
     plan.returning.as_ref().is_none_or(|returning| {
         let is_plain = returning.rows.values.iter().all(|value| value.as_column().is_some());

@@ -1,8 +1,8 @@
-//! Rows that were made for an INSERT and may be needed again, in the order of the statement.
+//! The rows of an INSERT that may be needed again, in the order of the statement.
 
 use junctor_signals::input::{HashedKey, KeyedImage};
 
-/// The rows.
+/// The rows, all in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RowList {
     bytes: Vec<u8>,
@@ -23,18 +23,16 @@ struct Row {
 /// One of the rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowRef<'l> {
-    /// Where it belongs.
     pub partition: u16,
     /// Its primary key and image.
     pub image: KeyedImage<'l>,
-    /// The parameters that it was made of, where they are not those of the statement.
+    /// The parameters that the row was made from, where they are not those of the statement.
     pub parameters: &'l [u8],
     /// The number that was generated for it, or 0.
     pub generated: u64,
 }
 
 impl RowList {
-    /// Adds a row.
     pub(crate) fn push(&mut self, row: RowRef<'_>) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(row.image.key.key);
@@ -46,13 +44,11 @@ impl RowList {
         self.rows.push(Row { start, key_end, image_end, end: self.bytes.len(), hash, generated, partition });
     }
 
-    /// Forgets them.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.rows.clear();
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }

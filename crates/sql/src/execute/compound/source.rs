@@ -1,51 +1,55 @@
-//! The query of INSERT ... SELECT. It runs as any other query of the session does, but what it says is caught: its rows come as tagged
-//! values, and are inserted in batches. A query that has more waits until the rows caught are inserted.
+//! The query of INSERT ... SELECT.
+//!
+//! It runs like any other query of the session, but its output is collected: its rows come as tagged values and are inserted
+//! in batches. A query with more rows waits until the rows collected so far are inserted.
 
 use junctor_expression::ParametersBuilder;
 use junctor_expression::parameter::read_value;
-use junctor_gateway::Event;
+use junctor_gateway::{Event, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::drive::{Next, settle};
-use super::insert;
-use super::state::{CompoundState, NO_OPERATION, Step, Work};
+use super::drive::{Next, continue_steps, may_retry, unexpected_step};
+use super::insert::{Insert, Locking, send_step};
+use super::state::{CompoundState, InsertWork, NO_OPERATION, Step, Work};
 use crate::execute::completion::interrupted;
+use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;
-use crate::execute::insert::{MadeSelected, level_of_mode, make_selected};
+use crate::execute::insert::{Made, level_of_mode, make_selected};
 use crate::execute::packets::{RowPackets, row_start};
-use crate::execute::read::{abandon, broken_reply, pump, start_select, wrong_plan};
-use crate::execute::state::{Again, Execution, Run};
-use crate::plan::{InsertPlan, Plan};
+use crate::execute::read::{abandon_read, broken_reply, send_sorted_rows, start_select};
+use crate::execute::resume::{continue_output, resume};
+use crate::execute::retry::StatementInput;
+use crate::execute::state::{Execution, PlanInput};
+use crate::plan::QueryPlan;
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
-/// Rows of one batch.
+/// Maximum number of rows in one batch.
 const BATCH_ROWS_MAX: usize = 1024;
-/// Bytes of a query's rows that are kept where all of them must be known before the first one is inserted.
+/// Maximum bytes of rows that are kept where the query must end before the first row is inserted; more is error 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The query, and its rows that are not inserted yet.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// What the query waits for.
+    /// The execution state of the query, which is the session's own while the query makes a step.
     inner: Execution,
-    /// Row packets of values.
+    /// Row packets of tagged values.
     caught: Vec<u8>,
-    /// How much of them is in a batch already.
+    /// Bytes of `caught` that a batch has taken.
     taken: usize,
     has_ended: bool,
-    /// Whether all rows must be known first: the query sees what the statement writes.
+    /// Whether the query must end before the first row is inserted, because it would see what the statement writes.
     collects: bool,
     error: Option<Box<Error>>,
-    /// The batch that is being made.
     batch: SelectedRows,
-    /// Rows of the batches before.
+    /// Rows of earlier batches.
     pub rows_before: u64,
 }
 
-/// Rows that a query gave, each as the bytes of its parameters.
+/// Rows that a query returned, each as the bytes of its parameters.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedRows {
     bytes: Vec<u8>,
@@ -53,15 +57,14 @@ pub(crate) struct SelectedRows {
 }
 
 impl SelectedRows {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// The parameters of a row.
+    /// The parameters of the row at a position that exists.
     pub(crate) fn row(&self, row: usize) -> &[u8] {
-        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.ends.get(row).map_or(&[], |end| &self.bytes[start..*end])
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start..self.ends[row]]
     }
 
     fn clear(&mut self) {
@@ -69,7 +72,7 @@ impl SelectedRows {
         self.ends.clear();
     }
 
-    /// Adds a row whose values are tagged, one after the other.
+    /// Adds a row of tagged values.
     fn push(&mut self, mut values: &[u8], builder: &mut ParametersBuilder) -> Result<()> {
         builder.clear();
         while !values.is_empty() {
@@ -84,17 +87,17 @@ impl SelectedRows {
 }
 
 impl Source {
-    /// A query that has not begun.
+    /// A query that has not started.
     pub fn new(collects: bool) -> Source {
         Source { collects, ..Source::default() }
     }
 
-    /// Whether the query waits for that answer.
+    /// Whether the query awaits a reply of this operation.
     pub fn awaits(&self, operation: OperationId) -> bool {
         self.inner.awaits(operation)
     }
 
-    /// The statement of the transaction that the query is, if it locks what it reads.
+    /// The statement of the transaction that the query runs as, if it locks what it reads.
     pub fn statement(&self) -> Option<OperationId> {
         match &self.inner {
             Execution::Write(state) => Some(state.operation),
@@ -102,8 +105,8 @@ impl Source {
         }
     }
 
-    /// Whether the query has more and waits for room.
-    fn waits_for_room(&self) -> bool {
+    /// Whether the query has more rows and waits for room.
+    fn awaits_room(&self) -> bool {
         match &self.inner {
             Execution::Sorted(state) => state.awaits_room,
             Execution::Read(state) => state.awaits_room,
@@ -111,7 +114,7 @@ impl Source {
         }
     }
 
-    /// Asks for another step of a sort whose last request came while rows were being inserted.
+    /// Requests another step of a sort whose last request was ignored because rows were being inserted.
     fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
         if let Execution::Sorted(state) = &mut self.inner
             && !std::mem::replace(&mut state.step_requested, true)
@@ -120,20 +123,20 @@ impl Source {
         }
     }
 
-    /// Gives up what is left of the query.
+    /// Abandons what is left of the query.
     pub fn stop(self, context: &mut StatementContext<'_, '_>) {
         match self.inner {
             Execution::Read(state) => {
                 context.engine.gateway.end_read(state.operation, context.turn);
-                abandon(context, state);
+                abandon_read(context.engine, context.session, state, context.turn);
             }
             Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),
-            // Whatever else is awaited, its answer is dropped when it comes.
+            // No other state is told: its reply is dropped as stale when it arrives.
             _ => {}
         }
     }
 
-    /// Lets the query make a step and catches what it says.
+    /// Runs one step of the query as if it were the session's own statement, and collects its output.
     fn run(
         &mut self,
         context: &mut StatementContext<'_, '_>,
@@ -141,7 +144,7 @@ impl Source {
     ) {
         let noted = (context.session.warning_count, context.session.error_count, context.session.diagnostics.len());
         context.session.execution = std::mem::take(&mut self.inner);
-        let mut sink = Caught { rows: Vec::new(), error: None, collects: self.collects };
+        let mut sink = RowCollector { rows: Vec::new(), error: None, collects: self.collects };
         let progress = step(&mut StatementContext {
             engine: context.engine,
             session: context.session,
@@ -155,7 +158,7 @@ impl Source {
             false => self.caught.extend_from_slice(&sink.rows),
         }
         if sink.error.is_some() {
-            // It is the error of the whole statement, which notes it itself.
+            // The error is that of the whole statement, which adds it to the diagnostics once.
             (context.session.warning_count, context.session.error_count) = (noted.0, noted.1);
             context.session.diagnostics.truncate(noted.2);
             self.error = sink.error;
@@ -163,90 +166,81 @@ impl Source {
     }
 }
 
-/// Begins the query. Its parameters are in the engine's workspace.
-pub(super) fn start_source(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &InsertPlan,
-) -> Result<Next> {
-    let (Some(select), Some(mut source)) = (&plan.select, state.source.take()) else { return Err(wrong_plan()) };
-    let select = std::sync::Arc::clone(select);
-    // The limit of queries is one of what clients get.
+/// Starts the query. Its parameters are in the workspace.
+pub(super) fn start_source(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+    let (Some(query), Some(mut source)) = (&insert.plan.select, insert.work.source.take()) else {
+        unexpected_step("the start of a query that the INSERT does not have")
+    };
+    // SQL_SELECT_LIMIT bounds what clients receive, not what is inserted.
     let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
     source.run(context, |context| {
-        let run = Run { protocol: RowProtocol::Values, shaped_text: None, again: Again::No };
-        match &*select {
-            Plan::Select(_) => start_select(context, &select, &run),
-            _ => crate::execute::compute_now(context, &select, run.protocol),
+        let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
+        match query {
+            QueryPlan::Select(plan) => start_select(context, plan, &input),
+            QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
         }
     });
     context.session.variables.select_limit = select_limit;
-    state.source = Some(source);
-    advance(context, state, plan)
+    insert.work.source = Some(source);
+    advance(context, insert)
 }
 
-/// An answer that the query waited for.
-pub(crate) fn on_source_event(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
-        return Progress::Waiting;
-    };
-    let plan = std::sync::Arc::clone(&state.plan);
-    let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
-        return settle(context, state, Err(wrong_plan()));
-    };
-    source.run(context, |context| context.resume(event));
-    state.source = Some(source);
-    if !matches!(state.step, Step::Select) {
-        // Rows are being inserted; what has come is looked at when that is done.
-        context.session.execution = Execution::Compound(state);
-        return Progress::Waiting;
-    }
-    let next = match state.is_stopped {
-        true => Err(interrupted()),
-        false => advance(context, &mut state, insert),
-    };
-    settle(context, state, next)
-}
-
-/// Another step of the query's sort is due. It waits while rows are being inserted, because what it gives would pile up.
-pub(crate) fn on_source_step(context: &mut StatementContext<'_, '_>) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
-        return Progress::Waiting;
-    };
-    let is_requested = match state.source.as_mut().map(|source| &mut source.inner) {
-        Some(Execution::Sorted(sorted)) => std::mem::take(&mut sorted.step_requested),
-        _ => false,
-    };
-    if !is_requested || !matches!(state.step, Step::Select) {
-        context.session.execution = Execution::Compound(state);
-        return Progress::Waiting;
-    }
-    let plan = std::sync::Arc::clone(&state.plan);
-    let (Plan::Insert(insert), Some(mut source)) = (&*plan, state.source.take()) else {
-        return settle(context, state, Err(wrong_plan()));
-    };
-    source.run(context, pump);
-    state.source = Some(source);
-    let next = match state.is_stopped {
-        true => Err(interrupted()),
-        false => advance(context, &mut state, insert),
-    };
-    settle(context, state, next)
-}
-
-/// Nothing is being inserted: the next batch is, or more rows are awaited.
-pub(super) fn advance(
+/// Continues the query with a reply that it awaits.
+pub(super) fn resume_source(
     context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &InsertPlan,
-) -> Result<Next> {
-    state.step = Step::Select;
-    state.operation = NO_OPERATION;
+    mut state: Box<CompoundState>,
+    event: Event,
+) -> Progress {
+    let CompoundState { steps, work: Work::Insert(plan, work) } = &mut *state else {
+        unexpected_step("rows of a query for a statement that has none")
+    };
+    let Some(mut source) = work.source.take() else { unexpected_step("rows of a query that has ended") };
+    source.run(context, |context| resume(context, event));
+    work.source = Some(source);
+    if !matches!(steps.step, Step::Select) {
+        // A batch is being inserted. Its outcome continues with what the query has returned meanwhile.
+        context.session.execution = Execution::Compound(state);
+        return Progress::Waiting;
+    }
+    let next = match steps.is_stopped {
+        true => Err(interrupted()),
+        false => advance(context, &mut Insert { plan, steps, work }),
+    };
+    continue_steps(context, state, next)
+}
+
+/// Runs the next step of the query's sort. It is postponed while rows are being inserted, because its output would pile up.
+pub(in crate::execute) fn continue_source(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        unexpected_step("a step of a query for a statement that has none")
+    };
+    let CompoundState { steps, work } = &mut *state;
+    if let Work::Insert(plan, work) = work
+        && let Some(source) = &mut work.source
+        && let Execution::Sorted(sorted) = &mut source.inner
+        && std::mem::take(&mut sorted.step_requested)
+        && matches!(steps.step, Step::Select)
+    {
+        source.run(context, send_sorted_rows);
+        let next = match steps.is_stopped {
+            true => Err(interrupted()),
+            false => advance(context, &mut Insert { plan, steps, work }),
+        };
+        return continue_steps(context, state, next);
+    }
+    context.session.execution = Execution::Compound(state);
+    Progress::Waiting
+}
+
+/// Inserts the next batch, or awaits more rows. Nothing is being inserted.
+pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+    insert.steps.step = Step::Select;
+    insert.steps.operation = NO_OPERATION;
     loop {
-        let Some(source) = &mut state.source else { return Ok(Next::Done) };
+        let Some(source) = &mut insert.work.source else { return Ok(Next::Done) };
         if let Some(error) = source.error.take() {
-            let repeats = super::drive::may_repeat(state, &error) && !context.session.transaction.has_begun();
-            return if repeats { Ok(Next::Again) } else { Err(error) };
+            let retries = may_retry(insert.steps, &error) && !context.session.transaction.has_begun();
+            return if retries { Ok(Next::Retry) } else { Err(error) };
         }
         if source.collects && source.caught.len() > COLLECTED_BYTES_MAX {
             let message = "Out of memory; the rows selected from the table that they are inserted into are too many";
@@ -254,28 +248,26 @@ pub(super) fn advance(
         }
         let is_ready = source.has_ended || !source.collects;
         if is_ready && source.taken < source.caught.len() {
-            take_batch(context, source)?;
-            return make_batch(context, state, plan);
+            take_batch(source, &mut context.engine.work.builder)?;
+            return make_batch(context, insert);
         }
         if source.has_ended {
             return Ok(Next::Done);
         }
-        if !source.waits_for_room() {
+        if !source.awaits_room() {
             source.request_step(context);
             return Ok(Next::Wait);
         }
-        let mut source = state.source.take().unwrap_or_default();
-        source.run(context, |context| context.continue_output());
-        state.source = Some(source);
+        source.run(context, |context| continue_output(context));
     }
 }
 
-/// Takes the next rows that were caught into the batch.
-fn take_batch(context: &mut StatementContext<'_, '_>, source: &mut Source) -> Result<()> {
+/// Moves the next rows of the query into the batch.
+fn take_batch(source: &mut Source, builder: &mut ParametersBuilder) -> Result<()> {
     source.batch.clear();
     let rest = &source.caught[source.taken..];
     for row in RowPackets::new(rest).take(BATCH_ROWS_MAX) {
-        source.batch.push(&row, &mut context.engine.work.builder)?;
+        source.batch.push(&row, builder)?;
     }
     source.taken += row_start(rest, source.batch.len() as u64);
     if source.taken == source.caught.len() {
@@ -285,70 +277,63 @@ fn take_batch(context: &mut StatementContext<'_, '_>, source: &mut Source) -> Re
     Ok(())
 }
 
-/// Makes the rows of the batch and inserts them, once their numbers are here.
-pub(super) fn make_batch(
-    context: &mut StatementContext<'_, '_>,
-    state: &mut CompoundState,
-    plan: &InsertPlan,
-) -> Result<Next> {
-    let Some(source) = &mut state.source else { return Err(wrong_plan()) };
-    let Work::Insert(work) = &mut state.work else { return Err(wrong_plan()) };
-    work.rows.clear();
-    let batch = (&source.batch, source.rows_before);
-    let made = make_selected(context, plan, batch, &mut work.rows);
+/// Makes the rows of the batch and inserts them, or requests the numbers that they need first.
+fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+    let plan = insert.plan;
+    let InsertWork { source: Some(source), rows, numbered, .. } = &mut *insert.work else {
+        unexpected_step("a batch of rows without a query")
+    };
+    rows.clear();
+    let made = make_selected(context, plan, (&source.batch, source.rows_before), rows);
     if made.is_err() {
         context.session.note_evaluated(level_of_mode(plan.mode), &mut context.engine.work.scratch);
     }
     match made? {
-        MadeSelected::Asks { needed, count, beyond } => {
-            let table = plan.table.definition.id;
-            let connection = context.session.connection;
-            let gateway = &mut context.engine.gateway;
-            state.operation = gateway.reserve_auto_increment(connection, table, count, beyond, context.turn)?;
-            state.step = Step::Numbers { needed, beyond };
+        Made::NeedsNumbers(request) => {
+            insert.steps.operation = context.reserve_numbers(plan.table.definition.id, request)?;
+            insert.steps.step = Step::Numbers { needed: request.needed, beyond: request.beyond };
             Ok(Next::Wait)
         }
-        MadeSelected::Rows(numbered) => {
-            source.rows_before += numbered.rows;
-            work.numbered = numbered;
-            insert::send_step(context, state, &plan.program, Step::Batch)
+        Made::Rows(made) => {
+            require!(made.rows == source.batch.len() as u64, "every row that the query returned is made");
+            source.rows_before += made.rows;
+            *numbered = made;
+            send_step(context, insert.steps, &plan.program, Step::Batch, Locking::ROWS)
         }
     }
 }
 
-/// Numbers for the rows of the batch arrived.
-pub(crate) fn on_numbers(
+/// Continues with the numbers for the rows of the batch.
+pub(super) fn resume_numbers(
     context: &mut StatementContext<'_, '_>,
+    mut state: Box<CompoundState>,
     (first, count): (u64, u64),
     error: Option<Box<Error>>,
 ) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
-        return Progress::Waiting;
+    let CompoundState { steps, work: Work::Insert(plan, work) } = &mut *state else {
+        unexpected_step("numbers for a statement that inserts nothing")
     };
-    let plan = std::sync::Arc::clone(&state.plan);
-    let next = match (&*plan, &state.step, error) {
-        (_, _, Some(error)) => Err(error),
-        _ if state.is_stopped => Err(interrupted()),
-        (Plan::Insert(insert), Step::Numbers { needed, beyond }, None) => {
-            let table = insert.table.definition.id;
-            match context.engine.ranges.take_in(table, (first, count), *needed, *beyond) {
-                Ok(()) => make_batch(context, &mut state, insert),
-                Err(error) => Err(error),
-            }
-        }
-        _ => Err(wrong_plan()),
+    let Step::Numbers { needed, beyond } = steps.step else { unexpected_step("numbers that were not requested") };
+    let next = match error {
+        Some(error) => Err(error),
+        None if steps.is_stopped => Err(interrupted()),
+        None => context
+            .engine
+            .ranges
+            .add_reserved(plan.table.definition.id, (first, count), needed, beyond)
+            .and_then(|()| make_batch(context, &mut Insert { plan, steps, work })),
     };
-    settle(context, state, next)
+    continue_steps(context, state, next)
 }
 
-/// Catches what a query says.
-struct Caught {
+/// Collects the rows or the error of a query.
+struct RowCollector {
     rows: Vec<u8>,
     error: Option<Box<Error>>,
     collects: bool,
 }
 
-impl ResultSink for Caught {
+impl ResultSink for RowCollector {
     fn header(&mut self, _header: &ResultHeader, _completion: &Completion) {}
 
     fn row_packets(&mut self, packets: &[u8]) {
@@ -373,7 +358,7 @@ impl ResultSink for Caught {
 
     fn plain_text(&mut self, _text: &str) {}
 
-    /// As if the output were full, so that the query waits after every round until its rows are inserted.
+    /// Pretends that the output is full, so that the query waits after every reply until its rows are inserted.
     fn pending_bytes(&self) -> usize {
         if self.collects { 0 } else { usize::MAX }
     }

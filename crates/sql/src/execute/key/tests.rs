@@ -61,7 +61,7 @@ fn ranges(columns: &[u16], prefix: Vec<KeyValues>, pieces: Vec<Piece>, descendin
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
-    let outcome = KeyMaker::default().ranges(&table(), &template, descending, &values, &mut |range| {
+    let outcome = KeyMaker::default().ranges(&table(), (&template, descending), &values, &mut |range| {
         let lower = range.lower.map_or(Vec::new(), |(bytes, inclusive)| {
             assert!(inclusive, "lower bounds belong to the range");
             bytes.to_vec()
@@ -152,8 +152,8 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(&bytes), scratch: &scratch };
     let mut found = Vec::new();
-    let mut push = |place: KeyPlace, _: u64, key: &[u8]| {
-        let KeyPlace::At(partition) = place else { panic!("the whole key does not choose the partition") };
+    let mut push = |location: KeyLocation, _: u64, key: &[u8]| {
+        let KeyLocation::At(partition) = location else { panic!("the whole key does not choose the partition") };
         found.push((partition, key.to_vec()));
     };
     KeyMaker::default().keys(&table(), &template, &values, &mut push).expect("nothing is computed");
@@ -173,8 +173,8 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
         ..template
     };
     let mut found = Vec::new();
-    let mut push = |place: KeyPlace, _: u64, key: &[u8]| {
-        let KeyPlace::At(partition) = place else { panic!("the whole key does not choose the partition") };
+    let mut push = |location: KeyLocation, _: u64, key: &[u8]| {
+        let KeyLocation::At(partition) = location else { panic!("the whole key does not choose the partition") };
         found.push((partition, key.to_vec()));
     };
     KeyMaker::default().keys(&table(), &single, &values, &mut push).expect("nothing is computed");
@@ -246,8 +246,8 @@ fn all_keys(
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch: &scratch };
     let mut found = Vec::new();
-    let mut push = |place: KeyPlace, hash, key: &[u8]| {
-        assert!(matches!(place, KeyPlace::ByHash));
+    let mut push = |location: KeyLocation, hash, key: &[u8]| {
+        assert!(matches!(location, KeyLocation::ByHash));
         found.push((hash, key.to_vec()));
     };
     maker.keys(definition, template, &values, &mut push).expect("nothing is computed");

@@ -1,5 +1,5 @@
-//! The rows of a table are looked at for the parents of a new foreign key, in batches, while others write neither to the table nor
-//! to the parent.
+//! Checks that the rows of a table have parents for a new foreign key, in batches, while other sessions write neither to the
+//! table nor to the parent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use junctor_signals::input::KeyRange;
 use junctor_signals::program::{Access, Output, ReadProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, next_step, take_back};
+use super::alter::{Altering, continue_alteration, undo_alteration};
 use super::completion::interrupted;
 use super::context::StatementContext;
-use super::fill::for_each_image;
+use super::index_backfill::for_each_image;
+use super::resume::unexpected;
 use super::schema::{ChangeWait, SchemaState, SchemaStep};
 use super::state::Execution;
 use crate::result::Progress;
@@ -31,43 +32,42 @@ use crate::session::{Session, TEXT};
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;
 
-/// The state of a look at rows.
+/// A foreign key whose rows are being checked.
 #[derive(Debug)]
-pub(crate) struct RowCheck {
+pub(crate) struct ForeignKeyCheck {
     altering: Altering,
     child: Arc<TableLayout>,
     key: ParentKey,
     parent: ParentTable,
     read: OperationId,
     next: Next,
-    /// Replies of the read that are not worked on yet.
+    /// Replies of the read that are not processed yet.
     batches: Vec<Vec<u8>>,
-    /// The look for the parents of a batch.
+    /// The read of the parents of a batch.
     lookup: Option<OperationId>,
-    /// The keys of the batch whose parents are not found yet.
+    /// The keys of the batch whose parents are not found yet. Keys left after the read have no parent.
     wanted: BTreeSet<Vec<u8>>,
     is_interrupted: bool,
 }
 
-impl RowCheck {
-    /// The table.
+impl ForeignKeyCheck {
+    /// Whether the current step awaits a reply of this operation.
+    pub(super) fn awaits(&self, operation: OperationId) -> bool {
+        self.read == operation || self.lookup == Some(operation)
+    }
+
     pub(super) fn table(&self) -> TableId {
         self.altering.table
     }
 
-    /// Nobody wants the foreign key any more: the look ends with its next step.
+    /// Makes the check fail at its next step.
     pub(super) fn interrupt(&mut self) {
         self.is_interrupted = true;
     }
 }
 
-/// Whether rows of a session's table are looked at.
-pub(crate) fn is_checking(session: &Session) -> bool {
-    matches!(&session.execution, Execution::Schema(state) if matches!(state.step, SchemaStep::Checking(_)))
-}
-
-/// Begins with the next foreign key of an alteration.
-pub(super) fn begin_check(
+/// Starts to check the next foreign key of an alteration.
+pub(super) fn start_check(
     context: &mut StatementContext<'_, '_>,
     altering: Altering,
     child: Arc<TableLayout>,
@@ -77,7 +77,7 @@ pub(super) fn begin_check(
     let key = ParentKey::of(dictionary, &child.definition, defined);
     let Some(parent) = key.parent.clone() else {
         let error = no_parent(&key.shown);
-        return take_back(context, altering, error);
+        return undo_alteration(context, altering, error);
     };
     let inputs = &mut context.engine.work.inputs;
     inputs.begin(child.definition.partition_count, context.turn.buffers);
@@ -88,14 +88,14 @@ pub(super) fn begin_check(
             let (lookup, is_interrupted) = (None, false);
             wait(
                 context.session,
-                RowCheck { altering, child, key, parent, read, next, batches, lookup, wanted, is_interrupted },
+                ForeignKeyCheck { altering, child, key, parent, read, next, batches, lookup, wanted, is_interrupted },
             )
         }
-        Err(error) => take_back(context, altering, error),
+        Err(error) => undo_alteration(context, altering, error),
     }
 }
 
-/// Reads the rows that the inputs name as they are committed.
+/// Sends a read of committed rows. The inputs are in the workspace.
 fn read(context: &mut StatementContext<'_, '_>, table: &Arc<TableLayout>, access: Access) -> Result<OperationId> {
     let program = Arc::new(ReadProgram {
         table: Arc::clone(table),
@@ -118,28 +118,19 @@ fn read(context: &mut StatementContext<'_, '_>, table: &Arc<TableLayout>, access
     sent
 }
 
-fn wait(session: &mut Session, check: RowCheck) -> Progress {
+fn wait(session: &mut Session, check: ForeignKeyCheck) -> Progress {
     let operation = check.read;
     let step = SchemaStep::Checking(Box::new(check));
     session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits: ChangeWait::Over }));
     Progress::Waiting
 }
 
-/// Rows of the table or of the parent arrived, or cannot be read.
-pub(crate) fn on_check_event(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
-    let mut check = match std::mem::take(&mut context.session.execution) {
-        Execution::Schema(state) => match *state {
-            SchemaState { step: SchemaStep::Checking(check), .. } => *check,
-            other => {
-                context.session.execution = Execution::Schema(Box::new(other));
-                return Progress::Waiting;
-            }
-        },
-        other => {
-            context.session.execution = other;
-            return Progress::Waiting;
-        }
-    };
+/// Continues a check with rows of the table or of the parent.
+pub(super) fn resume_check(
+    context: &mut StatementContext<'_, '_>,
+    mut check: ForeignKeyCheck,
+    event: Event,
+) -> Progress {
     match event {
         Event::Rows { operation, output, next, .. } if operation == check.read => {
             if output.is_empty() {
@@ -148,7 +139,7 @@ pub(crate) fn on_check_event(context: &mut StatementContext<'_, '_>, event: Even
                 check.batches.push(output)
             }
             check.next = next;
-            if next == Next::Coming { wait(context.session, check) } else { work(context, check) }
+            if next == Next::Coming { wait(context.session, check) } else { continue_check(context, check) }
         }
         Event::Rows { operation, output, next, .. } if check.lookup == Some(operation) => {
             let taken = check.take_parents(&output);
@@ -167,7 +158,7 @@ pub(crate) fn on_check_event(context: &mut StatementContext<'_, '_>, event: Even
                         context.engine.gateway.end_read(operation, context.turn);
                     }
                     check.lookup = None;
-                    work(context, check)
+                    continue_check(context, check)
                 }
             }
         }
@@ -182,13 +173,12 @@ pub(crate) fn on_check_event(context: &mut StatementContext<'_, '_>, event: Even
             }
             end(context, check, Some(error))
         }
-        // None of these is asked for meanwhile.
-        _ => wait(context.session, check),
+        other => unexpected("the check of a foreign key", &other),
     }
 }
 
-/// Goes on with the next batch.
-fn work(context: &mut StatementContext<'_, '_>, mut check: RowCheck) -> Progress {
+/// Continues with the next batch, more rows, or the end.
+fn continue_check(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyCheck) -> Progress {
     if check.is_interrupted {
         return end(context, check, Some(interrupted()));
     }
@@ -221,8 +211,8 @@ fn work(context: &mut StatementContext<'_, '_>, mut check: RowCheck) -> Progress
     end(context, check, None)
 }
 
-/// Reads the parents of a batch.
-fn look_up(context: &mut StatementContext<'_, '_>, check: &RowCheck) -> Result<OperationId> {
+/// Sends the read of the parents of a batch.
+fn look_up(context: &mut StatementContext<'_, '_>, check: &ForeignKeyCheck) -> Result<OperationId> {
     let ParentTable { layout, lookup, .. } = &check.parent;
     let (table, access) = match lookup {
         ParentLookup::Primary | ParentLookup::PrimaryAnywhere => (layout, Access::PrimaryKeys),
@@ -254,8 +244,8 @@ fn look_up(context: &mut StatementContext<'_, '_>, check: &RowCheck) -> Result<O
     read(context, table, access)
 }
 
-/// All rows have their parents, or one has none.
-fn end(context: &mut StatementContext<'_, '_>, mut check: RowCheck, error: Option<Box<Error>>) -> Progress {
+/// Ends the check: all rows have parents, or the check failed.
+fn end(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyCheck, error: Option<Box<Error>>) -> Progress {
     if check.next != Next::Done {
         context.engine.gateway.end_read(check.read, context.turn);
     }
@@ -268,13 +258,13 @@ fn end(context: &mut StatementContext<'_, '_>, mut check: RowCheck, error: Optio
     context.session.transaction_ended();
     check.altering.checked += 1;
     match error {
-        None => next_step(context, check.altering),
-        Some(error) => take_back(context, check.altering, error),
+        None => continue_alteration(context, check.altering),
+        Some(error) => undo_alteration(context, check.altering, error),
     }
 }
 
-impl RowCheck {
-    /// The keys of the parents of a batch of rows.
+impl ForeignKeyCheck {
+    /// Collects the keys of the parents of a batch of rows.
     fn take_children(&mut self, batch: &[u8]) -> Result<()> {
         let is_first = self.altering.checked == 0;
         let parent_columns = &self.parent.layout.definition.columns;
@@ -285,7 +275,7 @@ impl RowCheck {
         })
     }
 
-    /// Parents were found.
+    /// Drops the keys of the parents that were found.
     fn take_parents(&mut self, output: &[u8]) -> Result<()> {
         let ParentTable { layout, columns, lookup } = &self.parent;
         let wanted = &mut self.wanted;

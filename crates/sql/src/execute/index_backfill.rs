@@ -1,19 +1,18 @@
-//! Filling a new unique index while others write to its table.
+//! Fills a new unique index while other sessions write to its table.
 //!
-//! From the moment that the index exists in state Building, every statement keeps its entries. What is left are the rows from
-//! before. The table is read in batches in the order of its primary key; for each batch the whole range of keys up to its last
-//! one is locked (shared), which waits for rows that transactions from before have not committed, and gives the rows as they are
-//! now. Their entries are locked, the missing ones are inserted, and that is committed. An entry that is
-//! there already and names the same row was made by a writer; one that names another row is a duplicate, and the index is
-//! dropped. At the end the range after the last batch is worked on likewise. A table whose primary key has no order is locked
-//! as a whole instead.
+//! From the moment that the index exists in state Building, every statement maintains its entries, so only the rows from
+//! before are missing. The table is read in batches in primary key order. For each batch a transaction locks (shared) the
+//! range of keys up to its last one. That waits for rows that earlier transactions have not committed, and returns the rows
+//! as they are now. The transaction then locks their entries, inserts the missing ones, and commits. An existing entry that
+//! names the same row was made by a writer; one that names another row is a duplicate, and the index is dropped. At the end
+//! the range after the last batch is treated likewise. A table whose primary key has no order is locked as a whole instead.
 
 use std::sync::Arc;
 
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{PartitionScope, RowBound};
+use junctor_gateway::{Event, PartitionScope, RowBound, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -27,31 +26,32 @@ use junctor_signals::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, next_step, take_back};
+use super::alter::{Altering, continue_alteration, undo_alteration};
 use super::completion::interrupted;
 use super::context::StatementContext;
 use super::read::broken_reply;
-use super::schema::{ChangeWait, SchemaState, SchemaStep, index_is_gone};
+use super::resume::unexpected;
+use super::schema::{ChangeWait, SchemaState, SchemaStep};
 use super::state::Execution;
 use super::transaction::note_lost_transaction;
-use super::write::{StatementOutcome, send};
+use super::write::{StatementOutcome, write_options};
 use crate::result::Progress;
 use crate::session::{Session, TEXT};
 
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;
-/// How often a batch is begun anew after a deadlock or a race for an entry.
+/// Number of times that a batch starts again after a deadlock or a race for an entry, before the backfill fails.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// How filling ended.
+/// How the backfill ended.
 #[derive(Debug)]
-enum FillEnd {
+enum BackfillEnd {
     Complete,
     Failed(Box<Error>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FillStep {
+enum BackfillStep {
     Reading,
     LockingRows,
     LockingEntries,
@@ -60,9 +60,9 @@ enum FillStep {
     RollingBack,
 }
 
-/// The state of filling an index.
+/// A unique index that is being filled.
 #[derive(Debug)]
-pub(crate) struct Fill {
+pub(crate) struct IndexBackfill {
     altering: Altering,
     layout: Arc<TableLayout>,
     entries_layout: Arc<TableLayout>,
@@ -74,19 +74,21 @@ pub(crate) struct Fill {
     read_program: Arc<ReadProgram>,
     read: OperationId,
     next: Next,
-    step: FillStep,
-    /// Replies of the read that are not worked on yet; the last one is the batch at hand.
+    step: BackfillStep,
+    /// Replies of the read that are not processed yet. The last one is the current batch.
     batches: Vec<Vec<u8>>,
-    /// How far each partition is done: the last key.
+    /// The last key of each partition whose entries are made; `None` before the first batch.
     covered: Vec<Option<Vec<u8>>>,
-    /// The rows after the last batch of every partition are at hand, or done.
+    /// Whether the rows after the last batch of every partition are being processed, or done.
     at_end: bool,
     entries: Vec<NewEntry>,
     attempts: u32,
     failure: Option<Box<Error>>,
+    /// The COMMIT or ROLLBACK requested last.
+    ending: OperationId,
     /// The statement sent last.
     statement: OperationId,
-    /// Nobody wants the index any more.
+    /// Whether the alteration was stopped.
     is_interrupted: bool,
 }
 
@@ -98,8 +100,8 @@ struct NewEntry {
     exists: bool,
 }
 
-/// Begins to fill an index: reads every row.
-pub(super) fn begin_fill(
+/// Starts to fill an index: reads every row.
+pub(super) fn start_backfill(
     context: &mut StatementContext<'_, '_>,
     altering: Altering,
     layout: Arc<TableLayout>,
@@ -112,7 +114,7 @@ pub(super) fn begin_fill(
         _ => None,
     });
     let (Some(definition), Some(entries_layout)) = (definition, entries) else {
-        return take_back(context, altering, index_is_gone());
+        return undo_alteration(context, altering, Error::table_definition_changed());
     };
     let in_order = layout.definition.primary().is_ordered();
     let base_access = match in_order {
@@ -142,7 +144,7 @@ pub(super) fn begin_fill(
         is_strict: false,
         marks_missing: false,
     });
-    let fill = Fill {
+    let backfill = IndexBackfill {
         altering,
         key_columns: definition.columns.clone(),
         index_name: definition.name.clone(),
@@ -156,204 +158,210 @@ pub(super) fn begin_fill(
         read_program: read,
         read: OperationId::default(),
         next: Next::Coming,
-        step: FillStep::Reading,
+        step: BackfillStep::Reading,
         batches: Vec::new(),
         entries: Vec::new(),
         attempts: 0,
         failure: None,
+        ending: OperationId::default(),
         statement: OperationId::default(),
         is_interrupted: false,
     };
-    start_read(context, fill)
+    start_read(context, backfill)
 }
 
 /// Reads the whole table.
-fn start_read(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
-    let layout = Arc::clone(&fill.layout);
-    let read = Arc::clone(&fill.read_program);
+fn start_read(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
+    let layout = Arc::clone(&backfill.layout);
+    let read = Arc::clone(&backfill.read_program);
     let in_order = layout.definition.primary().is_ordered();
     if !in_order {
-        fill.next = Next::Done;
-        return next_batch(context, fill);
+        backfill.next = Next::Done;
+        return next_batch(context, backfill);
     }
     let inputs = &mut context.engine.work.inputs;
     inputs.begin(layout.definition.partition_count, context.turn.buffers);
     inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], context.turn.buffers);
     let transaction = &mut context.session.transaction;
     transaction.explicit = false;
-    // Rows that come while it works make their entries themselves, so no range has to be kept free.
+    // Rows that are inserted meanwhile make their entries themselves, so no range has to stay free of new keys.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
     match context.engine.gateway.read(context.session.connection, transaction, &read, options, inputs, context.turn) {
         Ok(operation) => {
-            fill.read = operation;
-            fill.step = FillStep::Reading;
-            wait(context.session, fill)
+            backfill.read = operation;
+            backfill.step = BackfillStep::Reading;
+            wait(context.session, backfill)
         }
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            end(context, fill, FillEnd::Failed(error))
+            end(context, backfill, BackfillEnd::Failed(error))
         }
     }
 }
 
-fn wait(session: &mut Session, fill: Fill) -> Progress {
-    let operation = fill.read;
-    let step = SchemaStep::Filling(Box::new(fill));
+/// Makes the session await the current step.
+fn wait(session: &mut Session, backfill: IndexBackfill) -> Progress {
+    let operation = backfill.read;
+    let step = SchemaStep::Filling(Box::new(backfill));
     session.execution = Execution::Schema(Box::new(SchemaState { operation, step, waits: ChangeWait::Over }));
     Progress::Waiting
 }
 
-/// The fill under way; `None` leaves the session as it is.
-fn take_fill(session: &mut Session) -> Option<Fill> {
-    match std::mem::take(&mut session.execution) {
-        Execution::Schema(state) => match *state {
-            SchemaState { step: SchemaStep::Filling(fill), .. } => Some(*fill),
-            other => {
-                session.execution = Execution::Schema(Box::new(other));
-                None
-            }
-        },
-        other => {
-            session.execution = other;
-            None
+/// Continues a backfill with a reply to one of its steps.
+pub(super) fn resume_backfill(
+    context: &mut StatementContext<'_, '_>,
+    backfill: IndexBackfill,
+    event: Event,
+) -> Progress {
+    match event {
+        Event::Rows { output, next, .. } => on_rows(context, backfill, output, next),
+        Event::ReadFailed { error, .. } => end(context, backfill, BackfillEnd::Failed(error)),
+        Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
+            let outcome = StatementOutcome { matched, changed, diagnostics, outputs, error };
+            on_statement(context, backfill, outcome)
         }
+        Event::Ended { error, .. } => on_ended(context, backfill, error),
+        other => unexpected("the backfill of an index", &other),
     }
 }
 
-/// Rows of the table arrived.
-pub(crate) fn on_fill_rows(context: &mut StatementContext<'_, '_>, output: Vec<u8>, next: Next) -> Progress {
-    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
+/// Rows of the table have arrived.
+fn on_rows(
+    context: &mut StatementContext<'_, '_>,
+    mut backfill: IndexBackfill,
+    output: Vec<u8>,
+    next: Next,
+) -> Progress {
+    require!(backfill.step == BackfillStep::Reading, "rows of the table arrive only while no batch is processed");
     if output.is_empty() {
         context.turn.buffers.give(output);
     } else {
-        fill.batches.push(output);
+        backfill.batches.push(output);
     }
-    fill.next = next;
-    if next == Next::Coming { wait(context.session, fill) } else { next_batch(context, fill) }
+    backfill.next = next;
+    if next == Next::Coming { wait(context.session, backfill) } else { next_batch(context, backfill) }
 }
 
-/// The read of the table failed.
-pub(crate) fn on_fill_read_failed(context: &mut StatementContext<'_, '_>, error: Box<Error>) -> Progress {
-    let Some(fill) = take_fill(context.session) else { return Progress::Waiting };
-    end(context, fill, FillEnd::Failed(error))
-}
-
-/// Locks the rows of the next batch, asks for more rows, or is done.
-fn next_batch(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
-    if fill.is_interrupted {
-        return end(context, fill, FillEnd::Failed(interrupted()));
+/// Locks the rows of the next batch, requests more rows, or ends.
+fn next_batch(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
+    if backfill.is_interrupted {
+        return end(context, backfill, BackfillEnd::Failed(interrupted()));
     }
     let inputs = &mut context.engine.work.inputs;
-    inputs.begin(fill.layout.definition.partition_count, context.turn.buffers);
-    if let Some(batch) = fill.batches.last() {
-        let (partition, last) = match fill.last_key(batch) {
+    inputs.begin(backfill.layout.definition.partition_count, context.turn.buffers);
+    if let Some(batch) = backfill.batches.last() {
+        let (partition, last) = match backfill.last_key(batch) {
             Ok(last) => last,
-            Err(error) => return end(context, fill, FillEnd::Failed(error)),
+            Err(error) => return end(context, backfill, BackfillEnd::Failed(error)),
         };
-        let range = KeyRange { lower: fill.covered_key(partition), upper: Some((&last, true)) };
+        let range = KeyRange { lower: backfill.covered_key(partition), upper: Some((&last, true)) };
         inputs.push_range(PartitionScope::One(partition), range, &[], context.turn.buffers);
-    } else if fill.next == Next::Ask {
-        fill.step = FillStep::Reading;
-        context.engine.gateway.continue_read(fill.read, context.turn);
-        return wait(context.session, fill);
-    } else if fill.at_end && fill.attempts == 0 {
-        return end(context, fill, FillEnd::Complete);
+    } else if backfill.next == Next::Ask {
+        backfill.step = BackfillStep::Reading;
+        context.engine.gateway.continue_read(backfill.read, context.turn);
+        return wait(context.session, backfill);
+    } else if backfill.at_end && backfill.attempts == 0 {
+        return end(context, backfill, BackfillEnd::Complete);
     } else {
-        fill.at_end = true;
-        for partition in 0..fill.layout.definition.partition_count {
-            if fill.layout.definition.primary().is_ordered() {
-                let range = KeyRange { lower: fill.covered_key(partition), upper: None };
+        backfill.at_end = true;
+        for partition in 0..backfill.layout.definition.partition_count {
+            if backfill.layout.definition.primary().is_ordered() {
+                let range = KeyRange { lower: backfill.covered_key(partition), upper: None };
                 inputs.push_range(PartitionScope::One(partition), range, &[], context.turn.buffers);
             } else {
                 inputs.push_all(PartitionScope::One(partition), &[], context.turn.buffers);
             }
         }
     }
-    fill.step = FillStep::LockingRows;
+    backfill.step = BackfillStep::LockingRows;
     context.session.transaction.explicit = true;
-    let sent = send(context, &fill.lock_rows, TEXT).map(|operation| fill.statement = operation);
-    go_on(context, fill, sent)
+    let sent = send(context, &backfill.lock_rows).map(|operation| backfill.statement = operation);
+    continue_batch(context, backfill, sent)
 }
 
-/// A step was sent, or could not be.
-fn go_on(context: &mut StatementContext<'_, '_>, fill: Fill, sent: Result<()>) -> Progress {
+/// Awaits a step that was sent, or rolls back when it could not be sent.
+fn continue_batch(context: &mut StatementContext<'_, '_>, backfill: IndexBackfill, sent: Result<()>) -> Progress {
     match sent {
-        Ok(()) => wait(context.session, fill),
+        Ok(()) => wait(context.session, backfill),
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            roll_back(context, fill, Some(error))
+            roll_back(context, backfill, Some(error))
         }
     }
 }
 
-/// A locking read or the insert of entries was answered.
-pub(crate) fn on_fill_statement(context: &mut StatementContext<'_, '_>, outcome: StatementOutcome) -> Progress {
-    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
+/// A locking read, or the insert of entries, is done.
+fn on_statement(
+    context: &mut StatementContext<'_, '_>,
+    mut backfill: IndexBackfill,
+    outcome: StatementOutcome,
+) -> Progress {
     if let Some(error) = outcome.error {
         note_lost_transaction(&mut context.engine.gateway, context.session);
-        return after_error(context, fill, error);
+        return after_error(context, backfill, error);
     }
     let images = outcome.outputs;
-    let sent = match fill.step {
-        FillStep::LockingRows => fill.take_rows(&images).and_then(|()| lock_entries(context, &mut fill)),
-        FillStep::LockingEntries => fill.take_existing(&images).and_then(|()| insert(context, &mut fill)),
-        _ => Ok(false),
+    let sent = match backfill.step {
+        BackfillStep::LockingRows => backfill.take_rows(&images).and_then(|()| lock_entries(context, &mut backfill)),
+        BackfillStep::LockingEntries => backfill.take_existing(&images).and_then(|()| insert(context, &mut backfill)),
+        BackfillStep::Inserting => Ok(false),
+        step => invariant::fail("a statement of a backfill belongs to a step", format_args!("it is {step:?}")),
     };
     for image in images {
         context.turn.buffers.give(image);
     }
     match sent {
-        Ok(true) => wait(context.session, fill),
-        Ok(false) => commit(context, fill),
+        Ok(true) => wait(context.session, backfill),
+        Ok(false) => commit(context, backfill),
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            roll_back(context, fill, Some(error))
+            roll_back(context, backfill, Some(error))
         }
     }
 }
 
-/// Deadlocks begin the batch anew; an entry that came meanwhile is looked at; all else is the end.
-fn after_error(context: &mut StatementContext<'_, '_>, mut fill: Fill, error: Box<Error>) -> Progress {
-    fill.attempts += 1;
+/// Starts the batch again after a deadlock, reads the entries again after a duplicate, and fails after any other error.
+fn after_error(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill, error: Box<Error>) -> Progress {
+    backfill.attempts += 1;
     let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);
-    if fill.attempts > ATTEMPTS_MAX || !may_repeat {
-        return roll_back(context, fill, Some(error));
+    if backfill.attempts > ATTEMPTS_MAX || !may_repeat {
+        return roll_back(context, backfill, Some(error));
     }
     if error.code == ErrorCode::DuplicateEntry {
-        return match lock_entries(context, &mut fill) {
-            Ok(_) => wait(context.session, fill),
-            Err(error) => roll_back(context, fill, Some(error)),
+        return match lock_entries(context, &mut backfill) {
+            Ok(_) => wait(context.session, backfill),
+            Err(error) => roll_back(context, backfill, Some(error)),
         };
     }
-    roll_back(context, fill, None)
+    roll_back(context, backfill, None)
 }
 
-/// Locks the entries of the batch that exist; false when the batch needs none.
-fn lock_entries(context: &mut StatementContext<'_, '_>, fill: &mut Fill) -> Result<bool> {
-    if fill.entries.is_empty() {
+/// Locks the existing entries of the batch; false when the batch needs no entries.
+fn lock_entries(context: &mut StatementContext<'_, '_>, backfill: &mut IndexBackfill) -> Result<bool> {
+    if backfill.entries.is_empty() {
         return Ok(false);
     }
     let inputs = &mut context.engine.work.inputs;
-    inputs.begin(fill.entries_layout.definition.partition_count, context.turn.buffers);
+    inputs.begin(backfill.entries_layout.definition.partition_count, context.turn.buffers);
     let mut key = Vec::new();
-    for entry in &fill.entries {
+    for entry in &backfill.entries {
         key.clear();
         append_escaped(&entry.key, &mut key);
         inputs.push_key(&key, &[], context.turn.buffers);
     }
-    fill.step = FillStep::LockingEntries;
-    fill.statement = send(context, &fill.lock_entries, TEXT)?;
+    backfill.step = BackfillStep::LockingEntries;
+    backfill.statement = send(context, &backfill.lock_entries)?;
     Ok(true)
 }
 
-/// Inserts the entries that are missing; false when none is.
-fn insert(context: &mut StatementContext<'_, '_>, fill: &mut Fill) -> Result<bool> {
-    let layout = &fill.entries_layout;
+/// Inserts the missing entries of the batch; false when none is missing.
+fn insert(context: &mut StatementContext<'_, '_>, backfill: &mut IndexBackfill) -> Result<bool> {
+    let layout = &backfill.entries_layout;
     let inputs = &mut context.engine.work.inputs;
     inputs.begin(layout.definition.partition_count, context.turn.buffers);
     let (mut key, mut image) = (Vec::new(), Vec::new());
-    for entry in fill.entries.iter().filter(|entry| !entry.exists) {
+    for entry in backfill.entries.iter().filter(|entry| !entry.exists) {
         key.clear();
         append_escaped(&entry.key, &mut key);
         image.clear();
@@ -366,96 +374,109 @@ fn insert(context: &mut StatementContext<'_, '_>, fill: &mut Fill) -> Result<boo
     if inputs.is_empty() {
         return Ok(false);
     }
-    fill.step = FillStep::Inserting;
-    fill.statement = send(context, &fill.insert, TEXT)?;
+    backfill.step = BackfillStep::Inserting;
+    backfill.statement = send(context, &backfill.insert)?;
     Ok(true)
 }
 
-fn commit(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
-    fill.step = FillStep::Committing;
-    match context.engine.gateway.end(
-        context.session.connection,
-        &mut context.session.transaction,
-        Ending::Commit,
-        context.turn,
-    ) {
-        Ok(Some(_)) => wait(context.session, fill),
-        Ok(None) => batch_done(context, fill),
-        Err(error) => roll_back(context, fill, Some(error)),
+/// Sends a statement whose inputs are in the workspace.
+fn send(context: &mut StatementContext<'_, '_>, program: &Arc<WriteProgram>) -> Result<OperationId> {
+    let options = write_options(context, TEXT);
+    context.send_write(program, options)
+}
+
+fn commit(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
+    backfill.step = BackfillStep::Committing;
+    match context.end_transaction(Ending::Commit) {
+        Ok(Some(operation)) => {
+            backfill.ending = operation;
+            wait(context.session, backfill)
+        }
+        Ok(None) => batch_done(context, backfill),
+        Err(error) => roll_back(context, backfill, Some(error)),
     }
 }
 
-/// Rolls the batch back: to fail with the error, or without one to try again.
-fn roll_back(context: &mut StatementContext<'_, '_>, mut fill: Fill, error: Option<Box<Error>>) -> Progress {
-    fill.failure = error;
-    fill.step = FillStep::RollingBack;
-    match context.engine.gateway.end(
-        context.session.connection,
-        &mut context.session.transaction,
-        Ending::Rollback,
-        context.turn,
-    ) {
-        Ok(Some(_)) => wait(context.session, fill),
-        Ok(None) => rolled_back(context, fill),
-        Err(error) => end(context, fill, FillEnd::Failed(error)),
+/// Rolls the batch back: to fail with the error, or without one to start it again.
+fn roll_back(
+    context: &mut StatementContext<'_, '_>,
+    mut backfill: IndexBackfill,
+    error: Option<Box<Error>>,
+) -> Progress {
+    backfill.failure = error;
+    backfill.step = BackfillStep::RollingBack;
+    match context.end_transaction(Ending::Rollback) {
+        Ok(Some(operation)) => {
+            backfill.ending = operation;
+            wait(context.session, backfill)
+        }
+        Ok(None) => rolled_back(context, backfill),
+        Err(error) => end(context, backfill, BackfillEnd::Failed(error)),
     }
 }
 
-fn rolled_back(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
-    match fill.failure.take() {
-        Some(error) => end(context, fill, FillEnd::Failed(error)),
-        None => next_batch(context, fill),
+fn rolled_back(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
+    match backfill.failure.take() {
+        Some(error) => end(context, backfill, BackfillEnd::Failed(error)),
+        None => next_batch(context, backfill),
     }
 }
 
-fn batch_done(context: &mut StatementContext<'_, '_>, mut fill: Fill) -> Progress {
-    if let Some(batch) = fill.batches.pop() {
-        if let Ok((partition, last)) = fill.last_key(&batch) {
-            fill.covered[usize::from(partition)] = Some(last);
+fn batch_done(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
+    if let Some(batch) = backfill.batches.pop() {
+        if let Ok((partition, last)) = backfill.last_key(&batch) {
+            backfill.covered[usize::from(partition)] = Some(last);
         }
         context.turn.buffers.give(batch);
     }
-    fill.entries.clear();
-    fill.attempts = 0;
-    next_batch(context, fill)
+    backfill.entries.clear();
+    backfill.attempts = 0;
+    next_batch(context, backfill)
 }
 
-/// COMMIT or ROLLBACK of a batch was answered.
-pub(crate) fn on_fill_ended(context: &mut StatementContext<'_, '_>, error: Option<Box<Error>>) -> Progress {
-    let Some(mut fill) = take_fill(context.session) else { return Progress::Waiting };
+/// The transaction of a batch has ended.
+fn on_ended(
+    context: &mut StatementContext<'_, '_>,
+    mut backfill: IndexBackfill,
+    error: Option<Box<Error>>,
+) -> Progress {
     context.session.transaction_ended();
-    match (fill.step, error) {
-        (FillStep::RollingBack, _) => rolled_back(context, fill),
-        (_, None) => batch_done(context, fill),
+    match (backfill.step, error) {
+        (BackfillStep::RollingBack, _) => rolled_back(context, backfill),
+        (_, None) => batch_done(context, backfill),
         (_, Some(error)) => {
-            fill.failure = Some(error);
-            rolled_back(context, fill)
+            backfill.failure = Some(error);
+            rolled_back(context, backfill)
         }
     }
 }
 
-fn end(context: &mut StatementContext<'_, '_>, mut fill: Fill, end: FillEnd) -> Progress {
-    if fill.next != Next::Done && fill.read != OperationId::default() {
-        context.engine.gateway.end_read(fill.read, context.turn);
+fn end(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill, end: BackfillEnd) -> Progress {
+    if backfill.next != Next::Done && backfill.read != OperationId::default() {
+        context.engine.gateway.end_read(backfill.read, context.turn);
     }
-    for batch in fill.batches.drain(..) {
+    for batch in backfill.batches.drain(..) {
         context.turn.buffers.give(batch);
     }
     context.session.transaction_ended();
     match end {
-        FillEnd::Complete => next_step(context, fill.altering),
-        FillEnd::Failed(error) => take_back(context, fill.altering, error),
+        BackfillEnd::Complete => continue_alteration(context, backfill.altering),
+        BackfillEnd::Failed(error) => undo_alteration(context, backfill.altering, error),
     }
 }
 
-impl Fill {
-    /// The index is not to be made any more: it ends at its next step. Gives the statement that may be under way.
+impl IndexBackfill {
+    /// Whether the current step awaits a reply of this operation.
+    pub(super) fn awaits(&self, operation: OperationId) -> bool {
+        [self.read, self.statement, self.ending].contains(&operation)
+    }
+
+    /// Makes the backfill fail at its next step. Returns the statement that may be waiting for a lock.
     pub(super) fn interrupt(&mut self) -> OperationId {
         self.is_interrupted = true;
         self.statement
     }
 
-    /// The table.
     pub(super) fn table(&self) -> TableId {
         self.layout.definition.id
     }
@@ -475,12 +496,12 @@ impl Fill {
         found.ok_or_else(broken_reply)
     }
 
-    /// Where what is left of a partition begins.
+    /// The exclusive lower bound of the rows of a partition that are left.
     fn covered_key(&self, partition: u16) -> Option<(&[u8], bool)> {
         self.covered[usize::from(partition)].as_deref().map(|key| (key, false))
     }
 
-    /// The entries of the rows as they are now, locked. Error: 1062 when two of them have one key.
+    /// Makes the entries of the rows as they are now, locked. Error: 1062 when two rows have the same key.
     fn take_rows(&mut self, images: &[Vec<u8>]) -> Result<()> {
         self.entries.clear();
         let definition = &self.layout.definition;
@@ -489,7 +510,7 @@ impl Fill {
                 let row = RowView::new(&self.layout.row_format, image);
                 let mut key = Vec::new();
                 if append_row_key(&definition.columns, &self.key_columns, row, &mut key) {
-                    // NULL equals nothing, so it has no entry.
+                    // NULL equals nothing, so a key with NULL has no entry.
                     return;
                 }
                 let mut partition_key = Vec::new();
@@ -508,7 +529,7 @@ impl Fill {
         }
     }
 
-    /// Notes which entries exist. Error: 1062 when one belongs to another row.
+    /// Marks the entries that exist. Error: 1062 when one belongs to another row.
     fn take_existing(&mut self, images: &[Vec<u8>]) -> Result<()> {
         let mut taken = None;
         for output in images {
@@ -550,7 +571,7 @@ pub(super) fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) ->
     Ok(())
 }
 
-/// The key as error 1062 shows it.
+/// The key in the text of error 1062.
 fn shown_key(columns: &[ColumnIndex], row: RowView<'_>) -> String {
     let mut text = Vec::new();
     for (position, column) in columns.iter().enumerate() {
@@ -567,9 +588,4 @@ fn shown_key(columns: &[ColumnIndex], row: RowView<'_>) -> String {
         }
     }
     String::from_utf8_lossy(&text).into_owned()
-}
-
-/// Whether an index of a session is being filled.
-pub(crate) fn is_filling(session: &Session) -> bool {
-    matches!(&session.execution, Execution::Schema(state) if matches!(state.step, SchemaStep::Filling(_)))
 }

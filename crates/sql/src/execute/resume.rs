@@ -1,0 +1,164 @@
+//! Hot path, budget 60 instructions a reply besides its rows: from a reply of the data plane, or the client's readiness for
+//! more output, to the state that awaits it.
+
+use std::borrow::Cow;
+
+use junctor_gateway::{Event, invariant};
+use junctor_model::value::Value;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::StatusTable;
+
+use super::completion::{Changed, finish_ok};
+use super::compound::{continue_source, resume_compound};
+use super::compute::compute_rows;
+use super::context::StatementContext;
+use super::insert::resume_insert;
+use super::interrupt::resume_kill;
+use super::keys::{fail_key_read, resume_key_read};
+use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
+use super::schema::resume_schema;
+use super::state::{Execution, StatusState};
+use super::transaction::{finish_set, resume_ending};
+use super::user_lock::resume_user_lock;
+use super::write::{StatementOutcome, resume_write};
+use crate::engine::{bucket_rows, summary_rows};
+use crate::mysql_catalog::show::WarningLevel;
+use crate::plan::ComputeSource;
+use crate::result::Progress;
+
+/// Continues the statement that awaits this event. An event that no statement awaits any more is dropped.
+pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
+    if !context.session.execution.awaits(operation_of(&event)) {
+        if let Event::Rows { output, .. } = event {
+            context.turn.buffers.give(output);
+        }
+        return Progress::Waiting;
+    }
+    match std::mem::take(&mut context.session.execution) {
+        Execution::Read(state) => match event {
+            Event::Rows { output, is_prefixed, rows, diagnostics, next, .. } => {
+                if let Some(diagnostics) = diagnostics {
+                    context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
+                }
+                resume_read(context, state, PartitionRows { output, is_prefixed, count: rows, next })
+            }
+            Event::ReadFailed { diagnostics, error, .. } => fail_read(context, state, &error, diagnostics),
+            other => unexpected("a query", &other),
+        },
+        Execution::Keys(state) => match event {
+            Event::Rows { output, is_prefixed, partition, next, .. } => {
+                resume_key_read(context, state, (partition, is_prefixed, output), next)
+            }
+            Event::ReadFailed { error, .. } => fail_key_read(context, state, &error),
+            other => unexpected("a read by keys", &other),
+        },
+        Execution::Write(state) => match event {
+            Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
+                resume_write(context, state, StatementOutcome { matched, changed, diagnostics, outputs, error })
+            }
+            other => unexpected("a write", &other),
+        },
+        Execution::Ending(_, after) => match event {
+            Event::Ended { error, .. } => resume_ending(context, after, error),
+            other => unexpected("the end of a transaction", &other),
+        },
+        Execution::Compound(state) => resume_compound(context, state, event),
+        Execution::Numbers(state) => match event {
+            Event::AutoIncrement { first, count, error, .. } => resume_insert(context, *state, (first, count), error),
+            other => unexpected("an INSERT", &other),
+        },
+        Execution::Undoing(_) => match event {
+            Event::Undone { .. } => finish_ok(context, Changed::default()),
+            other => unexpected("ROLLBACK TO SAVEPOINT", &other),
+        },
+        Execution::Killing(state) => match event {
+            Event::Interrupted { is_known, .. } => resume_kill(context, state, is_known),
+            other => unexpected("KILL", &other),
+        },
+        Execution::SettingGlobals { commits, .. } => match event {
+            Event::GlobalsSet { .. } => finish_set(context, commits),
+            other => unexpected("SET GLOBAL", &other),
+        },
+        Execution::UserLock(state) => match event {
+            Event::UserLock { value, error, .. } => resume_user_lock(context, *state, value, error),
+            other => unexpected("a user-level lock", &other),
+        },
+        Execution::Schema(state) => resume_schema(context, state, event),
+        Execution::Status(state) => match event {
+            Event::Status { rows, .. } => resume_status(context, *state, &rows),
+            other => unexpected("a status table", &other),
+        },
+        Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => {
+            unexpected("no reply", &event)
+        }
+    }
+}
+
+/// Stops the node: the gateway answered an operation with what it was not asked for. Continuing would lose the statement's
+/// rows or hang its session.
+#[cold]
+pub(super) fn unexpected(awaited_by: &str, event: &Event) -> ! {
+    let operation = operation_of(event);
+    invariant::fail(
+        "a reply belongs to the form of its statement",
+        format_args!("operation {operation:?} of {awaited_by} was answered with {event:?}"),
+    )
+}
+
+/// Continues a query of a status table with its rows.
+fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, rows: &[Vec<Value>]) -> Progress {
+    let StatusState { plan, protocol, parameters, .. } = state;
+    let shown = match plan.source {
+        ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
+        ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+        _ => Cow::Borrowed(rows),
+    };
+    let progress = compute_rows(context, &plan, &shown, &parameters, protocol);
+    context.turn.buffers.give(parameters);
+    progress
+}
+
+/// Continues an answer once the client has room for more. Nothing happens while a reply is awaited: its output follows.
+pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
+    match &mut context.session.execution {
+        Execution::Sorted(state) => {
+            state.awaits_room = false;
+            send_sorted_rows(context)
+        }
+        Execution::Read(state) if state.awaits_room => {
+            state.awaits_room = false;
+            let operation = state.operation;
+            context.engine.gateway.continue_read(operation, context.turn);
+            Progress::Waiting
+        }
+        Execution::Idle => Progress::Done,
+        _ => Progress::Waiting,
+    }
+}
+
+/// Runs the next step of a statement that let the other work of the thread pass. Nothing happens when the statement that
+/// requested the step has ended.
+pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
+    match &context.session.execution {
+        Execution::Sorted(state) if state.step_requested => send_sorted_rows(context),
+        Execution::Compound(_) => continue_source(context),
+        _ => Progress::Waiting,
+    }
+}
+
+/// The operation that an event answers.
+pub(super) fn operation_of(event: &Event) -> OperationId {
+    match event {
+        Event::Rows { operation, .. }
+        | Event::ReadFailed { operation, .. }
+        | Event::Statement { operation, .. }
+        | Event::Ended { operation, .. }
+        | Event::Undone { operation }
+        | Event::Interrupted { operation, .. }
+        | Event::GlobalsSet { operation }
+        | Event::UserLock { operation, .. }
+        | Event::SchemaChanged { operation, .. }
+        | Event::AutoIncrement { operation, .. }
+        | Event::Status { operation, .. } => *operation,
+    }
+}

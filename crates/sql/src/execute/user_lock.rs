@@ -1,0 +1,152 @@
+//! The calls of GET_LOCK and related functions, which main answers.
+//!
+//! A statement that calls them is planned first, which checks it and evaluates the arguments of its calls. Then main is
+//! asked for one call after the other, and the statement starts again with the results in place of the calls. So each call
+//! is evaluated once, from left to right, before any other part of the statement.
+
+use std::collections::VecDeque;
+
+use junctor_model::error::{Error, Result};
+use junctor_model::value::Value;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::use_user_lock::UserLockAction;
+
+use super::completion::fail;
+use super::context::StatementContext;
+use super::retry::{RetryInput, RetryState};
+use super::state::Execution;
+use crate::result::Progress;
+
+/// The calls of the statement that is planned or executed.
+#[derive(Debug, Default)]
+pub(crate) struct LockCalls {
+    pub mode: LockCallMode,
+    /// Number of calls met so far.
+    pub met: usize,
+    pub actions: Vec<UserLockAction>,
+    pub results: Vec<Value>,
+}
+
+/// The value of a call while its statement is planned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LockCallMode {
+    /// An error, because the statement is not one that asks main.
+    #[default]
+    Refused,
+    /// A number, because only its type is wanted.
+    Described,
+    /// A number, while the request to main is collected.
+    Collected,
+    /// The result from main.
+    Answered,
+}
+
+/// A statement that awaits the results of its calls.
+#[derive(Debug)]
+pub(crate) struct UserLockState {
+    pub operation: OperationId,
+    is_get: bool,
+    /// The calls that main is not asked for yet.
+    rest: VecDeque<UserLockAction>,
+    results: Vec<Value>,
+    input: RetryInput,
+}
+
+impl LockCalls {
+    /// Starts over with the first call, because the statement is planned again.
+    pub(crate) fn restart(&mut self) {
+        self.met = 0;
+        self.actions.clear();
+    }
+
+    /// Sets the value of calls from now on, unless there are results for those of the statement.
+    pub(crate) fn set_mode(&mut self, mode: LockCallMode) {
+        if self.mode != LockCallMode::Answered {
+            self.mode = mode;
+            self.restart();
+        }
+    }
+
+    /// Whether main must be asked before the statement that was planned last is executed.
+    pub(crate) fn has_unanswered(&self) -> bool {
+        self.mode != LockCallMode::Answered && !self.actions.is_empty()
+    }
+
+    /// The value of the next call; `None` when its request must be collected.
+    ///
+    /// # Errors
+    /// 1235 where such a call cannot stand.
+    pub(crate) fn next_value(&mut self, function: &str) -> Result<Option<Value>> {
+        self.met += 1;
+        match self.mode {
+            LockCallMode::Refused => Err(Error::not_supported(&format!("{function} here"))),
+            LockCallMode::Described => Ok(Some(Value::Int(1))),
+            LockCallMode::Answered => Ok(Some(self.results.get(self.met - 1).cloned().unwrap_or(Value::Null))),
+            LockCallMode::Collected => Ok(None),
+        }
+    }
+}
+
+/// Asks main for the calls of a statement that has not begun, and starts the statement then.
+pub(crate) fn start_user_locks(
+    context: &mut StatementContext<'_, '_>,
+    actions: Vec<UserLockAction>,
+    input: RetryInput,
+) -> Progress {
+    if input.is_none() {
+        return fail(context, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"));
+    }
+    request_next(context, actions.into(), Vec::new(), input)
+}
+
+/// Asks main for the next call; after the last one the statement starts again.
+fn request_next(
+    context: &mut StatementContext<'_, '_>,
+    mut rest: VecDeque<UserLockAction>,
+    results: Vec<Value>,
+    input: RetryInput,
+) -> Progress {
+    let Some(action) = rest.pop_front() else {
+        let state = RetryState { input, lock_results: Some(results) };
+        context.session.execution = Execution::Retry(Box::new(state));
+        return Progress::Waiting;
+    };
+    let is_get = matches!(action, UserLockAction::Get { .. });
+    match context.engine.gateway.use_user_lock(context.session.connection, action, context.turn) {
+        Ok(operation) => {
+            let state = UserLockState { operation, is_get, rest, results, input };
+            context.session.execution = Execution::UserLock(Box::new(state));
+            Progress::Waiting
+        }
+        Err(error) => {
+            input.release(context.turn);
+            fail(context, &error)
+        }
+    }
+}
+
+/// Continues with the result of one call.
+pub(super) fn resume_user_lock(
+    context: &mut StatementContext<'_, '_>,
+    state: UserLockState,
+    value: Value,
+    error: Option<Box<Error>>,
+) -> Progress {
+    let UserLockState { is_get, rest, mut results, input, .. } = state;
+    if let Some(error) = error {
+        input.release(context.turn);
+        return fail(context, &error);
+    }
+    context.session.holds_user_locks |= is_get && value == Value::Int(1);
+    if context.session.interrupted {
+        input.release(context.turn);
+        return Progress::Done;
+    }
+    results.push(value);
+    request_next(context, rest, results, input)
+}
+
+/// Error of a call in a statement of a table: such a statement may start more than once, and a lock must be taken once.
+pub(crate) fn lock_call_in_table_statement() -> Box<Error> {
+    Error::not_supported("GET_LOCK in a statement of a table")
+}
