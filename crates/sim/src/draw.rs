@@ -4,7 +4,7 @@ use std::fmt;
 
 use junctor_kernel::simulated::{SimulationOptions, SocketFaults};
 use junctor_kernel::{KernelLimits, Random};
-use junctor_node::placement::{Module, Placement, PlacementPlan, ThreadConfig, Topology};
+use junctor_node::placement::{Module, Placement, PlacementPlan, SeparateThreads, ThreadConfig, Topology};
 
 use crate::plan::WorldPlan;
 
@@ -131,7 +131,7 @@ fn draw_placement(world: &WorldPlan, random: &mut Random) -> Result<(String, Pla
         "all_separate" => {
             let counts = [count(1, 2), count(1, 2), count(1, 2), count(1, 3), count(1, 2), count(1, 2)];
             let [recv, sql, tc, ldm, query, send] = counts;
-            Placement::all_separate(recv, sql, tc, ldm, query, send).thread_config
+            Placement::all_separate(SeparateThreads { recv, sql, tc, ldm, query, send }).thread_config
         }
         "random" => format!(
             "main={{count={}}},rep={{count={}}},io={{count={}}},recv={{count={}}},sql={{count={}}},tc={{count={}}},\

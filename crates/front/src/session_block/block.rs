@@ -3,7 +3,7 @@
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent};
+use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
 use junctor_sql::Engine;
@@ -88,10 +88,19 @@ impl SqlBlock {
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
             SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
             SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
-            SqlSignal::ContinueWork(ContinueWork { work: METADATA_LOCK_WORK }) => self.retry_next_waiter(&mut turn),
-            SqlSignal::ContinueWork(ContinueWork { work: STATEMENT_WORK }) => self.start_next_statement(&mut turn),
-            SqlSignal::ContinueWork(_) => {}
-            reply => {
+            SqlSignal::ContinueWork(ContinueWork { work }) => match work {
+                METADATA_LOCK_WORK => self.retry_next_waiter(&mut turn),
+                STATEMENT_WORK => self.start_next_statement(&mut turn),
+                other => require!(false, "work {other} is that of this block"),
+            },
+            reply @ (SqlSignal::EndTransactionReply(_)
+            | SqlSignal::UndoStatementsReply(_)
+            | SqlSignal::ChangeSchemaReply(_)
+            | SqlSignal::ReserveAutoIncrementReply(_)
+            | SqlSignal::ReadStatusReply(_)
+            | SqlSignal::InterruptSessionReply(_)
+            | SqlSignal::ApplyGlobalsReply(_)
+            | SqlSignal::UseUserLockReply(_)) => {
                 if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
                     self.resume(connection, event, &mut turn);
                 }

@@ -171,6 +171,7 @@ impl SqlBlock {
     /// Executes a step of a session whose command is running.
     pub(super) fn run_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>, step: Step) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
+        require!(matches!(record.command, CommandState::Running), "a step belongs to a command that is running");
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
         let mut sink = protocol.sink(answer, *result_start);
         let progress = step(&mut self.engine, session, turn, sink.as_result_sink());
@@ -286,6 +287,8 @@ pub(super) fn send_progress(
     progress: Progress,
     turn: &mut TurnContext<'_>,
 ) {
+    let is_answer_due = !matches!(record.command, CommandState::Idle) || record.is_ending || record.is_disconnected;
+    require!(is_answer_due, "a session answers only the command under way");
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,

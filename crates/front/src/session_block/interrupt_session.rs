@@ -35,8 +35,11 @@ impl SqlBlock {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;
         let SessionRecord { session, protocol, answer, result_start, command, .. } = &mut **record;
-        let progress = match std::mem::replace(command, CommandState::Idle) {
-            CommandState::Idle if !ends => return,
+        let progress = match std::mem::replace(command, CommandState::Running) {
+            CommandState::Idle if !ends => {
+                *command = CommandState::Idle;
+                return;
+            }
             CommandState::Idle => {
                 if let Some(error) = farewell {
                     protocol.begin_unsolicited();
@@ -45,13 +48,11 @@ impl SqlBlock {
                 Progress::Done
             }
             CommandState::Running => {
-                *command = CommandState::Running;
                 let mut sink = protocol.sink(answer, *result_start);
                 self.engine.interrupt_statement(session, turn, sink.as_result_sink())
             }
             CommandState::AwaitsReadmission => {
                 self.admission.cancel_wait(connection);
-                *command = CommandState::Running;
                 let mut sink = protocol.sink(answer, *result_start);
                 self.engine.interrupt_statement(session, turn, sink.as_result_sink())
             }

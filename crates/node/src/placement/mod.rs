@@ -23,7 +23,7 @@ pub use cpu_list::{CPU_NUMBER_MAX, CpuList};
 pub use error::{PlacementError, PlanError};
 pub use junctor_signals::Module;
 pub use plan::{CpuBinding, PlacementPlan, READER_SLOTS_MAX, THREAD_COUNT_MAX, ThreadPlan, ThreadPriority};
-pub use setup::Placement;
+pub use setup::{Placement, SeparateThreads};
 pub use thread_config::{EntryBinding, SPIN_EFFECTIVE_US_MAX, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
 pub use topology::{CPU_COUNT_MAX, Cpu, Topology};
 

@@ -9,6 +9,18 @@ pub struct Placement {
     pub thread_config: String,
 }
 
+/// Numbers of threads that have one module each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SeparateThreads {
+    pub recv: u32,
+    pub sql: u32,
+    pub tc: u32,
+    pub ldm: u32,
+    pub query: u32,
+    pub send: u32,
+}
+
 impl Placement {
     /// Everything in one thread, files too.
     pub fn all_in_one() -> Self {
@@ -31,7 +43,8 @@ impl Placement {
     }
 
     /// One thread each for main, rep and io, and these numbers of threads for the other modules.
-    pub fn all_separate(recv: u32, sql: u32, tc: u32, ldm: u32, query: u32, send: u32) -> Self {
+    pub fn all_separate(threads: SeparateThreads) -> Self {
+        let SeparateThreads { recv, sql, tc, ldm, query, send } = threads;
         let coordination = "main={count=1},rep={count=1},io={count=1}";
         let data = format!("tc={{count={tc}}},ldm={{count={ldm}}},query={{count={query}}}");
         let sessions = format!("recv={{count={recv}}},send={{count={send}}},sql={{count={sql}}}");

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::fixture;
 use super::thread_config::{SEED_LDM, SEED_RECEIVE};
 use crate::placement::{
-    CpuBinding, Module, Placement, PlacementPlan, PlanError, READER_SLOTS_MAX, ThreadConfig, ThreadPriority, Topology,
+    CpuBinding, Module, Placement, PlacementPlan, PlanError, READER_SLOTS_MAX, SeparateThreads, ThreadConfig,
+    ThreadPriority, Topology,
 };
 
 fn try_plan(text: &str, topology: &Topology) -> Result<PlacementPlan, PlanError> {
@@ -91,7 +92,7 @@ fn the_ldm_setup_separates_ldm_and_query_from_recv() {
 #[test]
 fn all_separate_has_one_module_on_each_thread() {
     assert_eq!(
-        shape_of(Placement::all_separate(1, 1, 1, 2, 1, 1)),
+        shape_of(Placement::all_separate(SeparateThreads { recv: 1, sql: 1, tc: 1, ldm: 2, query: 1, send: 1 })),
         [
             "main: main/0",
             "rep: rep/0",
@@ -202,7 +203,8 @@ fn more_readers_than_slots_make_more_groups_or_leave_recv_threads_without() {
 
 #[test]
 fn too_many_threads_are_refused() {
-    let text = Placement::all_separate(80, 512, 160, 332, 332, 80).thread_config;
+    let counts = SeparateThreads { recv: 80, sql: 512, tc: 160, ldm: 332, query: 332, send: 80 };
+    let text = Placement::all_separate(counts).thread_config;
     let error = try_plan(&text, &Topology::uniform(4)).unwrap_err();
     assert_eq!(error.message, "1499 threads, but at most 1025 are allowed");
 }

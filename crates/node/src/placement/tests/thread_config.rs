@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use crate::placement::{
-    CpuList, EntryBinding, Module, Placement, PlacementError, ThreadConfig, ThreadEntry, ThreadKind,
+    CpuList, EntryBinding, Module, Placement, PlacementError, SeparateThreads, ThreadConfig, ThreadEntry, ThreadKind,
 };
 
 pub(super) const SEED_LDM: &str = "ldm={count=1,cpubind=0},query={count=1,cpubind=1},tc={count=0,cpubind=2},recv={count=2,cpubind=32,33},send={count=0,cpubind=35},main={count=0,cpubind=36},io={count=1,cpubind=33}";
@@ -150,7 +150,7 @@ fn the_named_placements_parse() {
     assert_eq!(counts(Placement::receive(4)), "recv=4 io=1");
     assert_eq!(counts(Placement::ldm_setup(2, 1, 1)), "ldm=1 query=1 recv=2 io=1");
     assert_eq!(
-        counts(Placement::all_separate(1, 2, 3, 4, 5, 6)),
+        counts(Placement::all_separate(SeparateThreads { recv: 1, sql: 2, tc: 3, ldm: 4, query: 5, send: 6 })),
         "main=1 rep=1 tc=3 ldm=4 query=5 recv=1 send=6 io=1 sql=2"
     );
 }
