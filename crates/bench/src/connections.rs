@@ -71,7 +71,7 @@ pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
         Verdict { what: "MiB of idle connections".into(), allowed_max: options.mebibytes_max, measured: growth };
     match print_verdicts(&[memory]) {
         0 => Ok(()),
-        _ => Err(Failure::new("idle connections cost too much")),
+        _ => Err(Failure::new("idle connections use too much memory")),
     }
 }
 
@@ -96,7 +96,7 @@ fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
     // The server handles COM_QUIT some time after this program has sent it.
     let given_again = (0..10_000).any(|_| Connection::open(server.address, "").is_ok());
     println!("connection {} of {SMALL_LIMIT}: {refusal}", held.len() + 2);
-    if given_again { Ok(()) } else { Err(Failure::new("the place of a closed connection is never given again")) }
+    if given_again { Ok(()) } else { Err(Failure::new("no connection is accepted after another has closed")) }
 }
 
 /// Raises the limit of open files of this process and of the servers that it starts.

@@ -112,7 +112,7 @@ pub fn run(options: &DeadlocksOptions) -> Outcome<()> {
     ];
     if let [ours, theirs] = storms.as_slice() {
         let measured = median(&theirs.per_s) / median(&ours.per_s);
-        verdicts.push(Verdict { what: "MariaDB's transactions/s by ours".into(), allowed_max: 1.0, measured });
+        verdicts.push(Verdict { what: "MariaDB's transactions/s divided by ours".into(), allowed_max: 1.0, measured });
     }
     let missed = print_verdicts(&verdicts);
     for server in servers {

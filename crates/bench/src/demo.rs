@@ -12,7 +12,8 @@ use crate::{Failure, Outcome};
 /// Widest table that is printed as a table, in characters. A wider one is printed with one column a line.
 const TABLE_WIDTH_MAX: usize = 100;
 
-/// Shown after the runs. `SELECT *` would give 26 columns of `threadstat`, which no terminal shows in one line.
+/// Shown after the runs. `SELECT *` would give 26 columns of `threadstat`, which no terminal shows in one
+/// line.
 const THREAD_STATEMENTS: [&str; 2] = [
     "SELECT thread_id, name, cpu, modules FROM junctor_info.threads",
     "SELECT name, executing_us, sending_us, spinning_us, sleeping_us, signals, hand_overs FROM junctor_info.threadstat",

@@ -103,10 +103,10 @@ pub fn run(options: &HistoryOptions) -> Outcome<()> {
     }
     println!("{table}");
     if forbidden > 0 {
-        return Err(Failure::new(format!("{forbidden} times a level showed what it forbids")));
+        return Err(Failure::new(format!("{forbidden} anomalies that their level forbids")));
     }
     if tame {
-        return Err(Failure::new("a level showed nothing of what it allows, so the run shows nothing"));
+        return Err(Failure::new("a level showed no anomaly that it allows, so the run proves nothing"));
     }
     server.stop()
 }

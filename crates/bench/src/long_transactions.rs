@@ -125,7 +125,7 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     }
     println!("memory of the server: {} MiB", server.resident_bytes()? >> 20);
     let verdict = Verdict {
-        what: "longest pause of a session beside, ms".into(),
+        what: "longest pause of another session, ms".into(),
         allowed_max: options.pause_ms_max,
         measured: longest_us as f64 / 1000.0,
     };
@@ -181,7 +181,7 @@ fn fill(server: &Server, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Runs `work` while the other sessions run.
+/// Calls `run` while the other sessions run.
 fn beside<T>(
     options: &LongTransactionsOptions,
     server: &Server,

@@ -8,7 +8,7 @@ use crate::failure::Explain;
 use crate::process::{Server, command};
 use crate::{Failure, Outcome};
 
-/// The scripts that use the table of `oltp_common`. Those that delete rows come last.
+/// The scripts that use the table of `oltp_common`. Scripts that delete rows come last.
 pub const TABLE_SCRIPTS: [&str; 10] = [
     "oltp_point_select",
     "oltp_read_only",

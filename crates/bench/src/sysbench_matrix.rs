@@ -107,7 +107,7 @@ pub fn thread_config(placement: &str) -> Outcome<Option<&'static str>> {
     }
     match PLACEMENTS.iter().find(|(name, _)| *name == placement) {
         Some((_, thread_config)) => Ok(Some(thread_config)),
-        None => Err(Failure::new(format!("{placement} is no placement; a, b, c, d and {AUTOMATIC} are"))),
+        None => Err(Failure::new(format!("unknown placement {placement}; known are a, b, c, d and {AUTOMATIC}"))),
     }
 }
 

@@ -96,7 +96,7 @@ pub fn run(options: &TornReadsOptions) -> Outcome<()> {
         return Err(failure);
     }
     if violations > 0 || writes == 0 || reads == 0 {
-        return Err(Failure::new("torn reads, or nothing was done"));
+        return Err(Failure::new("reads were torn, or nothing was read or written"));
     }
     server.stop()
 }

@@ -24,7 +24,7 @@ pub enum Way {
     Reader,
     /// A text statement with an IN list.
     List,
-    /// A prepared SELECT per key. Those of a request are sent together.
+    /// A prepared SELECT per key. All SELECTs of a request are sent together.
     Select,
 }
 

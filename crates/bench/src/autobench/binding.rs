@@ -1,68 +1,68 @@
-//! Which CPUs the server and sysbench run on.
+//! CPUs of the server and of sysbench.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// The program that binds.
+/// Program that binds processes to CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binder {
-    /// Nothing is bound.
+    /// None: processes are not bound.
     None,
-    /// CPUs.
+    /// `taskset`: CPUs.
     Taskset,
-    /// CPUs, NUMA nodes and memory.
+    /// `numactl`: CPUs, NUMA nodes and memory.
     Numactl,
 }
 
-/// What the file says about CPUs.
+/// Settings of the file for CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuBinding {
-    /// `TASKSET`.
+    /// Value of `TASKSET`.
     pub binder: Binder,
-    /// Lists of CPUs of the server; empty: all.
+    /// Lists of CPUs of the server; empty for all.
     pub server_cpus: Vec<String>,
     /// Lists of NUMA nodes of the server.
     pub server_nodes: Vec<String>,
-    /// Whether the server's memory is spread over its nodes.
+    /// Whether the memory of the server is interleaved over its nodes.
     pub server_interleaves: bool,
-    /// CPUs of the instances of sysbench: none, one for all, or one for each.
+    /// CPUs of the sysbench instances: none, one entry for all, or one for each.
     pub benchmark_cpus: Vec<String>,
-    /// NUMA nodes of the instances.
+    /// NUMA nodes of the sysbench instances.
     pub benchmark_nodes: Vec<String>,
-    /// Whether sysbench's memory is spread over its nodes.
+    /// Whether the memory of sysbench is interleaved over its nodes.
     pub benchmark_interleaves: bool,
 }
 
 impl CpuBinding {
-    /// The words before the server's command. CPUs that a `ThreadConfig` names are added: the server may not leave what it
-    /// was started with.
+    /// The command prefix of the server. CPUs of its `ThreadConfig` are added, because a process cannot bind
+    /// threads to CPUs outside the set that it was started with.
     pub fn server_words(&self, thread_config: Option<&str>, has_numactl: bool) -> Vec<String> {
         if self.server_cpus.is_empty() && self.server_nodes.is_empty() {
             return Vec::new();
         }
         let mut cpus = self.server_cpus.clone();
-        // A mask, as older files have it, takes no list beside it.
+        // A mask, as in older files, cannot be combined with a list.
         if cpus.first().is_some_and(|first| !first.starts_with("0x")) {
             cpus.extend(thread_config.into_iter().flat_map(cpus_of_thread_config));
         }
         words(self.binder, has_numactl, &cpus.join(","), &self.server_nodes.join(","), self.server_interleaves)
     }
 
-    /// The words before the command of an instance of sysbench.
+    /// The command prefix of a sysbench instance.
     pub fn benchmark_words(&self, instance: u32, has_numactl: bool) -> Vec<String> {
         let of = |list: &[String]| list.get(instance as usize).or(list.first()).cloned().unwrap_or_default();
         let (cpus, nodes) = (of(&self.benchmark_cpus), of(&self.benchmark_nodes));
         words(self.binder, has_numactl, &cpus, &nodes, self.benchmark_interleaves)
     }
 
-    /// What cannot be done as the file says, on a machine without numactl.
+    /// The settings that this machine cannot follow because it has no numactl.
     pub fn notice(&self, has_numactl: bool) -> Option<&'static str> {
         (self.binder == Binder::Numactl && !has_numactl)
             .then_some("numactl is not installed: taskset binds the CPUs, NUMA nodes and memory are left to the system")
     }
 }
 
-/// Whether numactl is on this machine.
+/// Whether numactl is installed.
 pub fn has_numactl() -> bool {
     ["/usr/bin/numactl", "/bin/numactl", "/usr/local/bin/numactl"].iter().any(|path| Path::new(path).exists())
 }
@@ -85,7 +85,7 @@ fn words(binder: Binder, has_numactl: bool, cpus: &str, nodes: &str, interleaves
             }
         }
         (Binder::Taskset | Binder::Numactl, _) => {
-            // A mask, as older files have it, is no list.
+            // A mask, as in older files, is not a list.
             let is_mask = cpus.starts_with("0x");
             if !cpus.is_empty() {
                 words.push("taskset".into());

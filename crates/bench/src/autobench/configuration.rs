@@ -1,4 +1,4 @@
-//! What an `autobench.conf` says, with defaults, checked and typed.
+//! The settings of an `autobench.conf` with defaults, checked and typed.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -11,40 +11,40 @@ use super::key;
 use super::test::SysbenchTest;
 use crate::{Failure, Outcome};
 
-/// A file as it was read.
+/// The settings of a file.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// Line at the beginning of every `.res` file; may be empty.
+    /// First line of every `.res` file; may be empty.
     pub description: String,
-    /// What is run.
+    /// The benchmark.
     pub benchmark: Benchmark,
-    /// Where clients connect to, and the node that is started there.
+    /// The servers, and the node to start.
     pub server: ServerPart,
-    /// The CPUs of the server and of sysbench.
+    /// CPUs of the server and of sysbench.
     pub binding: CpuBinding,
-    /// ENGINE of the tables.
+    /// `ENGINE` of the tables.
     pub engine: String,
-    /// Isolation level of the sessions; empty is the server's.
+    /// Isolation level of the sessions; empty for the default of the server.
     pub isolation: String,
     /// Whether statements are prepared.
     pub prepared: bool,
-    /// How much sysbench says.
+    /// Verbosity of sysbench, from 0 to 5.
     pub verbosity: u32,
-    /// Threads of each run.
+    /// Thread counts, one run for each.
     pub thread_counts: Vec<u32>,
-    /// Seconds of a run.
+    /// Seconds per run.
     pub time_s: u64,
-    /// How often everything is run.
+    /// Number of rounds of all runs.
     pub test_runs: u32,
     /// Seconds of pause before each run.
     pub pause_s: u64,
-    /// sysbench programs at once.
+    /// Number of concurrent sysbench programs.
     pub instances: u32,
-    /// What the reader of the file should know: keys that mean nothing here, and the like.
+    /// Notices for the user, such as keys without a meaning here.
     pub notices: Vec<String>,
 }
 
-/// What is run.
+/// The benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     /// `oltp.lua`.
@@ -55,62 +55,62 @@ pub enum Benchmark {
     Ycsb(YcsbPart),
 }
 
-/// Servers, and the node that is started.
+/// The servers, and the node to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerPart {
     /// Hosts, at least one.
     pub hosts: Vec<String>,
     /// Ports: one for all hosts, or one for each.
     pub ports: Vec<u16>,
-    /// User of the clients.
+    /// User name of the clients.
     pub user: String,
-    /// Its password.
+    /// Password of the clients.
     pub password: String,
-    /// The folder below which a node keeps its files; none: nothing is started.
+    /// Folder below which a node keeps its files. `None` starts no node.
     pub data_folder: Option<String>,
-    /// `ThreadConfig`; none: automatic.
+    /// `ThreadConfig`; `None` for the automatic placement.
     pub thread_config: Option<String>,
     /// CPUs of the automatic placement.
     pub cpus_max: Option<u32>,
-    /// `TotalMemory`.
+    /// Value of `TotalMemory`.
     pub total_memory: Option<String>,
-    /// Client connections.
+    /// Most client connections.
     pub connections_max: u32,
-    /// More settings: the name in a configuration file, the value as TOML, the key that it comes from.
+    /// Further settings: name in the configuration file, value as TOML, and the key that it comes from.
     pub settings: Vec<(&'static str, String, &'static str)>,
-    /// How often a server that does not answer is asked.
+    /// Most attempts to reach a server.
     pub attempts_max: u32,
-    /// Seconds between.
+    /// Seconds between two attempts.
     pub attempt_pause_s: u64,
 }
 
-/// The keys of sysbench.
+/// Settings of sysbench.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SysbenchPart {
-    /// Which of the tests.
+    /// The test.
     pub test: SysbenchTest,
-    /// The database.
+    /// Name of the database.
     pub database: String,
-    /// Tables of an instance.
+    /// Tables per instance.
     pub tables: u32,
     /// Options of `oltp.lua` and of sysbench itself.
     pub options: Vec<String>,
 }
 
-/// The keys of DBT2.
+/// Settings of DBT2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dbt2Part {
-    /// Warehouses that are loaded.
+    /// Number of loaded warehouses.
     pub warehouses: u32,
-    /// Warehouses of each run, where no matrix file says more.
+    /// Warehouses of each run, unless a matrix file lists the runs.
     pub run_warehouses: Vec<u32>,
-    /// Threads for each warehouse.
+    /// Threads per warehouse.
     pub terminals: u32,
-    /// sysbench programs at once.
+    /// Number of concurrent sysbench programs.
     pub servers: u32,
-    /// Seconds of a run.
+    /// Seconds per run.
     pub time_s: u64,
-    /// Threads that load.
+    /// Number of loading threads.
     pub loaders: u32,
     /// Seconds between lines of a `.res` file.
     pub interval_s: u32,
@@ -118,10 +118,10 @@ pub struct Dbt2Part {
     pub options: Vec<String>,
 }
 
-/// The keys of YCSB.
+/// Settings of YCSB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct YcsbPart {
-    /// Letters A to F.
+    /// Workloads by their letters A to F.
     pub workloads: Vec<char>,
     /// Options of `ycsb.lua`.
     pub options: Vec<String>,
@@ -131,8 +131,8 @@ impl Configuration {
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line: form, an unknown key, a value that is not allowed, or one that asks for
-    /// what is not here.
+    /// The first error with its line: bad syntax, an unknown key, a value that is not allowed, or one that
+    /// needs an unsupported feature.
     pub fn read(text: &str) -> Outcome<Configuration> {
         let mut values = Values::collect(text)?;
         let benchmark = match values.text("BENCHMARK_TO_RUN").as_str() {
@@ -205,7 +205,7 @@ fn server_part(values: &mut Values) -> Outcome<ServerPart> {
     })
 }
 
-/// Most of `MaxNoOfConcurrentTransactions`.
+/// Upper limit of `MaxNoOfConcurrentTransactions`.
 const TRANSACTIONS_MAX: u32 = 4096;
 
 fn settings(values: &mut Values) -> Outcome<Vec<(&'static str, String, &'static str)>> {
@@ -379,7 +379,7 @@ fn ycsb_part(values: &Values) -> Outcome<YcsbPart> {
     Ok(YcsbPart { workloads, options })
 }
 
-/// Values by their keys, with lines for complaints.
+/// Values by their keys, with line numbers for errors.
 struct Values {
     given: BTreeMap<&'static str, (usize, String)>,
     notices: Vec<String>,
@@ -397,8 +397,8 @@ impl Values {
             } else if let Some(reason) = key::why_meaningless(&entry.key) {
                 values.notices.push(format!("line {line}: {} means nothing here: {reason}", entry.key));
             } else {
-                let near = key::nearest(&entry.key).map(|near| format!("; {near} is near")).unwrap_or_default();
-                return Err(Failure::new(format!("line {line}: {} is no key{near}", entry.key)));
+                let near = key::nearest(&entry.key).map(|near| format!("; {near} is similar")).unwrap_or_default();
+                return Err(Failure::new(format!("line {line}: unknown key {}{near}", entry.key)));
             }
         }
         Ok(values)
@@ -416,7 +416,7 @@ impl Values {
         self.text(key).split(';').map(str::trim).filter(|part| !part.is_empty()).map(String::from).collect()
     }
 
-    /// A name that goes into statements as it is.
+    /// Whether a name can stand in statements without quotes.
     fn word(&self, key: &'static str) -> Outcome<String> {
         let text = self.text(key);
         let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

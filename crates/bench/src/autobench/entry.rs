@@ -1,22 +1,22 @@
-//! Lines of an `autobench.conf`: `KEY="value"`, as a shell would read them, without what a shell could compute.
+//! Lines of an `autobench.conf`: `KEY="value"` in the syntax of a shell, without expansions.
 
 use crate::{Failure, Outcome};
 
 /// One assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Counted from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The name before the sign.
+    /// Name of the key.
     pub key: String,
-    /// Without quotes.
+    /// Value without quotes.
     pub value: String,
 }
 
-/// All assignments of a file, in its order.
+/// Reads all assignments of a file, in order.
 ///
 /// # Errors
-/// The first line that is neither empty, a comment nor an assignment, with its number.
+/// The number of the first line that is neither empty nor a comment nor an assignment.
 pub fn read_entries(text: &str) -> Outcome<Vec<Entry>> {
     let mut entries = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -45,7 +45,7 @@ fn assignment(line: &str) -> Result<(&str, String), String> {
     Ok((key, value_of(key, value)?))
 }
 
-/// Parts in quotes and parts without, one after the other, up to a space.
+/// A sequence of quoted and unquoted parts up to a space.
 fn value_of(key: &str, mut rest: &str) -> Result<String, String> {
     let mut value = String::new();
     loop {
@@ -87,7 +87,7 @@ fn refuse_computed(key: &str, part: &str) -> Result<(), String> {
     }
 }
 
-/// Whether nothing follows but a comment.
+/// Whether only a comment follows.
 fn is_end(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.is_empty() || rest.starts_with('#')

@@ -1,15 +1,15 @@
-//! Every key of an `autobench.conf`: those that mean something here, and those that are known and do not.
+//! All keys of an `autobench.conf`: supported keys, and known keys without a meaning here.
 
 use std::fmt::Write;
 
-/// A key that means something here.
+/// A supported key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name.
+    /// Name of the key.
     pub name: &'static str,
-    /// The value that it has when the file is silent or gives an empty value.
+    /// Value if the file has none or an empty one.
     pub default: &'static str,
-    /// What it does.
+    /// Meaning, for people.
     pub meaning: &'static str,
 }
 
@@ -17,21 +17,21 @@ const fn key(name: &'static str, default: &'static str, meaning: &'static str) -
     Key { name, default, meaning }
 }
 
-/// The keys that mean something here, as the page lists them.
+/// The supported keys in the order of the page.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("BENCHMARK_TO_RUN", "sysbench", "sysbench, dbt2 or ycsb."),
-    key("TEST_DESCRIPTION", "", "A line at the beginning of every .res file."),
-    key("DATA_DIR_BASE", "", "Where the node that is started keeps its files, in a folder of its own that goes at the end; relative to the directory of the file. Empty: nothing is started, SERVER_HOST and SERVER_PORT are servers that run."),
-    key("SERVER_HOST", "127.0.0.1", "List: where MySQL clients connect to. A node that is started listens there."),
-    key("SERVER_PORT", "3306", "List: their ports; one port serves for all hosts. 0 takes a free one for a node that is started."),
-    key("MYSQL_USER", "root", "User of the clients; another than root needs a password."),
-    key("MYSQL_PASSWORD", "", "Its password."),
+    key("TEST_DESCRIPTION", "", "First line of every .res file."),
+    key("DATA_DIR_BASE", "", "Folder for the files of the started node, in a subfolder that is deleted at the end; relative to the directory of the file. Empty: no node is started, and servers run at SERVER_HOST and SERVER_PORT."),
+    key("SERVER_HOST", "127.0.0.1", "List: hosts of the MySQL servers. A started node listens there."),
+    key("SERVER_PORT", "3306", "List: ports of the hosts; a single one applies to all. 0 takes a free port for a started node."),
+    key("MYSQL_USER", "root", "User of the clients; users other than root need a password."),
+    key("MYSQL_PASSWORD", "", "Password of MYSQL_USER."),
     key("ENGINE", "ndb", "ENGINE of the tables."),
-    key("MAX_CONNECTIONS", "1000", "Connections that the started node takes."),
+    key("MAX_CONNECTIONS", "1000", "Most connections of the started node."),
     key("TRANSACTION_ISOLATION", "", "Isolation level of the sessions, such as READ-COMMITTED. Empty: the server's."),
-    key("NDB_AUTOMATIC_THREAD_CONFIG", "yes", "yes places threads by the CPUs, no by NDB_THREAD_CONFIG."),
-    key("NDB_NUM_CPUS", "", "CPUs that the automatic placement uses at most."),
+    key("NDB_AUTOMATIC_THREAD_CONFIG", "yes", "yes places threads by the number of CPUs, no by NDB_THREAD_CONFIG."),
+    key("NDB_NUM_CPUS", "", "Most CPUs that the automatic placement uses."),
     key("NDB_THREAD_CONFIG", "", "ThreadConfig of the started node, used with NDB_AUTOMATIC_THREAD_CONFIG=\"no\"."),
     key("NDB_TOTAL_MEMORY", "", "TotalMemory of the started node, such as 4G."),
     key("NDB_PARTITIONS_PER_NODE", "0", "PartitionsPerNode; 0 is the server's default."),
@@ -54,63 +54,63 @@ pub const KEYS: &[Key] = &[
     key("BENCHMARK_MEM_POLICY", "local", "interleaved or local, for numactl."),
     key("BENCHMARK_SERVERS", "localhost", "Where sysbench runs: this machine."),
     key("THREAD_COUNTS_TO_RUN", "1", "List: threads of each sysbench instance, one run each (sysbench and ycsb)."),
-    key("MAX_TIME", "60", "Seconds of a run (sysbench and ycsb)."),
-    key("NUM_TEST_RUNS", "1", "How often everything is run; means are taken over these."),
+    key("MAX_TIME", "60", "Seconds per run (sysbench and ycsb)."),
+    key("NUM_TEST_RUNS", "1", "Rounds of all runs; results are means over them."),
     key("BETWEEN_RUNS", "1", "Seconds of pause before each run."),
-    key("NUM_CREATE_DB_ATTEMPTS", "40", "How often a server that does not answer is asked."),
-    key("BETWEEN_CREATE_DB_TEST", "5", "Seconds between."),
-    key("SYSBENCH_INSTANCES", "1", "sysbench programs at once, each with tables of its own, handed to the servers in turn."),
+    key("NUM_CREATE_DB_ATTEMPTS", "40", "Most attempts to reach a server."),
+    key("BETWEEN_CREATE_DB_TEST", "5", "Seconds between two attempts."),
+    key("SYSBENCH_INSTANCES", "1", "Concurrent sysbench programs, each with tables of its own, assigned to the servers in turn."),
     key("SYSBENCH_TEST", "oltp_rw", "oltp_rw; oltp_ro: no writes; oltp_ro_ps: one point select; oltp_rw_write_intensive: 10 index updates; oltp_rw_less_read: 1 point select, ranges of 5 rows; oltp_complex_write: no reads; oltp_nontrx: SB_NONTRX_MODE."),
-    key("SYSBENCH_DB", "sbtest", "The database; with several instances _0, _1 ... follow."),
-    key("SYSBENCH_ROWS", "1000000", "Rows of a table."),
-    key("SB_NUM_TABLES", "1", "Tables of an instance."),
-    key("SB_POINT_SELECTS", "10", "Point selects of a transaction (oltp_rw, oltp_ro)."),
-    key("SB_USE_IN_STATEMENT", "0", "Keys of a point select as an IN list; 0 is an equality (oltp_rw, oltp_ro)."),
-    key("SB_RANGE_SIZE", "100", "Rows of a range (oltp_rw, oltp_ro)."),
-    key("SB_SIMPLE_RANGES", "1", "Plain ranges of a transaction (oltp_rw, oltp_ro)."),
-    key("SB_SUM_RANGES", "1", "SUM ranges of a transaction (oltp_rw, oltp_ro)."),
-    key("SB_ORDER_RANGES", "1", "ORDER BY ranges of a transaction (oltp_rw, oltp_ro)."),
-    key("SB_DISTINCT_RANGES", "1", "DISTINCT ranges of a transaction (oltp_rw, oltp_ro)."),
-    key("SB_USE_FILTER", "no", "Ranges read SB_RANGE_SIZE rows and give one back."),
-    key("SB_USE_SECONDARY_INDEX", "no", "id has a secondary index in place of the primary key."),
+    key("SYSBENCH_DB", "sbtest", "Database; several instances append _0, _1 and so on."),
+    key("SYSBENCH_ROWS", "1000000", "Rows per table."),
+    key("SB_NUM_TABLES", "1", "Tables per instance."),
+    key("SB_POINT_SELECTS", "10", "Point selects per transaction (oltp_rw, oltp_ro)."),
+    key("SB_USE_IN_STATEMENT", "0", "Keys of a point select with an IN list; 0 uses an equality (oltp_rw, oltp_ro)."),
+    key("SB_RANGE_SIZE", "100", "Rows per range (oltp_rw, oltp_ro)."),
+    key("SB_SIMPLE_RANGES", "1", "Plain ranges per transaction (oltp_rw, oltp_ro)."),
+    key("SB_SUM_RANGES", "1", "SUM ranges per transaction (oltp_rw, oltp_ro)."),
+    key("SB_ORDER_RANGES", "1", "ORDER BY ranges per transaction (oltp_rw, oltp_ro)."),
+    key("SB_DISTINCT_RANGES", "1", "DISTINCT ranges per transaction (oltp_rw, oltp_ro)."),
+    key("SB_USE_FILTER", "no", "Ranges read SB_RANGE_SIZE rows and return one."),
+    key("SB_USE_SECONDARY_INDEX", "no", "id has a secondary index instead of the primary key."),
     key("SB_USE_TRX", "", "yes puts BEGIN and COMMIT around oltp_ro; oltp_ro_ps and oltp_nontrx have none."),
-    key("SB_USE_AUTO_INC", "no", "Numbers of rows come from AUTO_INCREMENT."),
-    key("SB_NUM_PARTITIONS", "0", "Partitions by key; 0 is the server's choice."),
+    key("SB_USE_AUTO_INC", "no", "Row ids come from AUTO_INCREMENT."),
+    key("SB_NUM_PARTITIONS", "0", "Partitions by key; 0 for the default of the server."),
     key("SB_DIST_TYPE", "uniform", "uniform, gaussian, special or pareto."),
-    key("SB_AVOID_DEADLOCKS", "yes", "Writes of a transaction go in the order of keys."),
+    key("SB_AVOID_DEADLOCKS", "yes", "Writes of a transaction are ordered by key."),
     key("SB_NONTRX_MODE", "insert", "select, update_key, update_nokey, insert or delete."),
-    key("SB_MAX_REQUESTS", "0", "Events after which a run ends; 0 is no bound."),
-    key("SB_TX_RATE", "", "Transactions a second that are begun; empty is no bound."),
-    key("SB_VERBOSITY", "3", "How much sysbench says, 0 to 5."),
-    key("SB_USE_PREPARED", "yes", "Of our own: no sends statements as text."),
+    key("SB_MAX_REQUESTS", "0", "Events after which a run ends; 0 for no limit."),
+    key("SB_TX_RATE", "", "Transactions to begin per second; empty for no limit."),
+    key("SB_VERBOSITY", "3", "Verbosity of sysbench, 0 to 5."),
+    key("SB_USE_PREPARED", "yes", "Junctor only: no sends statements as text."),
     key("SB_USE_LEFT_OUTER_JOIN_STAR", "no", "yes is refused: there are no joins."),
     key("SB_USE_LEFT_OUTER_JOIN_FK", "no", "yes is refused: there are no joins."),
     key("SB_USE_MYSQL_HANDLER", "no", "yes is refused: there is no HANDLER."),
     key("SB_USE_RANGE", "no", "yes is refused: there are no RANGE partitions."),
     key("NDB_USE_DISK_DATA", "no", "yes is refused: there are no columns on disk."),
-    key("DBT2_WAREHOUSES", "10", "Warehouses that are loaded."),
+    key("DBT2_WAREHOUSES", "10", "Number of loaded warehouses."),
     key("DBT2_RUN_WAREHOUSES", "1;2;4", "List: warehouses of each run; a file dbt2_run_1.conf beside this one comes before it."),
-    key("DBT2_TERMINALS", "1", "Threads for each warehouse."),
-    key("DBT2_NUM_SERVERS", "1", "sysbench programs among which the warehouses are divided, handed to the servers in turn."),
-    key("DBT2_TIME", "90", "Seconds of a run."),
-    key("DBT2_LOADERS", "4", "Threads that load."),
-    key("DBT2_PARTITION_TYPE", "KEY", "KEY; others are refused."),
-    key("DBT2_NUM_PARTITIONS", "", "Partitions by warehouse; empty is the server's choice."),
-    key("DBT2_PK_USING_HASH", "on", "on or off: primary keys that are not read in order have a hash index alone."),
+    key("DBT2_TERMINALS", "1", "Threads per warehouse."),
+    key("DBT2_NUM_SERVERS", "1", "sysbench programs that share the warehouses, assigned to the servers in turn."),
+    key("DBT2_TIME", "90", "Seconds per run."),
+    key("DBT2_LOADERS", "4", "Loading threads."),
+    key("DBT2_PARTITION_TYPE", "KEY", "KEY; other types are refused."),
+    key("DBT2_NUM_PARTITIONS", "", "Partitions by warehouse; empty for the default of the server."),
+    key("DBT2_PK_USING_HASH", "on", "on or off: primary keys that are not read in order have only a hash index."),
     key("DBT2_INTERMEDIATE_TIMER_RESOLUTION", "3", "Seconds between lines of a .res file."),
-    key("DBT2_ITEMS", "100000", "Of our own: items; fewer make a smaller database than TPC-C's."),
-    key("DBT2_CUSTOMERS", "3000", "Of our own: customers of a district."),
-    key("YCSB_WORKLOADS", "A;B;C;D;E;F", "Of our own, list: the workloads, in their order."),
-    key("YCSB_RECORDS", "1000000", "Of our own: records that are loaded."),
-    key("YCSB_DISTRIBUTION", "", "Of our own: zipfian, latest or uniform in place of the workload's."),
-    key("YCSB_FIELDS", "10", "Of our own: fields of a record."),
-    key("YCSB_FIELD_BYTES", "100", "Of our own: bytes of a field."),
+    key("DBT2_ITEMS", "100000", "Junctor only: items; fewer make a smaller database than TPC-C's."),
+    key("DBT2_CUSTOMERS", "3000", "Junctor only: customers per district."),
+    key("YCSB_WORKLOADS", "A;B;C;D;E;F", "Junctor only, list: the workloads, in this order."),
+    key("YCSB_RECORDS", "1000000", "Junctor only: loaded records."),
+    key("YCSB_DISTRIBUTION", "", "Junctor only: zipfian, latest or uniform instead of the distribution of the workload."),
+    key("YCSB_FIELDS", "10", "Junctor only: fields per record."),
+    key("YCSB_FIELD_BYTES", "100", "Junctor only: bytes per field."),
 ];
 
-/// Known keys that mean nothing here, by the reason that is told. A star stands for every ending.
+/// Known keys without a meaning here, by the reason that the user gets. A star stands for every ending.
 #[rustfmt::skip]
 pub const MEANINGLESS: &[(&str, &[&str])] = &[
-    ("nothing is unpacked or built: the server is this binary and sysbench that of the system", &[
+    ("nothing is unpacked or built: the server is this binary, and sysbench is installed", &[
         "USE_RONDB", "USE_MYSQL", "USE_BINARY_MYSQL_TARBALL", "TARBALL_DIR", "MYSQL_BIN_INSTALL_DIR",
         "REMOTE_BIN_INSTALL_DIR", "REMOTE_SRC_INSTALL_DIR", "SRC_INSTALL_DIR", "MYSQL_VERSION", "MYSQL_SERVER_VERSION",
         "MYSQL_NDB_VERSION", "CLIENT_MYSQL_VERSION", "DBT2_VERSION", "SYSBENCH_VERSION", "MYSQL_BASE", "MYSQL_SERVER_BASE",
@@ -153,7 +153,7 @@ pub const MEANINGLESS: &[(&str, &[&str])] = &[
         "NDB_COMPRESSED_BACKUP", "NDB_COMPRESSED_LCP", "USE_NDB_O_DIRECT", "NDB_DISK_*", "NDB_TABLESPACE_SIZE",
         "NDB_EXTENT_SIZE", "NDB_UNDO_*", "NDB_BACKUP_*",
     ]),
-    ("threads are placed by NDB_THREAD_CONFIG or by the CPUs", &[
+    ("threads are placed by NDB_THREAD_CONFIG or by the number of CPUs", &[
         "NDB_MAX_NO_OF_EXECUTION_THREADS", "NDB_COLOCATED_LDM_AND_TC", "NDB_EXECUTE_CPU", "NDB_MAINT_CPU",
         "NDB_REALTIME_SCHEDULER", "NDB_SCHEDULER_RESPONSIVENESS", "NDB_SCHED_SCAN_PRIORITY", "USE_NDBMTD",
         "NDB_TIME_BETWEEN_WATCHDOG_CHECK_INITIAL", "THREADPOOL_*", "THREAD_REGISTER_CONFIG", "NDBD_BIND",
@@ -162,27 +162,27 @@ pub const MEANINGLESS: &[(&str, &[&str])] = &[
     ("tables have no such option", &[
         "NDB_DEFAULT_COLUMN_FORMAT", "NDB_USE_ROW_CHECKSUM", "NDB_INDEX_STAT_*", "SB_PARTITION_BALANCE", "TRX_ENGINE",
     ]),
-    ("a setting of mysqld that the server has not", &[
+    ("this server has no such setting of mysqld", &[
         "INNODB_*", "KEY_BUFFER_SIZE", "MAX_HEAP_TABLE_SIZE", "TMP_TABLE_SIZE", "MAX_TMP_TABLES", "SORT_BUFFER_SIZE",
         "JOIN_BUFFER_SIZE", "TABLE_CACHE_SIZE", "TABLE_CACHE_INSTANCES", "META_DATA_CACHE_SIZE", "GRANT_TABLE_OPTION",
         "CHARACTER_SET_SERVER", "COLLATION_SERVER", "BINLOG*", "SYNC_BINLOG", "RELAY_LOG", "GENERAL_QUERY_LOG",
         "SLOW_QUERY_LOG", "OPEN_FILES_LIMIT", "STACKSIZE",
     ]),
-    ("the server says when it is ready and when it has stopped, and there is no initial run", &[
+    ("the server reports when it is ready and when it has stopped, and there is no initial run", &[
         "AFTER_SERVER_START", "AFTER_SERVER_STOP", "WAIT_STOP", "AFTER_INITIAL_RUN",
     ]),
     ("SYSBENCH_TEST names the test", &["RUN_RW", "RUN_RO", "RUN_RW_WRITE_INT", "RUN_RW_LESS_READ", "RUN_WRITE"]),
     ("sysbench 1.0 draws the times of a rate by itself", &["SB_TX_JITTER"]),
-    ("results stand beside the file", &["SYSBENCH_RESULTS"]),
-    ("rows are made while they are loaded", &["DBT2_DATA_DIR", "DBT2_CREATE_LOAD_FILES", "DBT2_GENERATE_FILES"]),
+    ("results are written into the directory of the file", &["SYSBENCH_RESULTS"]),
+    ("rows are generated while they are loaded", &["DBT2_DATA_DIR", "DBT2_CREATE_LOAD_FILES", "DBT2_GENERATE_FILES"]),
     ("warehouses are divided evenly, in one way", &[
         "DBT2_SCI", "DBT2_SPREAD", "DBT2_USE_ALTERED_MODE", "USE_MYISAM_FOR_ITEM", "DBT2_PARTITION_FLAG",
         "DBT2_PK_USING_HASH_FLAG",
     ]),
-    ("this benchmark is not here", &["DBT3_*", "FLEX_ASYNCH_*"]),
+    ("this benchmark is not supported", &["DBT3_*", "FLEX_ASYNCH_*"]),
 ];
 
-/// Why a key means nothing here, if it is known and does not.
+/// The reason why a known key has no meaning here; `None` for other keys.
 pub fn why_meaningless(name: &str) -> Option<&'static str> {
     let matches = |pattern: &str| match pattern.strip_suffix('*') {
         Some(beginning) => name.starts_with(beginning),
@@ -191,12 +191,12 @@ pub fn why_meaningless(name: &str) -> Option<&'static str> {
     MEANINGLESS.iter().find(|(_, patterns)| patterns.iter().any(|pattern| matches(pattern))).map(|(reason, _)| *reason)
 }
 
-/// The key of that name that means something here.
+/// The supported key with this name.
 pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The known name that differs least, if it differs little.
+/// The most similar known name, if it is similar enough for a suggestion.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let meaningless = MEANINGLESS.iter().flat_map(|(_, names)| names.iter().copied());
     let known = KEYS.iter().map(|key| key.name).chain(meaningless.filter(|name| !name.ends_with('*')));
@@ -205,7 +205,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 2 + name.len() / 8).then_some(nearest)
 }
 
-/// Letters to insert, to drop or to change.
+/// Levenshtein distance: letters to insert, delete or replace.
 fn distance(left: &str, right: &str) -> usize {
     let right = right.as_bytes();
     let mut row: Vec<usize> = (0..=right.len()).collect();
@@ -224,13 +224,13 @@ fn distance(left: &str, right: &str) -> usize {
 pub fn keys_page() -> String {
     let mut page = String::from(
         "# Keys of autobench.conf\n\nPrinted from the table in `crates/bench/src/autobench/key.rs`; do not edit. `docs/autobench.md` \
-         says how a file is used.\nLists are separated by `;`. An empty value is the default.\n\n| key | default | meaning |\n|---|---|---|\n",
+         describes how to use a file.\nLists are separated by `;`. An empty value is the default.\n\n| key | default | meaning |\n|---|---|---|\n",
     );
     for Key { name, default, meaning } in KEYS {
         let default = if default.is_empty() { "-".into() } else { format!("`{default}`") };
         let _ = writeln!(page, "| `{name}` | {default} | {meaning} |");
     }
-    page.push_str("\n## Known keys that mean nothing here\n\nThey are reported with the reason, and the run goes on.\n\n| reason | keys |\n|---|---|\n");
+    page.push_str("\n## Known keys without a meaning here\n\nThey are reported with the reason, and the run continues.\n\n| reason | keys |\n|---|---|\n");
     for (reason, names) in MEANINGLESS {
         let _ = writeln!(page, "| {reason} | {} |", names.join(", "));
     }

@@ -1,4 +1,5 @@
-//! `dbt2_run_1.conf`: the runs of DBT2, a line each, in three columns: servers, warehouses, terminals of each warehouse.
+//! `dbt2_run_1.conf`: the runs of DBT2, one per line, in three columns: servers, warehouses, terminals per
+//! warehouse.
 
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
@@ -6,22 +7,22 @@ use crate::{Failure, Outcome};
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixRow {
-    /// sysbench programs, each with its share of the warehouses.
+    /// Number of sysbench programs. Each gets its share of the warehouses.
     pub servers: u32,
-    /// Warehouses in all.
+    /// Number of warehouses.
     pub warehouses: u32,
-    /// Threads for each warehouse.
+    /// Threads per warehouse.
     pub terminals: u32,
 }
 
 impl MatrixRow {
-    /// How results name it.
+    /// Name in results.
     pub fn label(&self) -> String {
         format!("Servers: {} Warehouses: {} Terminals: {}", self.servers, self.warehouses, self.terminals)
     }
 }
 
-/// All runs of a file.
+/// Reads the runs of a file.
 ///
 /// # Errors
 /// A line without three numbers from 1 to 10,000, or no line.

@@ -1,68 +1,68 @@
-//! What is run, in which order, with which options: a pure function of the configuration.
+//! The runs in order, with their options: a pure function of the configuration.
 
 use super::configuration::{Benchmark, Configuration, Dbt2Part, SysbenchPart, YcsbPart};
 use super::matrix::MatrixRow;
 use super::script::Script;
 use crate::{Failure, Outcome};
 
-/// The seed of sysbench's numbers; instances add theirs, so that they differ and a run can be repeated.
+/// Seed of sysbench. Each instance adds its number, so that instances differ and a run can be repeated.
 const SEED: u64 = 1_103_515_245;
 /// Seconds between lines of a `.res` file of sysbench and YCSB.
 const INTERVAL_S: u32 = 3;
 
-/// Threads of an instance that load.
+/// Loading threads per instance.
 const LOADERS_MAX: u32 = 4;
 
-/// All that is done between the start of the server and its stop.
+/// All steps between start and stop of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The script.
+    /// Script of the runs.
     pub script: Script,
-    /// The name in results and of `.res` files.
+    /// Name in results and of `.res` files.
     pub name: String,
-    /// The folder of `.res` files, beside the configuration.
+    /// Folder of `.res` files, in the directory of the configuration.
     pub folder: &'static str,
-    /// Databases that are made before anything else and dropped at the end.
+    /// Databases that are created first and dropped at the end.
     pub databases: Vec<String>,
-    /// What loads the tables, all at once.
+    /// Programs that load the tables, all concurrently.
     pub prepare: Vec<Program>,
-    /// Whether tables are loaded before each case instead of once for each round of all cases.
+    /// Whether tables are loaded before each case instead of once per round of all cases.
     pub loads_for_each_case: bool,
-    /// Runs, in their order.
+    /// Runs in order.
     pub cases: Vec<Case>,
-    /// What looks at the tables when all runs are done.
+    /// Programs that check the tables after all runs.
     pub check: Vec<Program>,
-    /// What a result counts, for people.
+    /// Unit of results, for people.
     pub unit: &'static str,
 }
 
-/// One run of all instances at once.
+/// A concurrent run of all instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// How results name it, such as `Threads: 8`.
+    /// Name in results, such as `Threads: 8`.
     pub label: String,
-    /// Seconds.
+    /// Duration in seconds.
     pub time_s: u64,
-    /// The programs.
+    /// One program per instance.
     pub programs: Vec<Program>,
 }
 
 /// One sysbench program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Counted from 0; its server and its CPUs follow from it.
+    /// Number of the instance, from 0. It selects server and CPUs.
     pub instance: u32,
-    /// The database.
+    /// Database of the instance.
     pub database: String,
-    /// Options and, at the end, the command.
+    /// Options, then the command.
     pub arguments: Vec<String>,
 }
 
 impl Plan {
-    /// The plan of a configuration; `matrix` are the lines of `dbt2_run_1.conf`, if there is one.
+    /// Makes the plan of a configuration. `matrix` holds the runs of `dbt2_run_1.conf`, if the file exists.
     ///
     /// # Errors
-    /// The matrix asks for warehouses that are not loaded, or for more servers than warehouses.
+    /// The matrix names warehouses that are not loaded, or more servers than warehouses.
     pub fn of(configuration: &Configuration, matrix: Option<&[MatrixRow]>) -> Outcome<Plan> {
         match &configuration.benchmark {
             Benchmark::Sysbench(part) => Ok(sysbench_plan(configuration, part)),
@@ -72,7 +72,7 @@ impl Plan {
     }
 }
 
-/// Options that every script takes.
+/// Options of every script.
 fn table_options(configuration: &Configuration) -> Vec<String> {
     let mut options = vec![format!("--engine={}", configuration.engine)];
     if !configuration.isolation.is_empty() {
@@ -104,7 +104,7 @@ fn program(instance: u32, database: &str, parts: &[&[String]], command: &str) ->
     Program { instance, database: database.into(), arguments }
 }
 
-/// One database for each instance.
+/// One database per instance.
 fn databases(name: &str, instances: u32) -> Vec<String> {
     match instances {
         1 => vec![name.into()],
@@ -115,7 +115,7 @@ fn databases(name: &str, instances: u32) -> Vec<String> {
 fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
     let databases = databases(&part.database, configuration.instances);
     let options = [table_options(configuration), part.options.clone()].concat();
-    // Statements of their own meet rows that another one has just deleted or inserted; in a transaction they cannot.
+    // Without a transaction, a statement can meet rows that another thread has just deleted or inserted.
     let ignored = match part.test.changes_row_count() {
         true => "--mysql-ignore-errors=1213,1205,1020,1062",
         false => "--mysql-ignore-errors=1213,1205,1020",

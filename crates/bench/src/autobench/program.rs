@@ -1,4 +1,4 @@
-//! sysbench programs: several at once, their output in files while they run, ended when the user wants no more.
+//! Concurrent sysbench programs. Their output goes to files, and an interruption ends them.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
@@ -16,15 +16,15 @@ use crate::{Failure, Outcome};
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Whether the user asked to stop, by Ctrl-C or SIGTERM.
+/// Whether the user interrupted, by Ctrl-C or SIGTERM.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Notes SIGINT and SIGTERM from now on.
+    /// Handles SIGINT and SIGTERM from now on.
     ///
     /// # Errors
-    /// The system refuses.
+    /// The handlers cannot be installed.
     pub fn watch() -> Outcome<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -33,18 +33,18 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// An error once the user has asked to stop.
+    /// Checks that the user has not interrupted.
     ///
     /// # Errors
-    /// That.
+    /// The user interrupted.
     pub fn check(&self) -> Outcome<()> {
         if self.0.load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
     }
 
-    /// Waits, unless the user asks to stop.
+    /// Waits for a time.
     ///
     /// # Errors
-    /// The user asks to stop.
+    /// The user interrupts.
     pub fn pause(&self, time: Duration) -> Outcome<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -55,19 +55,20 @@ impl Interrupt {
     }
 }
 
-/// A program that is to run: words before it, its options, and the file that its output is appended to.
+/// A program to run, and the file that gets its output.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The command and all its words.
+    /// The command and its arguments.
     pub words: Vec<String>,
-    /// Where output and errors go.
+    /// File that standard output and errors are appended to.
     pub output: PathBuf,
 }
 
-/// Runs programs at once, each to its end. Gives what each appended to its file.
+/// Runs programs concurrently to their ends. Returns the output of each.
 ///
 /// # Errors
-/// A program failed, complained, or ran longer than `time_max`, or the user wants no more; the others are ended then.
+/// A program failed, printed errors or ran longer than `time_max`, or the user interrupted. All other
+/// programs are then ended.
 pub fn run_all(jobs: &[Job], time_max: Duration, interrupt: &Interrupt) -> Outcome<Vec<String>> {
     let mut running = Vec::new();
     for job in jobs {
@@ -82,11 +83,11 @@ pub fn run_all(jobs: &[Job], time_max: Duration, interrupt: &Interrupt) -> Outco
     Ok(finished)
 }
 
-/// Killed when this goes, unless it has ended.
+/// A running program; killed on drop unless it has ended.
 struct Running<'a> {
     job: &'a Job,
     child: Child,
-    /// Bytes of the file before the program began.
+    /// Length of the file before the program began.
     before: u64,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Running<'a> {
         let before = file.metadata()?.len();
         let mut command: Command = bound_command(&job.words[0]);
         command.args(&job.words[1..]);
-        // Ctrl-C goes to this program alone, which ends the others in their order.
+        // With a process group of its own the program gets no Ctrl-C. This program ends it.
         command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().explain(&job.words[0])?;
         Ok(Running { job, child, before })
@@ -106,7 +107,7 @@ impl<'a> Running<'a> {
         while self.child.try_wait()?.is_none() {
             interrupt.check()?;
             if Instant::now() > end {
-                return Err(Failure::new(format!("{} still runs after its time", self.job.words.join(" "))));
+                return Err(Failure::new(format!("{} still runs after its time limit", self.job.words.join(" "))));
             }
             thread::sleep(LOOK_AGAIN);
         }
@@ -129,7 +130,7 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // Fails when the program has ended already, which is what is wanted.
+        // This fails if the program has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

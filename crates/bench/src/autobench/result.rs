@@ -1,4 +1,4 @@
-//! `final_result.txt`: what each run gave, means and standard deviations.
+//! `final_result.txt`: the result of each run, with means and standard deviations.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,12 @@ const TITLE: &str = "Final results for this test run\n";
 /// The results of one instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InstanceResults {
-    /// A line each: how the case is named, and the whole number that each round gave.
+    /// Name of each case, and its result in each round.
     pub cases: Vec<(String, Vec<u64>)>,
 }
 
 impl InstanceResults {
-    /// Notes one more.
+    /// Adds the result of a round.
     pub fn add(&mut self, label: &str, result: u64) {
         match self.cases.iter_mut().find(|(known, _)| known == label) {
             Some((_, results)) => results.push(result),
@@ -38,8 +38,9 @@ impl InstanceResults {
     }
 }
 
-/// Writes the results beside the configuration: one instance's as `final_result.txt`; of several each as
-/// `final_result_N.txt`, and their sums as `final_result.txt`. Gives the text of that.
+/// Writes the results into the directory of the configuration: those of a single instance as
+/// `final_result.txt`; of several instances each as `final_result_N.txt`, and their sums as
+/// `final_result.txt`. Returns the text of `final_result.txt`.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -57,9 +58,9 @@ pub fn write_results(folder: &Path, test: &str, instances: &[InstanceResults]) -
     Ok(total)
 }
 
-/// Removes what an earlier run wrote, so that a failed one leaves no results behind.
+/// Removes the files of an earlier run, so that a failed run leaves no results behind.
 pub fn remove_results(folder: &Path) {
-    // What is not there need not be removed.
+    // A missing file need not be removed.
     let _ = fs::remove_file(folder.join("final_result.txt"));
     for number in 0.. {
         if fs::remove_file(folder.join(format!("final_result_{number}.txt"))).is_err() {
@@ -73,7 +74,7 @@ fn write(folder: &Path, name: &str, page: &str) -> Outcome<()> {
     fs::write(&path, page).explain(path.display())
 }
 
-/// Each case once, with the sum of the means of the instances that ran it.
+/// Each case with the sum of the means of the instances that ran it.
 fn total_page(instances: &[InstanceResults]) -> String {
     let mut totals: Vec<(&str, u64)> = Vec::new();
     for (label, results) in instances.iter().flat_map(|instance| &instance.cases) {
@@ -90,7 +91,8 @@ fn mean(results: &[u64]) -> u64 {
     results.iter().sum::<u64>() / (results.len() as u64).max(1)
 }
 
-/// Of the runs as they are, not of what they are a sample of; without fraction, as the mean.
+/// The standard deviation over the runs as a whole population (divided by their number); without fraction,
+/// like the mean.
 fn standard_deviation(results: &[u64]) -> u64 {
     let mean = mean(results);
     let squares: u64 = results.iter().map(|result| result.abs_diff(mean).pow(2)).sum();

@@ -1,4 +1,4 @@
-//! Our Lua scripts, which the binary carries.
+//! Our Lua scripts, compiled into the binary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 use crate::Outcome;
 use crate::failure::Explain;
 
-/// One of them.
+/// A script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Script {
-    /// Makes and drops databases.
+    /// Creates and drops databases.
     Database,
     /// The transaction of sysbench, with IN lists and filters.
     Oltp,
-    /// TPC-C without think times.
+    /// DBT2: TPC-C without think times.
     Dbt2,
-    /// Its tables and what they hold at the beginning; no program by itself.
+    /// Tables and initial rows of DBT2; a library of the script.
     Dbt2Load,
-    /// Its consistency conditions; no program by itself.
+    /// Consistency conditions of DBT2; a library of the script.
     Dbt2Check,
-    /// YCSB's workloads.
+    /// The workloads of YCSB.
     Ycsb,
 }
 
 impl Script {
-    /// All.
+    /// All scripts.
     pub const ALL: [Script; 6] =
         [Script::Database, Script::Oltp, Script::Dbt2, Script::Dbt2Load, Script::Dbt2Check, Script::Ycsb];
 
-    /// Its file name.
+    /// File name.
     pub fn name(self) -> &'static str {
         match self {
             Script::Database => "database.lua",
@@ -51,7 +51,7 @@ impl Script {
         }
     }
 
-    /// Where it is in a folder that [`write_scripts`] has filled.
+    /// Path in a folder that [`write_scripts`] has filled.
     pub fn path(self, folder: &Path) -> PathBuf {
         folder.join(self.name())
     }

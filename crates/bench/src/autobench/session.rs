@@ -1,4 +1,5 @@
-//! A whole run of autobench: reads the file, has a server, makes databases, loads, runs, checks, writes results.
+//! A whole run of autobench: reads the file, starts the server, creates databases, loads, runs, checks, and
+//! writes results.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -22,16 +23,16 @@ use crate::{Failure, Outcome};
 const FILE: &str = "autobench.conf";
 const MATRIX_FILE: &str = "dbt2_run_1.conf";
 
-/// Loading takes long in large tables.
+/// Longest time to load the tables.
 const LOAD_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
-/// How long a run may take beyond its time, for connecting and for waits to end.
+/// Time beyond its duration that a run may take to connect and to finish waiting statements.
 const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(300);
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Runs `junctor bench`.
 ///
 /// # Errors
-/// Whatever is wrong with the file, the server, sysbench, or the tables afterwards; or the user has asked to stop.
+/// An error of the file, the server, sysbench, or the tables afterwards, or the user interrupts.
 pub fn run(options: &BenchOptions) -> Outcome<()> {
     if options.list_keys {
         print!("{}", key::keys_page());
@@ -62,7 +63,7 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
     let mut session =
         Session { configuration: &configuration, plan: &plan, target, scripts: scripts.path(), results, interrupt };
     let outcome = session.whole(&folder);
-    // The node is stopped whatever came before; the first failure is the one that is told.
+    // The node is always stopped. The first failure is reported.
     let stopped = session.target.end();
     outcome.and(stopped)
 }
@@ -88,7 +89,7 @@ fn read(folder: &Path, options: &BenchOptions) -> Outcome<(Configuration, Plan)>
     Ok((configuration, plan))
 }
 
-/// The servers of the file, taken for running ones.
+/// The servers of the file, which must be running.
 fn without_start(configuration: &Configuration) -> super::configuration::ServerPart {
     let mut part = configuration.server.clone();
     part.data_folder = None;
@@ -117,7 +118,7 @@ struct Session<'a> {
     plan: &'a Plan,
     target: Target,
     scripts: &'a Path,
-    /// The folder of `.res` files.
+    /// Folder of `.res` files.
     results: PathBuf,
     interrupt: Interrupt,
 }
@@ -126,7 +127,7 @@ impl Session<'_> {
     fn whole(&mut self, folder: &Path) -> Outcome<()> {
         let outcome = self.rounds(folder);
         if outcome.is_err() {
-            // A node that ended by itself is the better explanation.
+            // If the node has ended, its log explains the failure better.
             self.target.require_alive()?;
         }
         outcome
@@ -136,7 +137,7 @@ impl Session<'_> {
         for (what, instance) in
             ["prepare", "check"].iter().flat_map(|what| (0..256).map(move |instance| (what, instance)))
         {
-            // What is not there need not be removed.
+            // A missing file need not be removed.
             let _ = fs::remove_file(self.file(what, instance));
         }
         self.make_databases()?;
@@ -163,14 +164,14 @@ impl Session<'_> {
         self.databases("drop")
     }
 
-    /// Databases are made anew, once the servers answer.
+    /// Waits until the servers answer and recreates the databases.
     fn make_databases(&self) -> Outcome<()> {
         let server = &self.configuration.server;
         let mut outcome = Ok(());
         for attempt in 0..server.attempts_max {
             outcome = self.databases("create");
             let Err(failure) = &outcome else { break };
-            // What the server answered it will answer again.
+            // The server has answered with an error, and would repeat it.
             if !failure.to_string().contains("unable to connect") || attempt + 1 == server.attempts_max {
                 break;
             }
@@ -214,7 +215,7 @@ impl Session<'_> {
         Ok(results)
     }
 
-    /// Without fraction, as final results are.
+    /// Without fraction, like final results.
     fn result_of(&self, printed: &str) -> Option<u64> {
         if self.plan.script == Script::Dbt2 {
             let line = printed.lines().find_map(|line| line.trim().strip_prefix("new orders per minute:"))?;
@@ -255,7 +256,7 @@ impl Session<'_> {
         self.results.join(format!("{}_{instance}_{round}.res", self.plan.name))
     }
 
-    /// A new `.res` file.
+    /// Creates an empty `.res` file.
     fn begin_file(&self, instance: u32, round: u32) -> Outcome<()> {
         let path = self.result_file(instance, round);
         fs::write(&path, "").explain(path.display())?;

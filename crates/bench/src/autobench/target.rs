@@ -1,4 +1,4 @@
-//! The servers that sysbench drives: a node that is started for the run, or servers that run already.
+//! The servers under load: a node that is started for the run, or running servers.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,22 +16,23 @@ use crate::process::{Server, TemporaryFolder, command};
 use crate::{Failure, Outcome};
 
 const SETTINGS_TIME_MAX: Duration = Duration::from_secs(60);
-/// A node may take long to reserve and touch much memory.
+/// Seconds until a node must be ready. Reserving and touching much memory takes long.
 const READY_TIME_MAX_S: u64 = 600;
 
-/// What the clients connect to.
+/// The servers of the clients.
 pub struct Target {
-    /// Host and port of each server.
+    /// Hosts and ports of the servers.
     pub addresses: Vec<(String, u16)>,
-    /// The node, if one was started.
+    /// The started node, if any.
     server: Option<Server>,
 }
 
 impl Target {
-    /// Starts a node below `data_folder` of the configuration, or takes the servers that it names. Prints what was done.
+    /// Starts a node below `data_folder` of the configuration, or takes the servers that the file names.
+    /// Prints which.
     ///
     /// # Errors
-    /// The node does not start; the end of its log is in the failure.
+    /// The node does not start. The failure holds the end of its log.
     pub fn begin(part: &ServerPart, binding: &CpuBinding, folder: &Path, binary: &Path) -> Outcome<Target> {
         let Some(data_folder) = &part.data_folder else {
             let port = |place: usize| part.ports.get(place).or(part.ports.first()).copied().unwrap_or(3306);
@@ -43,18 +44,18 @@ impl Target {
         Ok(Target { addresses: vec![(server.address.ip().to_string(), server.address.port())], server: Some(server) })
     }
 
-    /// An error if the node has ended by itself.
+    /// Checks that a started node still runs.
     ///
     /// # Errors
-    /// The node is gone.
+    /// The node has ended.
     pub fn require_alive(&mut self) -> Outcome<()> {
         self.server.as_mut().map_or(Ok(()), Server::require_alive)
     }
 
-    /// Stops the node, if one was started.
+    /// Stops a started node.
     ///
     /// # Errors
-    /// It did not stop cleanly.
+    /// The node did not stop cleanly.
     pub fn end(self) -> Outcome<()> {
         self.server.map_or(Ok(()), Server::stop)
     }
@@ -75,7 +76,7 @@ fn start(part: &ServerPart, binding: &CpuBinding, base: &Path, binary: &Path) ->
         words.extend(["--config".into(), path.to_string_lossy().into_owned()]);
     }
     let mut command = bound_command(&words[0]);
-    // Ctrl-C goes to this program alone, which stops the node when sysbench has ended.
+    // With a process group of its own the node gets no Ctrl-C. This program stops it after sysbench.
     command.args(&words[1..]).process_group(0);
     start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)
 }
@@ -105,7 +106,7 @@ fn serve_words(part: &ServerPart, data_folder: &Path) -> Outcome<Vec<String>> {
     Ok(words)
 }
 
-/// The names of all settings, as the binary prints them.
+/// The names of all settings, from the output of the binary.
 fn known_settings(binary: &Path) -> Outcome<Vec<String>> {
     let finished = command::run(Command::new(binary).arg("settings"), SETTINGS_TIME_MAX)?;
     let name_of = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_string());
@@ -116,7 +117,7 @@ fn known_settings(binary: &Path) -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-/// A configuration file with the settings that the server has, and a sentence for each that it has not.
+/// A configuration file with the settings that the server has, and a notice for each that it lacks.
 fn settings_file(part: &ServerPart, known: &[String]) -> (String, Vec<String>) {
     let (mut file, mut notices) = (String::new(), Vec::new());
     for (name, value, key) in &part.settings {

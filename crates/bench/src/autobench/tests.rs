@@ -156,8 +156,8 @@ fn bad_values_are_refused_with_their_line_and_what_is_allowed() {
 
 #[test]
 fn unknown_keys_are_refused_with_a_near_one() {
-    assert_eq!(refusal("\n\nMAXTIME=\"1\""), "line 3: MAXTIME is no key; MAX_TIME is near");
-    assert_eq!(refusal("QWERTZUIOP=\"1\""), "line 1: QWERTZUIOP is no key");
+    assert_eq!(refusal("\n\nMAXTIME=\"1\""), "line 3: unknown key MAXTIME; MAX_TIME is similar");
+    assert_eq!(refusal("QWERTZUIOP=\"1\""), "line 1: unknown key QWERTZUIOP");
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
     let works: Vec<Work> = options
         .work
         .iter()
-        .map(|name| Work::of_name(name).ok_or("is no work").explain(name))
+        .map(|name| Work::of_name(name).ok_or("unknown operation").explain(name))
         .collect::<Outcome<_>>()?;
     let wanted = options.connections.iter().copied().max().unwrap_or(1);
     let allowed = allowed_connections(wanted);
@@ -256,9 +256,9 @@ fn wait_for_closing(server: &Server) -> Outcome<()> {
         let count = answer.rows.first().and_then(|row| row.get(1)?.as_ref()?.parse::<usize>().ok());
         match count {
             Some(count) if count <= OTHER_CONNECTIONS => return Ok(()),
-            None => return Err(Failure::new("the server does not say how many connections it has")),
+            None => return Err(Failure::new("the server does not report its number of connections")),
             Some(count) if Instant::now() > end => {
-                return Err(Failure::new(format!("{count} connections are still there")));
+                return Err(Failure::new(format!("{count} connections are still open")));
             }
             Some(_) => thread::sleep(LOOK_AGAIN),
         }
@@ -276,7 +276,7 @@ const COLUMNS: [&str; 12] = [
     "p99.9 us",
     "server CPU us/operation",
     "client CPU us/operation",
-    "refused a thousand",
+    "refused per thousand",
     "opening s",
 ];
 

@@ -157,7 +157,9 @@ impl Peer {
     fn write(&mut self, request: &[u8]) -> Outcome<()> {
         match self.stream.write(request)? {
             count if count == request.len() => Ok(()),
-            count => Err(Failure::new(format!("{count} bytes of a statement of {} found room", request.len()))),
+            count => {
+                Err(Failure::new(format!("the send buffer took {count} of the {} bytes of a statement", request.len())))
+            }
         }
     }
 }

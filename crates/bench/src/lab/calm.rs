@@ -1,6 +1,6 @@
-//! Whether other programs, or other machines on the same hardware, use the CPUs while something is measured. What was
-//! disturbed is measured again, once they are calm, as long as there is time; which of the results is kept does not depend
-//! on what they say.
+//! Detects load of other programs, or of other machines on the same hardware, during a measurement. A
+//! disturbed measurement is repeated once the others are calm, while time is left. The least disturbed result
+//! is kept, whatever its figures.
 
 use std::time::{Duration, Instant};
 
@@ -10,33 +10,33 @@ use crate::Outcome;
 use crate::autobench::program::Interrupt;
 use crate::process::measure::{cpu_time_of_others, stolen_time};
 
-/// A measurement counts as disturbed when others used more than this of all CPUs, in per cent.
+/// A measurement is disturbed if others used more of all CPUs than this, in per cent.
 pub const DISTURBED_PERCENT: f64 = 5.0;
-/// How long others are watched to see whether they are calm.
+/// Time over which others are watched to decide whether they are calm.
 const LOOK: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 
-/// The CPU time of other programs and machines from one moment on.
+/// Measures the CPU time of other programs and machines from one moment on.
 pub struct Others {
     since: Instant,
     before: Duration,
 }
 
 impl Others {
-    /// From now on.
+    /// Starts to watch.
     ///
     /// # Errors
-    /// The system refuses to tell.
+    /// `/proc` cannot be read.
     pub fn watch() -> Outcome<Others> {
         Ok(Others { since: Instant::now(), before: used_by_others()? })
     }
 
-    /// The share of all CPUs until now, in per cent.
+    /// The share of all CPUs that others have used so far, in per cent.
     ///
     /// # Errors
-    /// The system refuses to tell.
+    /// `/proc` cannot be read.
     pub fn percent(&self) -> Outcome<f64> {
-        // A program whose parent did not wait for it takes its time with it.
+        // The CPU time of a program that ends without a waiting parent disappears from the sum.
         let used = used_by_others()?.saturating_sub(self.before);
         Ok(used.as_secs_f64() / self.since.elapsed().as_secs_f64() / cpu_count() as f64 * 100.0)
     }
@@ -46,21 +46,22 @@ fn used_by_others() -> Outcome<Duration> {
     Ok(cpu_time_of_others(std::process::id())? + stolen_time()?)
 }
 
-/// Time for measuring again.
+/// Time that is left for repeated measurements.
 pub struct Patience {
     left: Duration,
 }
 
 impl Patience {
-    /// So much for the whole run.
+    /// Makes the budget of a whole run.
     pub fn new(left: Duration) -> Patience {
         Patience { left }
     }
 
-    /// Measures by a number of attempts before, again if it was disturbed and there is time; the least disturbed record is the result.
+    /// Measures, and repeats a disturbed measurement while time is left. Returns the least disturbed record.
+    /// `measure` gets the number of earlier attempts.
     ///
     /// # Errors
-    /// Those of measuring, or the user asks to stop.
+    /// A measurement fails, or the user interrupts.
     pub fn measure(
         &mut self,
         interrupt: &Interrupt,
@@ -81,7 +82,7 @@ impl Patience {
         Ok(kept)
     }
 
-    /// Waits until others are calm; false if time is over before.
+    /// Waits until others are calm; false if no time is left.
     fn wait_for_calm(&mut self, interrupt: &Interrupt) -> Outcome<bool> {
         let end = Instant::now() + self.left;
         while Instant::now() < end {

@@ -1,4 +1,5 @@
-//! Clients: each has a connection and a thread, sends an operation, checks the whole answer, and sends the next.
+//! Clients, each with a connection and a thread. A client sends an operation, checks the whole answer, and
+//! sends the next.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -16,29 +17,29 @@ use crate::{Failure, Outcome};
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
 
-/// When a run begins and ends, known to all clients; and whether it is to end at once.
+/// Start and end of a run, shared by all clients, and whether it must end early.
 pub struct Schedule {
-    /// Clients begin here, and the one that times them sets [`Schedule::start`].
+    /// Barrier of the clients and of the thread that sets [`Schedule::start`].
     pub ready: Barrier,
     start: Mutex<Option<Instant>>,
     stopped: AtomicBool,
-    /// Seconds that are measured.
+    /// Measured time in seconds.
     pub seconds: f64,
 }
 
 impl Schedule {
-    /// A run of so many clients.
+    /// Makes the schedule of a run of `clients` clients.
     pub fn new(clients: u32, seconds: f64) -> Schedule {
         let ready = Barrier::new(clients as usize + 1);
         Schedule { ready, start: Mutex::new(None), stopped: AtomicBool::new(false), seconds }
     }
 
-    /// Says when measuring begins, before [`Schedule::ready`] is passed.
+    /// Sets the start of the measurement, before [`Schedule::ready`] is passed.
     pub fn begin_at(&self, start: Instant) {
         *self.start.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(start);
     }
 
-    /// Ends all clients after their operations.
+    /// Ends all clients after their current operations.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -49,19 +50,19 @@ impl Schedule {
     }
 }
 
-/// What a client measured.
+/// Figures of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Latencies of the operations that ended while it was measured.
+    /// Latencies of the operations that ended during the measurement.
     pub latencies: Latencies,
     /// Operations of each phase.
     pub phase_operations: Vec<u64>,
-    /// Transactions that were undone by a deadlock or a timeout, which are no operations.
+    /// Transactions that a deadlock or a timeout rolled back. They are no operations.
     pub undone: u64,
 }
 
 impl Tally {
-    /// Adds what another client measured.
+    /// Adds the figures of another client.
     pub fn add(&mut self, other: &Tally) {
         self.latencies.merge(&other.latencies);
         self.phase_operations.resize(self.phase_operations.len().max(other.phase_operations.len()), 0);
@@ -72,7 +73,7 @@ impl Tally {
     }
 }
 
-/// One client.
+/// A client with its random numbers and buffers.
 pub struct Client<'a> {
     workload: &'a Workload,
     rows: u64,
@@ -82,17 +83,17 @@ pub struct Client<'a> {
     buffer: Vec<u8>,
 }
 
-/// How an operation ended.
+/// End of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All answers were right.
+    /// All answers were correct.
     Done,
-    /// A deadlock or a timeout undid it.
+    /// A deadlock or a timeout rolled it back.
     Undone,
 }
 
 impl<'a> Client<'a> {
-    /// A client of tables with so many rows; what it does follows from the seed.
+    /// Makes a client of tables with `rows` rows. Its operations depend only on the seed.
     pub fn new(workload: &'a Workload, rows: u64, seed: u64) -> Client<'a> {
         let (random, script) = (Random::new(seed), Script::default());
         Client { workload, rows, random, script, request: Vec::new(), buffer: vec![0; 64 << 10] }
@@ -101,9 +102,9 @@ impl<'a> Client<'a> {
     /// Runs until the end of the schedule.
     ///
     /// # Errors
-    /// No connection, a wrong answer, or one that the node should not have given.
+    /// No connection, a wrong answer, or an unexpected error.
     pub fn run(&mut self, connection: Outcome<Connection>, schedule: &Schedule) -> Outcome<Tally> {
-        // Others wait here whether this connection came about or not.
+        // The other clients wait at this barrier even if this connection failed.
         schedule.ready.wait();
         let mut connection = connection?;
         let (start, end) = schedule.window();

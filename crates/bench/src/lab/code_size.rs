@@ -1,8 +1,9 @@
-//! How much code each thread of a setup runs through for an operation, counted by callgrind: the lines and pages that it wants
-//! in its instruction cache and its cache of address translations.
+//! `code-size`: the code that each thread of a setup executes for an operation, counted by callgrind: the
+//! cache lines and pages that it needs in its instruction cache and instruction TLB.
 //!
-//! Callgrind notes every instruction that each thread executed. A line is 64 bytes, a page 4 KiB. Lines that run seldom (timers,
-//! the clock) count as much as those that every operation needs, so the lines that make 99 per cent of the instructions are told too.
+//! Callgrind records every executed instruction of each thread. A line has 64 bytes, a page 4 KiB. Rarely
+//! executed lines (timers, the clock) count as much as those of every operation, so the tables also show the
+//! lines that make up 99 per cent of the instructions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ const READY_TIME_MAX_S: u64 = 180;
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
-/// A thread with fewer instructions only looked at its clock.
+/// A thread with fewer instructions only read its clock.
 const INSTRUCTIONS_MIN: u64 = 20_000;
 
 const OPERATIONS: [(&str, Operation); 5] = [
@@ -37,19 +38,19 @@ const OPERATIONS: [(&str, Operation); 5] = [
     ("oltp_rw", Operation::Transaction),
 ];
 
-/// Counts the code that each thread runs through.
+/// Options of `code-size`.
 #[derive(Debug, clap::Args)]
 pub struct CodeSizeOptions {
-    /// The binary [default: junctor beside this program]
+    /// Binary of the node [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     junctor: Option<PathBuf>,
-    /// Setups of the laboratory
+    /// Setups of the laboratory to run
     #[arg(long, value_delimiter = ',', default_value = "ldm,receive,all-separate")]
     setups: Vec<String>,
-    /// Connections that take turns
+    /// Number of connections, used in turn
     #[arg(long, default_value_t = 8)]
     connections: u32,
-    /// Operations of each connection
+    /// Operations per connection
     #[arg(long, default_value_t = 25)]
     operations: u32,
 }
@@ -57,13 +58,13 @@ pub struct CodeSizeOptions {
 /// Counts and prints.
 ///
 /// # Errors
-/// A setup that does not exist, a server that does not start, or a wrong answer.
+/// An unknown setup, a server that does not start, or a wrong answer.
 pub fn run(options: &CodeSizeOptions) -> Outcome<()> {
     let mut table =
         Table::new(&["setup, operation, thread", "instructions", "code KiB", "for 99 % KiB", "pages", "for 99 %"]);
     for name in &options.setups {
         let all = setups(super::setup::cpu_count());
-        let setup = all.iter().find(|setup| setup.name == name).ok_or("no setup").explain(name)?;
+        let setup = all.iter().find(|setup| setup.name == name).ok_or("unknown setup").explain(name)?;
         let folder = TemporaryFolder::new("code")?;
         let node = CountedNode::start(options, setup.thread_config.as_deref(), setup.routing, folder.path())?;
         for (label, operation) in OPERATIONS {
@@ -116,14 +117,14 @@ impl CountedNode {
         Ok(CountedNode { server, file })
     }
 
-    /// What each thread executed for the operations, by its name.
+    /// The code that each thread executed for the operations, by its name.
     fn count(&self, options: &CodeSizeOptions, operation: Operation) -> Outcome<Vec<(String, Code)>> {
         let mut clients = Vec::new();
         for number in 0..options.connections {
             let connection = Connection::open(self.server.address, DATABASE)?;
             clients.push((Client::new(&WORKLOADS[0], ROWS, u64::from(number) + 1), connection));
         }
-        // What happens only once, plans above all, is not counted.
+        // Work that happens only once, such as planning, is not counted.
         for (client, connection) in &mut clients {
             client.operate(operation, connection)?;
         }
@@ -150,7 +151,7 @@ impl CountedNode {
         Ok(counted)
     }
 
-    /// Names of the threads in the order of their creation, which is how callgrind numbers them.
+    /// Names of the threads in the order of their creation. Callgrind numbers them in this order.
     fn threads(&self) -> Outcome<Vec<String>> {
         let mut names = BTreeMap::new();
         for entry in fs::read_dir(format!("/proc/{}/task", self.server.process_id()))? {
@@ -163,7 +164,7 @@ impl CountedNode {
         Ok(names.into_values().collect())
     }
 
-    /// The dumps that are there, with the numbers of their threads, which stand behind the last dash of their names.
+    /// The dumps with the numbers of their threads, which follow the last dash of the file names.
     fn dumps(&self) -> Outcome<Vec<(PathBuf, usize)>> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut dumps = Vec::new();
@@ -189,12 +190,12 @@ impl CountedNode {
     }
 }
 
-/// How often the instruction at each address of each object was executed.
+/// Number of executions of the instruction at each address of each object file.
 #[derive(Debug, Default)]
 struct Code(BTreeMap<(String, u64), u64>);
 
 impl Code {
-    /// Reads a dump with `positions: instr` and nothing compressed.
+    /// Reads an uncompressed dump with `positions: instr`.
     fn parse(text: &str) -> Code {
         let mut code = Code::default();
         let (mut object, mut after_call) = (String::new(), false);
@@ -204,7 +205,8 @@ impl Code {
             } else if line.starts_with("calls=") {
                 after_call = true;
             } else if let Some(rest) = line.strip_prefix("0x") {
-                // The line after a call holds what was called; the instruction that calls has a line of its own.
+                // The line after a call holds the cost of the callee. The calling instruction has a line of
+                // its own.
                 let mut words = rest.split_whitespace();
                 let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
                 let count = words.next().and_then(|word| word.parse::<u64>().ok());
@@ -221,7 +223,7 @@ impl Code {
         self.0.values().sum()
     }
 
-    /// Executions by pieces of so many bits of address.
+    /// Executions per piece of `2^bits` bytes of address.
     fn at(&self, bits: u32) -> BTreeMap<(&str, u64), u64> {
         let mut pieces = BTreeMap::new();
         for ((object, address), count) in &self.0 {
@@ -231,7 +233,7 @@ impl Code {
     }
 }
 
-/// How many of the most executed pieces make 99 per cent of all executions.
+/// Number of the most executed pieces that make up 99 per cent of all executions.
 fn most(pieces: &BTreeMap<(&str, u64), u64>) -> usize {
     let mut counts: Vec<u64> = pieces.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(code.instructions(), 1000);
         let lines = code.at(LINE_BITS);
         assert_eq!(lines.values().copied().collect::<Vec<u64>>(), [20, 5, 975]);
-        // Equal addresses of two objects are different pages.
+        // Equal addresses in two object files are different pages.
         assert_eq!(code.at(PAGE_BITS).len(), 2);
         assert_eq!((most(&lines), most(&code.at(PAGE_BITS))), (2, 2));
         let objects: BTreeSet<&str> = lines.keys().map(|(object, _)| *object).collect();

@@ -1,29 +1,29 @@
-//! Hardware counters of threads, where the machine has them and the system lets them be read.
+//! Hardware counters of threads, where the machine has them and the system permits reading them.
 
 use perf_event::events::{Cache, CacheOp, CacheResult, Event, Hardware, WhichCache};
 use perf_event::{Builder, Counter};
 
-/// What is counted.
+/// Kind of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Instructions.
+    /// Retired instructions.
     Instructions,
-    /// Cycles.
+    /// CPU cycles.
     Cycles,
-    /// Reads that missed the first-level data cache.
+    /// Misses of reads in the first-level data cache.
     DataMisses,
-    /// Fetches that missed the first-level instruction cache.
+    /// Misses in the first-level instruction cache.
     CodeMisses,
-    /// Requests that missed the second-level cache.
+    /// Misses in the second-level cache.
     SecondLevelMisses,
-    /// Translations of code addresses that missed.
+    /// Misses in the instruction TLB.
     CodeTranslationMisses,
-    /// Branches that were predicted wrongly.
+    /// Mispredicted branches.
     BranchMisses,
 }
 
 impl Kind {
-    /// All of them, in the order of [`Counts`].
+    /// All kinds in the order of [`Counts`].
     pub const ALL: [Kind; 7] = [
         Kind::Instructions,
         Kind::Cycles,
@@ -34,7 +34,7 @@ impl Kind {
         Kind::BranchMisses,
     ];
 
-    /// The name in files.
+    /// Name in files.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Instructions => "instructions",
@@ -62,7 +62,7 @@ impl Kind {
     }
 }
 
-/// The kernel has no general name for the second level; makers have numbers of their own.
+/// The kernel has no generic event for the second-level cache. Each vendor has its own number.
 fn second_level_builder<'a>() -> Option<Builder<'a>> {
     /// `PERF_TYPE_RAW`.
     const RAW: u32 = 4;
@@ -81,14 +81,15 @@ fn second_level_builder<'a>() -> Option<Builder<'a>> {
     Some(builder)
 }
 
-/// A number for each [`Kind`]; `None` where it is not available.
+/// A count for each [`Kind`]; `None` where it is not available.
 pub type Counts = [Option<f64>; Kind::ALL.len()];
 
-/// The counters of one thread, counting since they were made.
+/// The counters of one thread, which count from their creation.
 pub struct ThreadCounters([Option<Counter>; Kind::ALL.len()]);
 
 impl ThreadCounters {
-    /// Begins to count what a thread executes in user mode. What the machine or the system refuses is left out.
+    /// Starts to count events of a thread in user mode. Counters that the machine or the system refuses are
+    /// left out.
     pub fn start(thread_id: u32) -> ThreadCounters {
         ThreadCounters(Kind::ALL.map(|kind| {
             let mut builder = kind.builder()?.observe_pid(thread_id.cast_signed()).any_cpu();
@@ -97,7 +98,7 @@ impl ThreadCounters {
         }))
     }
 
-    /// What was counted until now, scaled up where counters took turns.
+    /// The counts so far, scaled up where counters shared a register.
     pub fn read(&mut self) -> Counts {
         self.0.each_mut().map(|counter| {
             let read = counter.as_mut()?.read_count_and_time().ok()?;
@@ -119,7 +120,7 @@ mod tests {
         let sum: u64 = (0..100_000_u64).map(std::hint::black_box).sum();
         assert_eq!(sum, 4_999_950_000);
         let counts = counters.read();
-        // One instruction for each step at least, if this is the main thread or the only one that runs.
+        // At least one instruction per step, if this is the main thread or the only running one.
         assert!(counts.iter().flatten().all(|count| count.is_finite() && *count >= 0.0), "{counts:?}");
         let mut of_nobody = ThreadCounters::start(i32::MAX as u32);
         assert_eq!(of_nobody.read(), [None; Kind::ALL.len()]);

@@ -1,4 +1,4 @@
-//! The tables: that of sysbench with a column to filter by, and a smaller one with a single partition.
+//! The tables: the sysbench table with a column for filters, and a smaller table with one partition.
 
 use std::fmt::Write;
 
@@ -10,27 +10,27 @@ use crate::mysql::Connection;
 use crate::random::Random;
 use crate::{Failure, failure::Explain};
 
-/// The database.
+/// Name of the database.
 pub const DATABASE: &str = "lab";
-/// The table whose partitions are spread over all ldm instances.
+/// Table with partitions on all ldm instances.
 pub const TABLE: &str = "sbtest1";
-/// The table with one partition.
+/// Table with one partition.
 pub const HOT_TABLE: &str = "hot1";
-/// What an INSERT names.
+/// Column list of INSERT statements.
 pub const COLUMNS: &str = "(id, k, c, pad, filter_col)";
 
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
 
-/// Rows of the table with one partition, when the other has `rows`.
+/// Rows of the table with one partition if the other has `rows`.
 pub fn hot_rows(rows: u64) -> u64 {
     (rows / 10).max(RANGE_ROWS)
 }
 
-/// Makes both tables. Equal numbers of rows give equal tables on every node.
+/// Creates and fills both tables. Equal numbers of rows give equal tables on every node.
 ///
 /// # Errors
-/// A statement that the node refuses.
+/// The node refuses a statement.
 pub fn fill(connection: &mut Connection, rows: u64) -> Outcome<()> {
     connection.query(&format!("CREATE DATABASE {DATABASE}"))?;
     connection.query(&format!("USE {DATABASE}"))?;
@@ -59,7 +59,7 @@ pub fn fill(connection: &mut Connection, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// A row in parentheses, as VALUES takes it.
+/// Appends a row in parentheses, in the form of VALUES.
 pub fn push_row(text: &mut String, id: u64, rows: u64, random: &mut Random) {
     // Writing to a String cannot fail.
     let _ = write!(text, "({id},{},'", 1 + random.below(rows));
@@ -69,10 +69,10 @@ pub fn push_row(text: &mut String, id: u64, rows: u64, random: &mut Random) {
     let _ = write!(text, "',{})", id % RANGE_ROWS);
 }
 
-/// Whether both tables have all their rows and agree with their indexes.
+/// Checks that both tables have all their rows and agree with their indexes.
 ///
 /// # Errors
-/// What is wrong.
+/// The first difference.
 pub fn check(connection: &mut Connection, rows: u64, seed: u64) -> Outcome<()> {
     connection.query(&format!("USE {DATABASE}"))?;
     for (table, rows) in [(TABLE, rows), (HOT_TABLE, hot_rows(rows))] {

@@ -1,11 +1,14 @@
-//! `junctor lab`: the experiments about thread pipelines. The same statements run against setups of threads and rules, in turns,
-//! and every answer is checked.
+//! `junctor lab`: experiments with thread pipelines. The same statements run against setups of threads and
+//! routing rules, in turn, and every answer is checked.
 //!
 //! In reading order:
-//! - [`setup`]: the setups; [`workload`]: the workloads, a table to extend; [`operation`]: what clients do; [`data`]: the tables;
-//! - [`client`]: a client; [`node`]: a node; [`thread_figures`], [`counter`], [`routing_figures`]: what its threads did;
-//! - [`calm`]: whether other programs disturb; [`record`]: one measurement; [`verdict`]: the setups compared; [`page`]: tables for people; [`plots`]: charts;
-//! - [`session`]: all of it, in order; [`code_size`]: the code that threads run through, a command by itself.
+//! - [`setup`]: the setups; [`workload`]: the workloads, a table to extend; [`operation`]: their statements;
+//!   [`data`]: the tables;
+//! - [`client`]: a client; [`node`]: a node; [`thread_figures`], [`counter`], [`routing_figures`]: figures of
+//!   its threads;
+//! - [`calm`]: disturbance by other programs; [`record`]: one measurement; [`verdict`]: comparison of the
+//!   setups; [`page`]: tables for people; [`plots`]: charts;
+//! - [`session`]: the whole run; [`code_size`]: the code that threads execute, a separate command.
 
 pub mod calm;
 pub mod client;
@@ -28,10 +31,10 @@ use std::path::PathBuf;
 
 pub use session::run;
 
-/// Measures setups of threads and rules of routing against each other on this machine.
+/// Measures setups of threads and routing rules against each other on this machine.
 #[derive(Debug, clap::Args)]
 pub struct LabOptions {
-    /// Shorter and fewer: every workload and setup within 10 minutes on 2 CPUs
+    /// Short form: every workload and setup within 10 minutes on 2 CPUs
     #[arg(long)]
     pub quick: bool,
     /// Write every measurement to this file, as a JSON array
@@ -40,28 +43,28 @@ pub struct LabOptions {
     /// Draw charts as SVG files in this folder
     #[arg(long, value_name = "DIR")]
     pub plots: Option<PathBuf>,
-    /// Only these workloads
+    /// Workloads to run [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workloads: Vec<String>,
-    /// Only these setups
+    /// Setups to run [default: all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub setups: Vec<String>,
-    /// Seconds of each measurement [default: 4; quick 1]; a workload with phases runs whole rounds of them
+    /// Seconds per measurement [default: 4; quick 1]; a workload with phases runs whole rounds of them
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<f64>,
-    /// How often all is measured [default: 7; quick 3]
+    /// Repetitions of each measurement [default: 7; quick 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: Option<u32>,
-    /// Clients at once [default: 4 for each CPU, at most 64]
+    /// Concurrent clients [default: 4 per CPU, at most 64]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub clients: Option<u32>,
-    /// Rows of the table
+    /// Number of rows of the table
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1000..=3_000_000))]
     pub rows: u64,
-    /// The node's binary [default: this program]
+    /// Binary of the node [default: this program]
     #[arg(long, value_name = "FILE")]
     pub junctor: Option<PathBuf>,
-    /// Print the workloads and setups, and do nothing
+    /// Print the workloads and setups, and exit
     #[arg(long)]
     pub list: bool,
 }
@@ -73,7 +76,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// All workloads and setups.
+/// Describes all workloads and setups.
 fn list_page() -> String {
     let mut page = String::from("workloads\n");
     for workload in workload::WORKLOADS {
@@ -90,7 +93,7 @@ fn list_page() -> String {
     page
 }
 
-/// How much other programs disturbed.
+/// Reports the disturbance by other programs.
 fn disturbance_line(records: &[record::Record]) -> String {
     let disturbed = records.iter().filter(|record| record.others_cpu_percent > calm::DISTURBED_PERCENT).count();
     format!(
@@ -100,7 +103,7 @@ fn disturbance_line(records: &[record::Record]) -> String {
     )
 }
 
-/// Whether hardware counters were there.
+/// Reports whether hardware counters were available.
 fn hardware_line(records: &[record::Record]) -> &'static str {
     let mut threads = records.iter().flat_map(|record| &record.threads);
     match threads.any(|thread| thread.instructions_per_cycle.is_some()) {

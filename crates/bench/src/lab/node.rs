@@ -1,5 +1,5 @@
-//! The nodes: one for each setup, filled once. Those that are not measured are stopped by the system, so that not even their
-//! timers disturb.
+//! The nodes: one per setup, filled once. Nodes that are not measured are stopped with SIGSTOP, so that not
+//! even their timers disturb.
 
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -17,53 +17,54 @@ use crate::process::server::bound_command;
 use crate::process::{Server, TemporaryFolder};
 
 const READY_TIME_MAX_S: u64 = 120;
-/// For tables of a million rows and all that updates leave.
+/// Memory of a node: tables of a million rows, and the old versions that updates leave.
 const MEMORY: &str = "1G";
 
-/// A node of which the clients only see connections.
+/// A node as clients see it.
 pub trait Node {
-    /// A connection of the user root; an empty database is none.
+    /// Connects as root. An empty `database` selects none.
     ///
     /// # Errors
-    /// The node refuses.
+    /// The node refuses the connection.
     fn connect(&self, database: &str) -> Outcome<Connection>;
 
-    /// The process that the node's threads belong to.
+    /// Id of the process that the threads belong to.
     fn process_id(&self) -> u32;
 
-    /// Stands still until [`Node::resume`].
+    /// Stops the process until [`Node::resume`].
     ///
     /// # Errors
-    /// The node is gone.
+    /// The node has ended.
     fn pause(&self) -> Outcome<()>;
 
-    /// Goes on.
+    /// Continues the process.
     ///
     /// # Errors
-    /// The node is gone.
+    /// The node has ended.
     fn resume(&self) -> Outcome<()>;
 
-    /// An error if the node has ended by itself.
+    /// Checks that the node still runs.
     ///
     /// # Errors
-    /// That, with the end of its log.
+    /// The node has ended. The failure holds the end of its log.
     fn require_alive(&mut self) -> Outcome<()>;
 
-    /// Ends the node.
+    /// Stops the node.
     ///
     /// # Errors
-    /// It did not end cleanly.
+    /// The node did not stop cleanly.
     fn stop(self: Box<Self>) -> Outcome<()>;
 }
 
-/// A node in a process of its own, reached over the loopback.
+/// A node in a process of its own, reached over 127.0.0.1.
 pub struct ProcessNode(Server);
 
 impl ProcessNode {
-    /// Starts the binary as a setup wants it. Threads are not bound, because clients and other programs run on the same CPUs.
+    /// Starts the binary with a setup. Threads are not bound, because clients and other programs use the same
+    /// CPUs.
     ///
     /// # Errors
-    /// It does not start; the end of its log is in the failure.
+    /// The node does not start. The failure holds the end of its log.
     pub fn start(binary: &Path, setup: &Setup) -> Outcome<ProcessNode> {
         let folder = TemporaryFolder::new("lab")?;
         let mut command = bound_command(&binary.to_string_lossy());
@@ -72,7 +73,7 @@ impl ProcessNode {
         if let Some(thread_config) = &setup.thread_config {
             command.args(["--thread-config", thread_config]);
         }
-        // Ctrl-C goes to this program alone, which ends the nodes.
+        // With a process group of its own the node gets no Ctrl-C. This program stops it.
         command.process_group(0);
         let server = start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)
             .map_err(|failure| failure.to_string())
@@ -121,10 +122,10 @@ impl Node for ProcessNode {
     }
 }
 
-/// Starts a node with full tables, and pauses it.
+/// Starts a node, fills its tables, and pauses it.
 ///
 /// # Errors
-/// It does not start, or refuses a statement.
+/// The node does not start, or refuses a statement.
 pub fn start_filled(binary: &Path, setup: &Setup, rows: u64) -> Outcome<Box<dyn Node>> {
     let node = ProcessNode::start(binary, setup)?;
     data::fill(&mut node.connect("")?, rows)?;

@@ -1,11 +1,11 @@
-//! What clients do: texts of statements, and how many rows each must return or change.
+//! Operations of clients: texts of statements, and the number of rows that each must return or change.
 
 use std::fmt::Write;
 
 use super::data::{self, HOT_TABLE, TABLE};
 use crate::random::Random;
 
-/// Rows of a range.
+/// Rows per range.
 pub const RANGE_ROWS: u64 = 100;
 
 const TRANSACTION_POINTS: u32 = 10;
@@ -15,41 +15,42 @@ const TRANSACTION_POINTS: u32 = 10;
 pub enum Operation {
     /// One row by its key.
     Point,
-    /// So many rows by different keys.
+    /// This many rows by different keys.
     Keys(u32),
     /// A range of [`RANGE_ROWS`] rows.
     Range,
-    /// The same, of which a filter leaves one row.
+    /// Such a range with a filter that leaves one row.
     FilteredRange,
-    /// A sum over a range of so many rows.
+    /// A sum over a range of this many rows.
     Sum(u64),
-    /// Changes an indexed column of a row, by itself.
+    /// Changes an indexed column of one row.
     UpdateIndexed,
-    /// Changes a column without index of a row, by itself.
+    /// Changes a column without index of one row.
     UpdateOther,
     /// [`Operation::Keys`] in the table with one partition.
     HotKeys(u32),
     /// [`Operation::UpdateOther`] in the table with one partition.
     HotUpdate,
-    /// sysbench's transaction: ten lookups, four ranges, two updates, a deletion and an insertion of the same row.
+    /// The transaction of sysbench: ten lookups, four ranges, two updates, a DELETE and an INSERT of the same
+    /// row.
     Transaction,
 }
 
-/// What the answer to a statement must be.
+/// Expected answer to a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// So many rows.
+    /// This many rows.
     Rows(u64),
-    /// From one row to so many.
+    /// From one row to this many.
     RowsUpTo(u64),
-    /// So many changed rows.
+    /// This many changed rows.
     Changed(u64),
-    /// Neither.
+    /// Neither rows nor changed rows.
     Nothing,
 }
 
 impl Expected {
-    /// Whether an answer with these numbers of rows is right.
+    /// Whether an answer with these numbers of rows is correct.
     pub fn fits(self, rows: u64, changed: u64) -> bool {
         match self {
             Expected::Rows(count) => rows == count,
@@ -60,22 +61,22 @@ impl Expected {
     }
 }
 
-/// The texts of one operation, written one after the other, with what is expected of each.
+/// The texts of one operation, one after the other, with the expected answers.
 #[derive(Default)]
 pub struct Script {
     text: String,
-    /// Where each statement ends.
+    /// End of each statement in `text`, and its expected answer.
     statements: Vec<(usize, Expected)>,
 }
 
 impl Script {
-    /// The statements in order.
+    /// The statements with their expected answers, in order.
     pub fn statements(&self) -> impl Iterator<Item = (&str, Expected)> {
         let starts = std::iter::once(0).chain(self.statements.iter().map(|(end, _)| *end));
         starts.zip(&self.statements).map(|(start, (end, expected))| (&self.text[start..*end], *expected))
     }
 
-    /// Writes an operation anew, on tables of so many rows.
+    /// Replaces the script by an operation on tables of `rows` rows.
     pub fn write(&mut self, operation: Operation, rows: u64, random: &mut Random) {
         self.text.clear();
         self.statements.clear();
@@ -107,11 +108,12 @@ impl Script {
         self.end(Expected::Rows(1));
     }
 
-    /// Different keys in no order: one of each of `count` equal parts of the table, the parts in steps.
+    /// Different keys in no order: one from each of `count` equal parts of the table, which are visited in
+    /// steps.
     fn keys(&mut self, table: &str, count: u32, rows: u64, random: &mut Random) {
         let count = u64::from(count).min(rows);
         let part = rows / count;
-        // A step that has no divisor in common with the count visits every part.
+        // A step that is coprime to the count visits every part.
         let step = (count * 5 / 8..).find(|step| *step > 0 && greatest_common_divisor(*step, count) == 1).unwrap_or(1);
         self.push(format_args!("SELECT id, k, c, pad FROM {table} WHERE id IN ("));
         let mut place = random.below(count);
@@ -139,7 +141,8 @@ impl Script {
         self.end(Expected::Rows(1));
     }
 
-    /// The filter's column is equal to the row's place in its range of ids, so each range holds each value once.
+    /// The value of the filter column is the position of the row in its range of ids, so each range holds
+    /// each value once.
     fn filtered_range(&mut self, rows: u64, random: &mut Random) {
         let first = 1 + random.below(rows - RANGE_ROWS + 1);
         let (last, value) = (first + RANGE_ROWS - 1, random.below(RANGE_ROWS));

@@ -8,10 +8,10 @@ use super::workload::{Judged, Workload};
 use crate::report::Table;
 use crate::statistics::{Interval, median};
 
-/// Threads that used less than this are not shown, in per cent of the time.
+/// Threads that used less CPU than this are not shown, in per cent of the time.
 const SHOWN_CPU_PERCENT_MIN: f64 = 1.0;
 
-/// What was measured of a workload: medians over the repetitions, and ratios to the best static setup.
+/// Results of a workload: medians over the repetitions, and ratios to the best static setup.
 pub fn workload_page(workload: &Workload, setups: &[Setup], records: &[Record], comparison: &Comparison) -> String {
     let mut table = Table::new(&[
         "setup",
@@ -75,7 +75,7 @@ fn threads_line(records: &[&Record]) -> String {
     shown.collect::<Vec<String>>().join(", ")
 }
 
-/// Where reads ran, for setups that choose.
+/// Threads of reads, for setups with adaptive routing.
 fn routing_lines(records: &[&Record]) -> String {
     let mut kinds: Vec<RoutingFigures> = Vec::new();
     for figures in records.iter().flat_map(|record| &record.routing) {
@@ -112,7 +112,7 @@ fn phases_line(records: &[&Record]) -> String {
     (0..phases).map(of).collect::<Vec<String>>().join(", ")
 }
 
-/// All workloads in one table, and what was to be shown.
+/// All workloads in one table, and whether adaptive routing meets its targets.
 pub fn verdict_page(setups: &[Setup], comparisons: &[Comparison]) -> String {
     let named = format!("adaptive >= {RATIO_MIN}");
     let controls: Vec<&Setup> = setups.iter().filter(|setup| setup.role == Role::Control).collect();

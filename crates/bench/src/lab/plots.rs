@@ -13,13 +13,13 @@ use crate::plot::axis::Scale;
 use crate::plot::bar_chart::{Bar, BarChart, BarSeries};
 use crate::statistics::median;
 
-/// What a bar of a setup on a workload shows.
+/// Figure of a bar.
 type Figure = dyn Fn(&Record) -> f64;
 
-/// Writes the charts into a folder, which is made if it is not there.
+/// Writes the charts into a folder, which is created if missing.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// A file cannot be written.
 pub fn write_plots(
     folder: &Path,
     workloads: &[&'static Workload],
@@ -73,7 +73,7 @@ pub fn write_plots(
     Ok(())
 }
 
-/// Every setup divided by the best static one, with intervals.
+/// Ratios of every setup to the best static one, with intervals.
 fn ratios(setups: &[Setup], comparisons: &[Comparison]) -> BarChart {
     let bar = |setup: &Setup, comparison: &Comparison| match comparison.ratio(setup.name) {
         Some(ratio) if ratio.high.is_finite() => Bar { figure: ratio.mean, interval: Some([ratio.low, ratio.high]) },

@@ -1,4 +1,4 @@
-//! What one measurement gave, as the file of `--json` has it.
+//! One measurement, as the file of `--json` has it.
 
 use std::collections::BTreeMap;
 
@@ -9,61 +9,61 @@ use super::routing_figures::RoutingFigures;
 use super::thread_figures::ThreadFigures;
 use super::workload::{Clients, Judged, Workload};
 
-/// Microseconds that so many per cent of all operations do not exceed.
+/// Percentiles of the latencies, in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Latency {
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// 95 per cent.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 per cent.
+    /// 99th percentile.
     pub p99: f64,
-    /// 99.9 per cent.
+    /// 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p99_9: f64,
-    /// The longest.
+    /// Longest latency.
     pub max: f64,
 }
 
-/// One measurement.
+/// A measurement of a setup on a workload.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record {
-    /// The workload's name.
+    /// Name of the workload.
     pub workload: &'static str,
-    /// The setup's name.
+    /// Name of the setup.
     pub setup: &'static str,
-    /// From 0.
+    /// Number of the repetition, from 0.
     pub repetition: u32,
-    /// Connections that sent at once.
+    /// Number of clients.
     pub clients: u32,
-    /// Measured time.
+    /// Measured time in seconds.
     pub seconds: f64,
-    /// Operations whose answer was right.
+    /// Operations with correct answers.
     pub operations: u64,
-    /// The same in a second.
+    /// Operations per second.
     pub operations_per_second: f64,
-    /// Operations of each phase in a second of it; one value where nothing changes.
+    /// Operations per second of each phase. A workload without phases has one value.
     pub phase_operations_per_second: Vec<f64>,
-    /// Transactions that a deadlock or a timeout undid, which are no operations.
+    /// Transactions that a deadlock or a timeout rolled back. They are no operations.
     pub undone: u64,
-    /// Times of operations.
+    /// Latencies of the operations.
     pub latency_us: Latency,
-    /// What other programs used of all CPUs meanwhile, in per cent; it should be next to nothing.
+    /// Share of all CPUs that other programs used meanwhile, in per cent. It should be close to zero.
     pub others_cpu_percent: f64,
-    /// CPU time of the node for an operation, in microseconds.
+    /// CPU time of the node per operation, in microseconds.
     pub cpu_us_per_operation: f64,
-    /// Signals and events that went from one thread of the node to another, for an operation.
+    /// Signals and events from one thread of the node to another, per operation.
     pub hand_overs_per_operation: f64,
-    /// Switches of the node's threads, wanted and not, for an operation.
+    /// Context switches of the node's threads, voluntary and not, per operation.
     pub context_switches_per_operation: f64,
-    /// What each thread of the node did, the busiest first.
+    /// Figures of each thread of the node, the busiest first.
     pub threads: Vec<ThreadFigures>,
-    /// Where reads ran; empty unless routing is adaptive.
+    /// Threads of reads; empty unless routing is adaptive.
     pub routing: Vec<RoutingFigures>,
 }
 
 impl Record {
-    /// A record of what all clients measured together, and what the threads did meanwhile.
+    /// Makes a record from the sum of all clients and the figures of the threads.
     pub fn new(
         (workload, setup, repetition): (&Workload, &'static str, u32),
         clients: u32,
@@ -108,18 +108,18 @@ impl Record {
         }
     }
 
-    /// What setups are compared by; more is better.
+    /// The figure that setups are compared by. Higher is better.
     pub fn figure(&self, judged: Judged) -> f64 {
         match judged {
             Judged::Throughput => self.operations_per_second,
-            // Operations in a second that one client would do if each took the median.
+            // Operations per second of one client if each took the median.
             Judged::MedianLatency if self.latency_us.p50 > 0.0 => 1e6 / self.latency_us.p50,
             Judged::MedianLatency => 0.0,
         }
     }
 }
 
-/// How many clients a workload has when the laboratory has so many.
+/// Number of clients of a workload if the laboratory has `all`.
 pub fn clients_of(workload: &Workload, all: u32) -> u32 {
     match workload.clients {
         Clients::All | Clients::Crowded => all,

@@ -1,4 +1,5 @@
-//! Where the node's reads ran in a measurement, from `junctor_info.routing`: kinds of reads, summed over all sql blocks.
+//! Threads of the node's reads in a measurement, from `junctor_info.routing`, by kind of read and summed over
+//! all sql blocks.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,12 @@ use serde::Serialize;
 use crate::Outcome;
 use crate::mysql::Connection;
 
-/// The choices of one kind of reads. They are counted while routing is adaptive only.
+/// The choices for one kind of read. They are only counted while routing is adaptive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoutingFigures {
-    /// The table that is read.
+    /// Table.
     pub table: String,
-    /// What is read, and what leaves the rows.
+    /// Kind of access, and the part of the rows that is returned.
     pub operation: String,
     /// Reads in the thread of the session.
     pub chosen_here: u64,
@@ -20,17 +21,18 @@ pub struct RoutingFigures {
     pub chosen_owner: u64,
     /// Reads in another thread of the read group.
     pub chosen_query: u64,
-    /// Of these, those that were tried only to know their cost.
+    /// Reads in another thread that were made only to measure their cost.
     pub explored: u64,
-    /// What trying was predicted to cost, in microseconds.
+    /// Predicted cost of these measurements, in microseconds.
     pub regret_us: u64,
-    /// The estimated nanoseconds of a key or range here, the mean over the sql blocks, at the end.
+    /// Estimated nanoseconds per key or range in the thread of the session at the end, as the mean over the
+    /// sql blocks.
     pub here_ns: Option<f64>,
-    /// The same elsewhere.
+    /// The same in another thread.
     pub away_ns: Option<f64>,
 }
 
-/// What is known at one moment, by table and operation.
+/// Counts at one moment, by table and operation.
 #[derive(Clone, Debug, Default)]
 pub struct RoutingState(BTreeMap<(String, String), State>);
 
@@ -41,10 +43,10 @@ struct State {
     away_ns: Vec<f64>,
 }
 
-/// Looks.
+/// Reads the counts.
 ///
 /// # Errors
-/// The node does not tell.
+/// The node refuses the statement.
 pub fn look(connection: &mut Connection) -> Outcome<RoutingState> {
     let statement = "SELECT table_name, operation, here_ns, away_ns, chosen_here, chosen_owner, chosen_query, explored, \
                      regret_us FROM junctor_info.routing";
@@ -67,7 +69,7 @@ impl RoutingState {
         }
     }
 
-    /// What was chosen since an earlier look, kinds with no read left out.
+    /// The choices since an earlier snapshot, without kinds that have no read.
     pub fn since(&self, before: &RoutingState) -> Vec<RoutingFigures> {
         let none = State::default();
         let mean = |times: &[f64]| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
@@ -91,12 +93,12 @@ impl RoutingState {
 }
 
 impl RoutingFigures {
-    /// All reads.
+    /// Number of all reads.
     pub fn chosen(&self) -> u64 {
         self.chosen_here + self.chosen_owner + self.chosen_query
     }
 
-    /// Adds what another measurement counted of the same kind; estimates are those of the later.
+    /// Adds the counts of another measurement of the same kind. The estimates become those of the later one.
     pub fn add(&mut self, later: &RoutingFigures) {
         self.chosen_here += later.chosen_here;
         self.chosen_owner += later.chosen_owner;

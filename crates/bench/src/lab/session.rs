@@ -1,4 +1,4 @@
-//! A whole run: nodes, repetitions with their setups in changing order, checks, reports.
+//! A whole run: nodes, repetitions of the setups in changing order, checks, and reports.
 
 use std::fs;
 use std::thread;
@@ -24,14 +24,14 @@ use crate::mysql::Connection;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// How long connections may take to be closed.
+/// Most checks for connections that are still being closed.
 const ALONE_LOOKS_MAX: u32 = 1000;
 const ALONE_LOOK_AGAIN: Duration = Duration::from_millis(3);
 
 /// Runs `junctor lab`.
 ///
 /// # Errors
-/// A node that does not start, a wrong answer, a file that cannot be written; or the user has asked to stop.
+/// A node does not start, an answer is wrong, a file cannot be written, or the user interrupts.
 pub fn run(options: &LabOptions) -> Outcome<()> {
     if options.list {
         print!("{}", super::list_page());
@@ -48,7 +48,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     }
     let mut records = Vec::new();
     let measured = plan.measure_all(&mut nodes, &interrupt, &mut records);
-    // What was measured before an end by the user or by a failure is worth having, too.
+    // Measurements made before an interruption or a failure are written too.
     if let Some(path) = options.json.as_ref().filter(|_| !records.is_empty()) {
         let text = serde_json::to_string_pretty(&records)?;
         fs::write(path, text + "\n").explain(path.display())?;
@@ -73,32 +73,32 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     Ok(())
 }
 
-/// What is run.
+/// The plan of a run.
 #[derive(Debug)]
 pub struct Plan {
-    /// The workloads in order.
+    /// Workloads in order.
     pub workloads: Vec<&'static Workload>,
-    /// The setups as they are shown.
+    /// Setups in the order of the tables.
     pub setups: Vec<Setup>,
-    /// How often all of it is measured.
+    /// Number of repetitions.
     pub repetitions: u32,
-    /// Seconds of a measurement.
+    /// Seconds per measurement.
     pub seconds: f64,
-    /// Seconds before each.
+    /// Seconds of warm-up before each measurement.
     pub warm_up_seconds: f64,
-    /// Connections of workloads with more than one.
+    /// Clients of workloads that have more than one.
     pub clients: u32,
-    /// Rows of the larger table.
+    /// Number of rows of the larger table.
     pub rows: u64,
-    /// The time for measuring again what others disturbed, as a part of the planned time.
+    /// Time for repeating disturbed measurements, as a fraction of the planned time.
     pub patience: f64,
 }
 
 impl Plan {
-    /// What the options ask for.
+    /// Makes the plan from the options.
     ///
     /// # Errors
-    /// A name that is none.
+    /// An unknown workload or setup.
     pub fn of(options: &LabOptions) -> Outcome<Plan> {
         let cpus = cpu_count();
         let workloads = super::workload::WORKLOADS.iter().collect();
@@ -135,7 +135,7 @@ impl Plan {
         )
     }
 
-    /// Appends each measurement to the records, in order of time.
+    /// Runs all measurements and appends each to the records.
     fn measure_all(
         &self,
         nodes: &mut [Box<dyn Node>],
@@ -166,7 +166,7 @@ impl Plan {
     }
 }
 
-/// The connection that looks at the node, once it is the only one.
+/// Opens the connection for figures of the node and waits until it is the only one.
 fn connect_alone(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> {
     let mut connection = node.connect("")?;
     for _ in 0..ALONE_LOOKS_MAX {
@@ -175,10 +175,10 @@ fn connect_alone(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> 
         }
         interrupt.pause(ALONE_LOOK_AGAIN)?;
     }
-    Err(Failure::new("connections that were closed are still there"))
+    Err(Failure::new("closed connections are still open on the node"))
 }
 
-/// How many threads take connections.
+/// Number of recv threads.
 fn recv_threads(connection: &mut Connection) -> Outcome<u64> {
     number(connection, "SELECT COUNT(*) FROM junctor_info.threads WHERE name LIKE 'recv%'")
 }
@@ -188,15 +188,16 @@ fn number(connection: &mut Connection, statement: &str) -> Outcome<u64> {
     value.and_then(|value| value.parse().ok()).ok_or("no number").explain(statement)
 }
 
-/// More than the seeds of all repetitions and workloads.
+/// Larger than the seeds of all repetitions and workloads.
 const ATTEMPT_SEEDS: u64 = 10_000_000;
 
-/// Equal for all setups, and never the same on one node: an update to the value that is there changes no row.
+/// Equal for all setups, but never used twice on a node, because an update to the current value would change
+/// no row.
 fn seed(repetition: u32, workload: usize) -> u64 {
     u64::from(repetition) * 1000 + workload as u64 + 1
 }
 
-/// Setups in an order of its own for each repetition of each workload, always the same ones.
+/// The order of the setups, different for each repetition of each workload, but equal in every run.
 fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
     let mut random = Random::new(seed(repetition, workload));
     let mut order: Vec<usize> = (0..setups).collect();
@@ -206,17 +207,17 @@ fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
     order
 }
 
-/// Those of all that are named; all if nothing is.
+/// Selects by name; all if `names` is empty.
 fn chosen<T>(all: Vec<T>, names: &[String], name_of: fn(&T) -> &'static str) -> Outcome<Vec<T>> {
     let known: Vec<&str> = all.iter().map(name_of).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Failure::new(format!("{unknown} is none of {}", known.join(", "))));
+        return Err(Failure::new(format!("unknown name {unknown}; known are {}", known.join(", "))));
     }
     let is_wanted = |one: &T| names.is_empty() || names.iter().any(|name| name == name_of(one));
     Ok(all.into_iter().filter(is_wanted).collect())
 }
 
-/// What the threads did, where reads ran, and what other programs used.
+/// Figures of the threads and reads of a node, and the CPU use of other programs.
 struct Watched {
     threads: Vec<ThreadFigures>,
     routing: Vec<RoutingFigures>,
@@ -227,7 +228,7 @@ struct Watched {
 struct Run<'a> {
     plan: &'a Plan,
     workload: &'a Workload,
-    /// The workload's number in the plan.
+    /// Index of the workload in the plan.
     place: usize,
     repetition: u32,
     name: &'static str,
@@ -238,7 +239,7 @@ impl Run<'_> {
         node.resume()?;
         let measured = self.with_node(node, attempt, interrupt);
         if measured.is_err() {
-            // A node that ended by itself is the better explanation.
+            // If the node has ended, its log explains the failure better.
             node.require_alive()?;
         }
         let record = measured.map_err(|failure| failure.to_string());
@@ -252,7 +253,8 @@ impl Run<'_> {
         let seconds = self.workload.seconds(self.plan.seconds);
         let schedule = &Schedule::new(count, seconds);
         let seed = (seed(self.repetition, self.place) + u64::from(attempt) * ATTEMPT_SEEDS) << 32;
-        // Connections of the measurement before are closed first: new ones are then spread alike each time.
+        // The connections of the last measurement are closed first, so that new ones are spread over the
+        // threads in the same way each time.
         let mut control = connect_alone(node, interrupt)?;
         let is_crowded = self.workload.clients == Clients::Crowded;
         let recv_threads = if is_crowded { recv_threads(&mut control)? } else { 1 };
@@ -261,7 +263,7 @@ impl Run<'_> {
             let clients: Vec<_> = (0..count)
                 .map(|number| {
                     let connection = node.connect(DATABASE);
-                    // New connections go to the recv threads by turns.
+                    // New connections go to the recv threads in turn.
                     idle.extend((1..recv_threads).map(|_| node.connect(DATABASE)));
                     let mut client = Client::new(self.workload, self.plan.rows, seed | u64::from(number));
                     scope.spawn(move || client.run(connection, schedule))
@@ -282,7 +284,7 @@ impl Run<'_> {
                     Err(failure) => first_failure = first_failure.or(Some(failure)),
                 }
             }
-            // Clients fail because the node did, or because the user asked to stop.
+            // A failed node or an interruption makes clients fail too, so it is reported first.
             let watched = watched?;
             first_failure.map_or(Ok((sum, watched)), Err)
         })?;
@@ -335,6 +337,6 @@ mod tests {
         assert_eq!(chosen(all(), &["c".into(), "a".into()], |name| name).expect("known"), ["a", "c"]);
         assert_eq!(chosen(all(), &[], |name| name).expect("known"), ["a", "b", "c"]);
         let failure = chosen(all(), &["d".into()], |name| name).expect_err("unknown");
-        assert_eq!(failure.to_string(), "d is none of a, b, c");
+        assert_eq!(failure.to_string(), "unknown name d; known are a, b, c");
     }
 }

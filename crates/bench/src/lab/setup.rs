@@ -1,11 +1,11 @@
-//! The setups that are compared: placements with a rule of where reads run.
+//! The setups: placements of threads with a routing rule for reads.
 
 use std::thread;
 
-/// What a setup is for.
+/// Role of a setup in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A fixed placement with a fixed rule; the best of these is what adaptive is judged by.
+    /// A fixed placement with a fixed rule. Adaptive is compared with the best of these.
     Static,
     /// The automatic placement with adaptive routing.
     Adaptive,
@@ -16,23 +16,23 @@ pub enum Role {
 /// A way to run a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// What reports call it.
+    /// Name in reports.
     pub name: &'static str,
-    /// What it is for.
+    /// Role in the comparison.
     pub role: Role,
-    /// Threads and what they carry; `None` is the automatic placement.
+    /// `ThreadConfig`; `None` for the automatic placement.
     pub thread_config: Option<String>,
-    /// The value of `read_routing`.
+    /// Value of `read_routing`.
     pub routing: &'static str,
-    /// For people.
+    /// Description for people.
     pub meaning: &'static str,
 }
 
-/// The name of the setup that the others are compared with.
+/// Name of the adaptive setup.
 pub const ADAPTIVE: &str = "adaptive";
 
-/// All setups for so many CPUs. Static ones have as many busy threads as there are CPUs, at least those that the setup is
-/// about.
+/// All setups for a number of CPUs. Static ones have as many busy threads as CPUs, but at least the threads
+/// that the setup is about.
 pub fn setups(cpus: usize) -> Vec<Setup> {
     let fixed = |name, routing, thread_config, meaning| Setup {
         name,
@@ -64,14 +64,14 @@ pub fn setups(cpus: usize) -> Vec<Setup> {
     ]
 }
 
-/// The CPUs that this process may use, cgroup and affinity considered.
+/// Number of CPUs that this process may use, within its cgroup and affinity.
 pub fn cpu_count() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
 const SINGLE: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// The seeds' proportions: of 4 CPUs 2 recv, 1 ldm, 1 query. Below 4 CPUs ldm reads for others too.
+/// Fixed proportions: of 4 CPUs 2 recv, 1 ldm, 1 query. Below 4 CPUs ldm reads for others too.
 fn ldm(cpus: usize) -> String {
     let (recv, ldm, query) = if cpus < 4 { (1, 1, 0) } else { (cpus / 2, (cpus / 4).max(1), (cpus / 4).max(1)) };
     format!("recv={{count={recv}}},ldm={{count={ldm}}},query={{count={query}}},tc={{count=0}},main={{count=0}}")
@@ -82,7 +82,7 @@ fn receive(cpus: usize) -> String {
 }
 
 fn all_separate(cpus: usize) -> String {
-    // main, rep and one of each; from 16 CPUs on the busy modules share what there is.
+    // main, rep and one of each other module. From 16 CPUs on, the busy modules share the CPUs.
     let each = (cpus / 8).max(1);
     let sql = (cpus / 4).max(1).min(each * 2);
     format!(

@@ -1,4 +1,4 @@
-//! What each thread of a node did: by the system's account, by the node's own, and by hardware counters.
+//! Figures of each thread of a node: from the operating system, from the node, and from hardware counters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,53 +10,53 @@ use crate::Outcome;
 use crate::failure::Explain;
 use crate::mysql::Connection;
 
-/// What is known of a thread at one moment; all figures but the name grow.
+/// Totals of a thread at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadState {
-    /// The name that the node gave it.
+    /// Name that the node gave it.
     pub name: String,
-    /// Nanoseconds on a CPU.
+    /// CPU time in nanoseconds.
     pub cpu_ns: u64,
-    /// Times that it gave its CPU away to wait.
+    /// Voluntary context switches.
     pub voluntary_switches: u64,
-    /// Times that its CPU was taken from it.
+    /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// The node's account: microseconds executing, sending, spinning, sleeping, then signals, turns, hand-overs. Empty for threads
-    /// that it keeps none of.
+    /// Figures of the node: microseconds executing, sending, spinning and sleeping, then signals, turns and
+    /// hand-overs. Empty for threads without a scheduler.
     pub account: Vec<u64>,
 }
 
 const ACCOUNT: [&str; 7] =
     ["executing_us", "sending_us", "spinning_us", "sleeping_us", "signals", "turns", "hand_overs"];
 
-/// What a thread did in a measurement.
+/// Figures of a thread in a measurement.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadFigures {
-    /// The name that the node gave it.
+    /// Name that the node gave it.
     pub name: String,
-    /// Share of the time that it was on a CPU, in per cent.
+    /// CPU time, in per cent of the time.
     pub cpu_percent: f64,
-    /// Share of the time that it looked for work, in per cent; none for threads that are not the scheduler's.
+    /// Time spent spinning, in per cent; `None` for threads without a scheduler.
     pub spin_percent: Option<f64>,
-    /// Share of the time that it slept, in per cent.
+    /// Time asleep, in per cent.
     pub sleep_percent: Option<f64>,
-    /// Signals that it handled in a second.
+    /// Signals handled per second.
     pub signals_per_second: Option<f64>,
-    /// Signals and events that other threads handed over to it, in a second.
+    /// Signals and events from other threads per second.
     pub hand_overs_per_second: Option<f64>,
-    /// Times in a second that it gave its CPU away.
+    /// Voluntary context switches per second.
     pub voluntary_switches_per_second: f64,
-    /// Times in a second that its CPU was taken from it.
+    /// Involuntary context switches per second.
     pub involuntary_switches_per_second: f64,
-    /// Instructions for each cycle in user mode; not available without hardware counters.
+    /// Instructions per cycle in user mode; not available without hardware counters.
     pub instructions_per_cycle: Option<f64>,
-    /// Cycles in user mode for each nanosecond on a CPU; below the clock by the share of the kernel.
+    /// Cycles in user mode per nanosecond of CPU time; lower than the clock rate by the share of the kernel.
     pub gigahertz: Option<f64>,
-    /// Hardware counters for each 1,000 instructions, by name; those that are not available are missing.
+    /// Hardware counters per 1,000 instructions, by name; only those that are available.
     pub per_thousand_instructions: BTreeMap<&'static str, f64>,
 }
 
-/// A look at all threads of a process, with counters running from the first on.
+/// Measures all threads of a process over a time, with hardware counters.
 pub struct Watch {
     process_id: u32,
     counters: BTreeMap<u32, ThreadCounters>,
@@ -64,20 +64,20 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The first look.
+    /// Starts the measurement.
     ///
     /// # Errors
-    /// The process is gone, or the node does not tell.
+    /// The process has ended, or the node refuses a statement.
     pub fn begin(process_id: u32, connection: &mut Connection) -> Outcome<Watch> {
         let before = look(process_id, connection)?;
         let counters = before.keys().map(|thread| (*thread, ThreadCounters::start(*thread))).collect();
         Ok(Watch { process_id, counters, before })
     }
 
-    /// The second look, so many seconds after the first: what each thread did, the busiest first.
+    /// Ends the measurement after `seconds`. Returns the figures of each thread, the busiest first.
     ///
     /// # Errors
-    /// The process is gone, or the node does not tell.
+    /// The process has ended, or the node refuses a statement.
     pub fn end(mut self, seconds: f64, connection: &mut Connection) -> Outcome<Vec<ThreadFigures>> {
         let counts: BTreeMap<u32, Counts> =
             self.counters.iter_mut().map(|(thread, counters)| (*thread, counters.read())).collect();
@@ -130,7 +130,7 @@ fn look(process_id: u32, connection: &mut Connection) -> Outcome<BTreeMap<u32, T
         let path = entry?.path();
         let Some(id) = path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok()) else { continue };
         let read = |file: &str| fs::read_to_string(path.join(file));
-        // A thread may end between the listing and the reading.
+        // A thread may end between the listing and the reading of its files.
         let (Ok(name), Ok(status)) = (read("comm"), read("status")) else { continue };
         let name = name.trim().to_string();
         let (voluntary_switches, involuntary_switches) = switches(&status);
@@ -146,7 +146,7 @@ fn accounts(connection: &mut Connection) -> Outcome<BTreeMap<String, Vec<u64>>> 
     let rows = connection.query(&statement)?.rows;
     let parse = |row: Vec<Option<String>>| {
         let mut values = row.into_iter().flatten();
-        // The system keeps fifteen bytes of a name.
+        // The operating system keeps fifteen bytes of a name.
         let name: String = values.next()?.chars().take(15).collect();
         Some((name, values.map(|value| value.parse().ok()).collect::<Option<Vec<u64>>>()?))
     };
@@ -161,7 +161,8 @@ fn switches(status: &str) -> (u64, u64) {
     (number("voluntary_ctxt_switches:").unwrap_or(0), number("nonvoluntary_ctxt_switches:").unwrap_or(0))
 }
 
-/// Nanoseconds by the scheduler's account; by the ticks of the clock where that is not kept.
+/// CPU time in nanoseconds from the statistics of the Linux scheduler, or from clock ticks where these are
+/// not kept.
 fn cpu_ns(schedstat: &str, stat: &str) -> u64 {
     let exact = schedstat.split_whitespace().next().and_then(|word| word.parse().ok()).filter(|time| *time > 0);
     let by_ticks = || {

@@ -1,30 +1,30 @@
-//! Which setup was best, and how far the others were from it, by paired ratios.
+//! The best setup, and the distance of the others from it, by paired ratios.
 
 use super::record::{Record, by_setup};
 use super::setup::{ADAPTIVE, Role, Setup};
 use super::workload::Workload;
 use crate::statistics::{Interval, geometric_mean, ratio_interval};
 
-/// Adaptive is to reach this part of the best static setup.
+/// Smallest ratio of adaptive to the best static setup that meets the target.
 pub const RATIO_MIN: f64 = 0.98;
-/// A fixed rule is too weak for a workload below this part of the best static setup.
+/// A fixed rule below this ratio to the best static setup is too weak for a workload.
 pub const CONTROL_RATIO_MIN: f64 = 0.9;
 
-/// The setups of one workload compared.
+/// Comparison of the setups on one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The workload's name.
+    /// Name of the workload.
     pub workload: &'static str,
-    /// The static setup whose geometric mean over all repetitions is highest.
+    /// The static setup with the highest geometric mean over all repetitions.
     pub best_static: Option<&'static str>,
-    /// Each setup divided by the best static one in the same repetition.
+    /// Ratio of each setup to the best static one in the same repetition.
     pub to_best: Vec<(&'static str, Interval)>,
-    /// Adaptive divided by each static setup in the same repetition.
+    /// Ratio of adaptive to each static setup in the same repetition.
     pub adaptive_to: Vec<(&'static str, Interval)>,
 }
 
 impl Comparison {
-    /// Compares what was measured of a workload.
+    /// Compares the measurements of a workload.
     pub fn new(workload: &Workload, setups: &[Setup], records: &[Record]) -> Comparison {
         let measured = by_setup(records, workload.name);
         let figures = |setup: &str| -> Vec<f64> {
@@ -50,17 +50,17 @@ impl Comparison {
         }
     }
 
-    /// A setup divided by the best static one.
+    /// Ratio of a setup to the best static one.
     pub fn ratio(&self, setup: &str) -> Option<Interval> {
         self.to_best.iter().find(|(name, _)| *name == setup).map(|(_, ratio)| *ratio)
     }
 
-    /// Whether adaptive reaches the best static setup: its interval does not lie below [`RATIO_MIN`].
+    /// Whether adaptive reaches the best static setup: its interval does not end below [`RATIO_MIN`].
     pub fn is_met(&self) -> Option<bool> {
         Some(self.ratio(ADAPTIVE)?.high >= RATIO_MIN)
     }
 
-    /// Whether a setup is certainly too weak here: its interval lies below [`CONTROL_RATIO_MIN`].
+    /// Whether a setup is certainly too weak: its interval ends below [`CONTROL_RATIO_MIN`].
     pub fn is_failed_by(&self, setup: &str) -> bool {
         self.ratio(setup).is_some_and(|ratio| ratio.high < CONTROL_RATIO_MIN)
     }
@@ -71,7 +71,7 @@ impl Comparison {
     }
 }
 
-/// Ratios of what was measured in the same repetition; a repetition that one of them lacks counts for neither.
+/// Ratios of measurements of the same repetition. A repetition that one of them lacks is ignored.
 fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
     ratio_interval(&ratios)
@@ -99,14 +99,15 @@ mod tests {
                 ));
             }
         }
-        // Measured in another order in each repetition.
+        // The order of measurements differs between repetitions.
         records.reverse();
         records
     }
 
     #[test]
     fn ratios_are_of_the_same_repetition() {
-        // The machine was half as fast in the second repetition; adaptive was always a tenth slower than ldm.
+        // The machine is half as fast in the second repetition, and adaptive is always a tenth slower than
+        // ldm.
         let records = records(&[
             ("ldm", [1000, 500, 2000]),
             ("receive", [800, 400, 1500]),

@@ -1,45 +1,46 @@
-//! The workloads: a table to extend. Each is a mix of operations, or several that take turns each second.
+//! The workloads, a table to extend. Each is a mix of operations, or several mixes that alternate every
+//! second.
 
 use super::operation::Operation;
 
-/// How long a phase of a workload with several lasts, in seconds.
+/// Duration of a phase in seconds.
 pub const PHASE_S: u64 = 1;
 
-/// An operation and how often it comes, in proportion to the others of its mix.
+/// An operation and its weight in the mix.
 pub type Share = (u32, Operation);
 
-/// How many connections send at once.
+/// Number of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
-    /// As many as the laboratory has.
+    /// All clients of the laboratory.
     All,
-    /// One.
+    /// A single client.
     One,
-    /// As many as the laboratory has, all with the same recv thread; as many on each other one stay idle.
+    /// All clients of the laboratory on one recv thread. Each other recv thread has as many idle connections.
     Crowded,
 }
 
-/// What setups are compared by.
+/// Figure that setups are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// Operations in a second.
+    /// Operations per second.
     Throughput,
-    /// The median time of an operation.
+    /// Median latency of an operation.
     MedianLatency,
 }
 
-/// A workload.
+/// A workload of the laboratory.
 #[derive(Clone, Copy, Debug)]
 pub struct Workload {
-    /// What reports call it.
+    /// Name in reports.
     pub name: &'static str,
-    /// For people.
+    /// Description for people.
     pub meaning: &'static str,
-    /// Who sends.
+    /// Number of clients.
     pub clients: Clients,
-    /// What setups are compared by.
+    /// Figure that setups are compared by.
     pub judged: Judged,
-    /// One mix, or those that take turns.
+    /// One mix, or the mixes that alternate.
     pub phases: &'static [&'static [Share]],
 }
 
@@ -128,13 +129,14 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// The mix at a time after the start of measuring, in nanoseconds. Before it, while everything warms up, the last one.
+    /// The phase at a time in nanoseconds after the start of the measurement. During the warm-up it is the
+    /// last one.
     pub fn phase_at(&self, since_start_ns: Option<u64>) -> usize {
         let last = self.phases.len() - 1;
         since_start_ns.map_or(last, |time| (time / (PHASE_S * 1_000_000_000)) as usize % self.phases.len())
     }
 
-    /// Seconds to measure when asked for so many: a whole number of rounds of all phases.
+    /// Seconds to measure if `wanted` are requested: a whole number of rounds of all phases.
     pub fn seconds(&self, wanted: f64) -> f64 {
         if self.phases.len() == 1 {
             return wanted;
@@ -143,7 +145,7 @@ impl Workload {
         (wanted / round).ceil().max(1.0) * round
     }
 
-    /// Picks an operation of a phase by a number from 0 to [`shares`] - 1.
+    /// Selects an operation of a phase by a number from 0 to [`shares`] - 1.
     pub fn operation(&self, phase: usize, mut number: u32) -> Operation {
         let mix = self.phases[phase];
         for (share, operation) in mix {
@@ -156,7 +158,7 @@ impl Workload {
     }
 }
 
-/// The sum of the shares of a mix.
+/// The sum of the weights of a mix.
 pub fn shares(mix: &[Share]) -> u32 {
     mix.iter().map(|(share, _)| share).sum()
 }

@@ -207,7 +207,8 @@ impl<S: Read + Write> Connection<S> {
         self.read_rows(binary_row)
     }
 
-    /// Executes a prepared statement with parameters in the form of the protocol: NULL bitmap, flag, types and values.
+    /// Executes a prepared statement with parameters in the form of the protocol: NULL bitmap, flag, types
+    /// and values.
     ///
     /// # Errors
     /// The server's error, or a broken connection.
@@ -224,7 +225,8 @@ impl<S: Read + Write> Connection<S> {
         self.send(|out| push_command(out, Command::StmtClose { statement_id: statement.id }))
     }
 
-    /// Sends a whole request and follows its reply to the end, without decoding rows. `buffer` is scratch space.
+    /// Sends a whole request and follows its reply to the end, without decoding rows. `buffer` is scratch
+    /// space.
     ///
     /// # Errors
     /// A broken connection. An error of the server is in the scanner.

@@ -1,4 +1,5 @@
-//! A small blocking client of the MySQL protocol, on the packets and messages of [`junctor_front::mysql::wire`].
+//! A small blocking client of the MySQL protocol, on the packets and messages of
+//! [`junctor_front::mysql::wire`].
 //!
 //! In reading order:
 //! - [`connection`]: a connection that waits for each reply;

@@ -55,7 +55,8 @@ impl Default for ReplyScanner {
 }
 
 impl ReplyScanner {
-    /// Takes the next received bytes. True when the reply ends with them; its counts stay until [`Self::restart`].
+    /// Takes the next received bytes. True when the reply ends with them; its counts stay until
+    /// [`Self::restart`].
     ///
     /// # Errors
     /// The bytes are no reply of the protocol.

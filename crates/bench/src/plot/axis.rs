@@ -17,7 +17,8 @@ pub enum Scale {
 /// Most ticks of a linear axis whose ticks are not given.
 const TICKS_MAX: f64 = 7.0;
 
-/// An axis of a chart, as `plotters` asks for it. Figures for which [`Axis::shows`] is false have no place on it.
+/// An axis of a chart, as `plotters` asks for it. Figures for which [`Axis::shows`] is false have no place on
+/// it.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: Scale,
@@ -27,8 +28,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An axis that shows all of `figures`. A linear one begins at zero if no figure is below. `ticks` are the
-    /// figures to write; without any, round ones are chosen.
+    /// An axis that shows all of `figures`. A linear one begins at zero if no figure is below. `ticks` are
+    /// the figures to write; without any, round ones are chosen.
     pub fn new(scale: Scale, figures: &[f64], ticks: &[f64]) -> Axis {
         let shown = figures.iter().chain(ticks).copied().filter(|figure| is_shown(scale, *figure));
         let (low, high) =

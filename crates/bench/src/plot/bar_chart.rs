@@ -53,8 +53,8 @@ pub struct BarChart {
 
 /// Most bars of a chart that writes the figure above each bar.
 const WRITTEN_BARS_MAX: usize = 14;
-/// Estimated width of a letter, in pixels. Names of groups that are wider than their group alternate between two
-/// lines.
+/// Estimated width of a letter, in pixels. Names of groups that are wider than their group alternate between
+/// two lines.
 const LETTER_WIDTH: usize = 7;
 /// Part of a group's width that its bars take.
 const FILLED_PART: f64 = 0.8;

@@ -47,7 +47,11 @@ impl JunctorOptions {
             Some(path) => path.clone(),
             None => std::env::current_exe()?.with_file_name("junctor"),
         };
-        if path.is_file() { Ok(path) } else { Err(Failure::new(format!("{} is not there; build it", path.display()))) }
+        if path.is_file() {
+            Ok(path)
+        } else {
+            Err(Failure::new(format!("{} does not exist; build it first", path.display())))
+        }
     }
 }
 
@@ -86,7 +90,7 @@ pub fn start_with_ready_line(
         None => {
             child.kill()?;
             let status = child.wait()?;
-            Err(Failure::new(format!("{name} did not get ready ({status})\n{}", server::log_end(&folder))))
+            Err(Failure::new(format!("{name} did not become ready ({status})\n{}", server::log_end(&folder))))
         }
     }
 }

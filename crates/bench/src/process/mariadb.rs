@@ -62,7 +62,7 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
         match Connection::open(address, "") {
             Ok(_) => return Ok(server),
             Err(error) if Instant::now() > end => {
-                return Err(Failure::new(format!("MariaDB did not get ready: {error}\n{}", server.log_end())));
+                return Err(Failure::new(format!("MariaDB did not become ready: {error}\n{}", server.log_end())));
             }
             Err(_) => server.require_alive()?,
         }
