@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, Folders)] = &[
             ("execute", &["bind", "engine", "mysql_catalog", "parse", "plan", "result", "session"]),
             ("mysql_catalog", &["definition", "parse"]),
             ("parse", &[]),
-            ("plan", &["bind", "engine", "parse", "result"]),
+            ("plan", &["bind", "parse", "result"]),
             ("result", &[]),
             ("session", &["bind", "engine", "execute", "mysql_catalog", "parse", "plan", "result"]),
         ],

@@ -29,7 +29,7 @@ const OPENINGS_REFUSED: &[&str] = &[
 
 /// Owners whose prose was rewritten. A violation there fails; elsewhere it is counted. An owner is the folder
 /// of a crate, `xtask`, or `docs` for every page.
-const CLEAN: &[&str] = &["xtask"];
+const CLEAN: &[&str] = &["bench", "cluster", "expression", "front", "history", "model", "sim", "storage", "xtask"];
 
 /// The prose of one line: its number from 1, its text without comment marks, and whether the width counts.
 struct Line {
