@@ -58,7 +58,8 @@ pub struct ContinueCommand {
     pub connection: ConnectionId,
 }
 
-/// Sent by a session to itself when another step of its statement is due. Other work of the thread runs first.
+/// Sent by a session to itself when another step of its statement is due. Other work of the thread runs
+/// first.
 #[derive(Debug)]
 pub struct ContinueStatement {
     /// The session's connection.

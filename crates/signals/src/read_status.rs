@@ -8,8 +8,9 @@ use crate::read_rows::OperationId;
 /// A status table whose rows come from blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusTable {
-    /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id (NULL for a range of keys),
-    /// transaction id, mode (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`), index id and range of keys (NULL for a row).
+    /// `junctor_info.locks`: from every ldm. Columns: ldm instance, table id, partition, row id (NULL for a
+    /// range of keys), transaction id, mode (`SHARED`, `EXCLUSIVE`), state (`GRANTED`, `WAITING`), index id
+    /// and range of keys (NULL for a row).
     Locks,
     /// `junctor_info.lock_waits`: from every tc, a row for each pair of waiting and blocking transaction.
     /// Columns: waiting transaction, blocking transaction, tc instance, ldm instance, table id, partition,
@@ -18,14 +19,16 @@ pub enum StatusTable {
     /// `junctor_info.transactions`: from every tc. Columns: transaction id, state, tc instance, statements,
     /// participants, milliseconds of its longest current wait for a lock (or NULL).
     Transactions,
-    /// `junctor_info.memoryusage`: from every ldm, a row for each partition. Columns: ldm instance, table id, partition, rows,
-    /// versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the hash index, of ordered indexes.
+    /// `junctor_info.memoryusage`: from every ldm, a row for each partition. Columns: ldm instance, table id,
+    /// partition, rows, versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the
+    /// hash index, of ordered indexes.
     MemoryUsage,
-    /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or NULL), command,
-    /// seconds in its state, state (or NULL), statement (or NULL).
+    /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or
+    /// NULL), command, seconds in its state, state (or NULL), statement (or NULL).
     Processes,
-    /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id, database, table, mode
-    /// (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited (or NULL).
+    /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id,
+    /// database, table, mode (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited
+    /// (or NULL).
     MetadataLocks,
     /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how
     /// often its holder acquired it (0 for a waiting session).

@@ -80,6 +80,7 @@ pub(super) fn with_indexes(
     let mut hidden = Vec::new();
     for index in indexes {
         let mut index = IndexDefinition { id: table.next_index, state: IndexState::Building, ..index.clone() };
+        // Ids of dropped indexes are not reused, so a stale plan never reads another index.
         table.next_index.0 += 1;
         if let IndexKind::Unique { entries, .. } = &mut index.kind {
             *entries = next;

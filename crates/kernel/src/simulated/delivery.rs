@@ -1,7 +1,8 @@
-//! Delivers signals to blocks by hand, one at a time in one thread, for tests of blocks without threads or a scheduler.
+//! Delivers signals to blocks by hand, one at a time in one thread, for tests of blocks without threads or a
+//! scheduler.
 //!
-//! Signals arrive in the order sent, or, with a seed, in any order that keeps the order between each pair of blocks.
-//! File requests succeed immediately and nothing is stored. Time moves only when the test moves it.
+//! Signals arrive in the order sent, or, with a seed, in any order that keeps the order between each pair of
+//! blocks. File requests succeed immediately and nothing is stored. Time moves only when the test moves it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -71,7 +72,8 @@ impl<S: Signal> Delivery<S> {
         }
     }
 
-    /// Adds the block at `own` and sends it [`WorldEvent::Started`]. Refuses a layout that no node could have.
+    /// Adds the block at `own` and sends it [`WorldEvent::Started`]. Refuses a layout that no node could
+    /// have.
     pub fn add_block(&mut self, own: Address, layout: &NodeLayout, seed: u64) -> Result<(), LayoutError> {
         self.contexts.insert(own, DetachedContext::new(own, layout, seed)?);
         self.send(own, own, S::from_world(WorldEvent::Started));
@@ -88,7 +90,8 @@ impl<S: Signal> Delivery<S> {
         self.in_flight.push_back(InFlight { to, from, signal });
     }
 
-    /// Takes the next signal to deliver: the oldest one, or with a seed the oldest one of a drawn pair of blocks.
+    /// Takes the next signal to deliver: the oldest one, or with a seed the oldest one of a drawn pair of
+    /// blocks.
     ///
     /// # Panics
     ///
@@ -109,8 +112,8 @@ impl<S: Signal> Delivery<S> {
         self.in_flight.remove(oldest.unwrap_or(drawn))
     }
 
-    /// Runs a handler of the block at `own`, puts in flight what it sends, and answers its timer and file requests.
-    /// Returns its other requests.
+    /// Runs a handler of the block at `own`, puts in flight what it sends, and answers its timer and file
+    /// requests. Returns its other requests.
     ///
     /// # Panics
     ///
@@ -157,7 +160,8 @@ impl<S: Signal> Delivery<S> {
         None
     }
 
-    /// Moves time to the earliest timer that is due by `end` and puts its event in flight. False when none is due.
+    /// Moves time to the earliest timer that is due by `end` and puts its event in flight. False when none is
+    /// due.
     pub fn fire_timer_until(&mut self, end: Time) -> bool {
         let due = self.timers.iter().enumerate().filter(|(_, timer)| timer.0 <= end);
         let Some((position, _)) = due.min_by_key(|(position, timer)| (timer.0, *position)) else { return false };

@@ -279,7 +279,8 @@ impl Inserter<'_> {
 /// Requests the row's lock on behalf of the open transaction that inserted it, so that another one can wait
 /// for it. A transaction that changed an existing row holds the lock already.
 ///
-/// # Errors 1206 when the lock table is full.
+/// # Errors
+/// 1206 when the lock table is full.
 pub(super) fn lock_of_inserter(
     locks: &mut LockTable,
     key: LockKey,

@@ -14,7 +14,8 @@ use super::block::LdmBlock;
 use super::participant_table::ParticipantHandle;
 use super::state::WriteWork;
 
-/// Deferred steps of one turn. The rest waits for the next turn, so that signals that arrived meanwhile run first.
+/// Deferred steps of one turn. The rest waits for the next turn, so that signals that arrived meanwhile run
+/// first.
 const STEPS_PER_TURN_MAX: usize = 8;
 
 /// Writes resumed after one signal because it granted their locks. The rest waits for the next turn.

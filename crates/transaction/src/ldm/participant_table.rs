@@ -77,6 +77,7 @@ impl ParticipantTable {
         if let Some(handle) = self.find(transaction) {
             return Some(handle);
         }
+        // Checked before a spare record is taken, so that a full pool loses none.
         if self.pool.len() == self.pool.capacity() {
             return None;
         }

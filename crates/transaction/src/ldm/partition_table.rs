@@ -116,6 +116,7 @@ impl PartitionTable {
 
     pub fn insert(&mut self, slot: PartitionSlot) {
         let id = slot.id;
+        // Slots are reused, so an index is valid only while its partition is in use.
         let index = match self.free.pop() {
             Some(index) => {
                 self.slots[index as usize] = Some(slot);

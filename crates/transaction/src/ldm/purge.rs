@@ -69,6 +69,7 @@ impl LdmBlock {
         let mut compacting = Vec::new();
         queue.extend(now.into_iter().filter(|index| {
             let Some(slot) = partitions.get_mut(*index) else { return false };
+            // Unlike `try_enter`, this leaves the guard open to readers when it fails.
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
             let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
             store.limit_old_versions(rows.saturating_add(kept_min), stable);

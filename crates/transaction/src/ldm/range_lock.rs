@@ -14,7 +14,8 @@ use super::change_rows::lock_table_full;
 
 /// Locks a range for the transaction of a write that locks ranges.
 ///
-/// # Errors 1206 when the lock table is full.
+/// # Errors
+/// 1206 when the lock table is full.
 pub(super) fn lock_range(
     locks: &mut LockTable,
     request: &WriteRows,

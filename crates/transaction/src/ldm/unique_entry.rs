@@ -76,6 +76,7 @@ pub(super) fn updated(
         if old_key == new_key && !is_rekeyed {
             continue;
         }
+        // The delete comes first: under a changed row reference, both entries may have the same key.
         if let Some(key) = old_key {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
         }

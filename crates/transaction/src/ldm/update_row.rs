@@ -53,7 +53,8 @@ impl RowBuilder {
     /// Makes `current` the image of the row after all assignments. Each assignment sees the effects of those
     /// before it.
     ///
-    /// # Errors Those of the expressions and, if `row` is strict, of conversion.
+    /// # Errors
+    /// Errors of the expressions and, if `row` is strict, of conversion.
     pub fn assign(
         &mut self,
         table: &TableLayout,
@@ -94,6 +95,7 @@ impl RowBuilder {
         }
         let definition = &table.definition;
         let primary = &definition.primary().columns;
+        // Most updates leave the primary key alone, and then no keys are built.
         if !assignments.iter().any(|assignment| primary.contains(&assignment.column)) {
             return UpdatedRow::Changed;
         }

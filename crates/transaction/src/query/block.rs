@@ -136,6 +136,7 @@ impl QueryBlock {
             Err(_) => Ok(Hold::Busy),
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
+            // Publishes the reply before the thread takes similar work.
             outbox.take_no_more();
         }
         match is_read {

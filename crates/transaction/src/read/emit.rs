@@ -29,7 +29,8 @@ impl Emitter {
 
     /// Prepares for the first row of a request.
     ///
-    /// # Errors 1235 for an aggregate that cannot be computed in parts.
+    /// # Errors
+    /// 1235 for an aggregate that cannot be computed in parts.
     #[inline]
     pub fn begin(&mut self, output: &Output) -> Result<()> {
         match output {

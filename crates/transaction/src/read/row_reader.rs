@@ -145,7 +145,8 @@ impl RowReader {
     /// Runs one step of a request: holds of the guard until the request is answered, the reply is full, or
     /// the step's time is over. Returns false when the guard was busy before anything was read.
     ///
-    /// # Errors Those of [`RowReader::hold`].
+    /// # Errors
+    /// As [`RowReader::hold`].
     #[inline(always)]
     pub fn step(
         &mut self,
@@ -189,7 +190,8 @@ impl RowReader {
     /// Reads as many rows as one hold of the guard allows. Returns true when the request is answered or the
     /// reply is full.
     ///
-    /// # Errors 1412 when the plan names an index that no longer exists or the snapshot is too old, and those
+    /// # Errors
+    /// 1412 when the plan names an index that no longer exists or the snapshot is too old, and those
     /// of the expressions.
     #[inline]
     pub fn hold(

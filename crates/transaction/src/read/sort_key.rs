@@ -60,7 +60,8 @@ fn scale_factor(result: &ResultType) -> i128 {
 
 /// The length of a key as entries encode it.
 ///
-/// # Errors 1436 when it does not fit.
+/// # Errors
+/// 1436 when it does not fit.
 #[inline]
 pub(super) fn key_length(bytes: usize) -> Result<[u8; 2]> {
     match u16::try_from(bytes) {

@@ -114,6 +114,7 @@ impl TcBlock {
     fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
         self.catalog = signal.catalog;
         let dictionary = &self.catalog.dictionary;
+        // Programs hold their table layouts, so those of dropped tables would keep memory.
         self.entry_programs.retain(|table, _| dictionary.table(*table).is_some());
         let reply = PublishCatalogReply { operation: signal.operation };
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
@@ -126,6 +127,7 @@ impl TcBlock {
         }
         let record = self.spare.pop().unwrap_or_default();
         let handle = self.transactions.insert(record).ok()?;
+        // The generation makes the id unique: a late signal for an ended transaction finds no record.
         let counter = u64::from(handle.generation) << PLACE_BITS | u64::from(handle.index);
         let record = self.transactions.get_mut(handle)?;
         require!(record.id.0 == 0 && record.participants.is_empty(), "a transaction begins with an empty record");

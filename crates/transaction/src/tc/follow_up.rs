@@ -224,7 +224,8 @@ impl FollowUpPlan {
 
     /// Counts a follow-up against the limits of a statement: this memory is not accounted elsewhere.
     ///
-    /// # Errors 1041 beyond a limit.
+    /// # Errors
+    /// 1041 beyond a limit.
     fn count(&mut self, follow_up: &FollowUp) -> Result<(), Box<Error>> {
         self.count += 1;
         self.bytes += match follow_up {

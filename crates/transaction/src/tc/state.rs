@@ -349,6 +349,7 @@ impl TransactionRecord {
 
     /// Notes that `at` receives a part of the running statement.
     pub fn touch(&mut self, at: Address, has_backups: bool) {
+        // Few instances take part, so a linear search is cheaper than a map.
         match self.participants.iter_mut().find(|participant| participant.at == at) {
             Some(participant) => participant.has_backups |= has_backups,
             None => self.participants.push(Participant { at, has_written: false, has_backups }),
@@ -376,6 +377,7 @@ impl TransactionRecord {
         if self.probes.contains(&mark) {
             return false;
         }
+        // Overwrites the oldest mark. A forgotten probe is forwarded again, which costs signals only.
         self.probes[self.probe_next] = mark;
         self.probe_next = (self.probe_next + 1) % PROBE_MARKS;
         true

@@ -144,7 +144,8 @@ impl Harness {
         assert!(requests.is_empty(), "{to} asked for {requests:?}");
     }
 
-    /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the next.
+    /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the
+    /// next.
     pub fn advance(&mut self, duration: Duration) {
         let end = self.delivery.now.plus(duration);
         while self.delivery.fire_timer_until(end) {
