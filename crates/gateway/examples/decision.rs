@@ -1,14 +1,14 @@
-//! What a routing decision costs:
+//! Measures the cost of a routing decision:
 //!
 //! ```text
-//! cargo build --release -p junctor-client --example decision
+//! cargo build --release -p junctor-gateway --example decision
 //! valgrind --tool=callgrind --toggle-collect='*phase_short*' target/release/examples/decision 1000000
 //! valgrind --tool=callgrind --toggle-collect='*phase_long*' target/release/examples/decision 1000000
 //! ```
 //!
-//! The instructions that callgrind collected, divided by the number, are those of one decision and of the loop around it, ten
-//! instructions or so; one in 32 decisions is measured and looks at other places than the best. A short read is one for which
-//! no hand-over could pay, a long one is compared.
+//! The collected instructions divided by the number are those of one decision, including about ten of the
+//! loop around it. One decision in 32 is measured and considers other places than the best. No hand-over pays
+//! for a short read; a long read is compared.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What the data plane answered, for the session that asked.
+//! Answers of the data plane to a session.
 
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
@@ -6,55 +6,55 @@ use junctor_model::value::Value;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
 
-/// One answer.
+/// An answer to one operation.
 #[derive(Debug)]
 pub enum Event {
     /// Rows of a read.
     Rows {
         /// The operation.
         operation: OperationId,
-        /// What the program's output says; the session gives the buffer back to the pool.
+        /// The rows in the form of the program's output. The session returns the buffer to the pool.
         output: Buffer,
-        /// Whether that begins with what the session had put into the buffer.
+        /// Whether `output` begins with the session's prefix.
         is_prefixed: bool,
-        /// How many rows.
+        /// Number of rows.
         rows: u32,
-        /// Of which partition.
+        /// Index of the partition.
         partition: u16,
-        /// What there is to say besides.
+        /// Warnings, if any.
         diagnostics: Option<Box<Diagnostics>>,
-        /// What comes next.
+        /// What follows this reply.
         next: Next,
     },
-    /// A read failed; the operation is over.
+    /// A read failed. The operation has ended.
     ReadFailed {
         /// The operation.
         operation: OperationId,
-        /// What there is to say besides.
+        /// Warnings, if any.
         diagnostics: Option<Box<Diagnostics>>,
-        /// Why.
+        /// The error.
         error: Box<Error>,
     },
-    /// A writing or locking statement is done; the operation is over. The transaction has taken note already.
+    /// A writing or locking statement ended, and the operation with it. The transaction is up to date.
     Statement {
         /// The operation.
         operation: OperationId,
-        /// Rows found and accepted.
+        /// Number of rows that the condition accepted.
         matched: u64,
-        /// Rows changed.
+        /// Number of rows changed.
         changed: u64,
-        /// What there is to say besides, also of a statement that failed.
+        /// Warnings, also of a failed statement.
         diagnostics: Option<Box<Diagnostics>>,
         /// Rows of a locking read.
         outputs: Vec<Buffer>,
-        /// Why it failed.
+        /// The error, if it failed.
         error: Option<Box<Error>>,
     },
-    /// COMMIT or ROLLBACK is done.
+    /// COMMIT or ROLLBACK ended.
     Ended {
         /// The operation.
         operation: OperationId,
-        /// Why a commit failed.
+        /// The error, if the commit failed.
         error: Option<Box<Error>>,
     },
     /// The statements after a savepoint are undone.
@@ -62,45 +62,45 @@ pub enum Event {
         /// The operation.
         operation: OperationId,
     },
-    /// A schema change is done.
+    /// A schema change ended.
     SchemaChanged {
         /// The operation.
         operation: OperationId,
         /// Notes, as (errno, message).
         notes: Vec<(u16, Box<str>)>,
-        /// Why it was refused.
+        /// The error, if it failed.
         error: Option<Box<Error>>,
     },
-    /// AUTO_INCREMENT numbers.
+    /// AUTO_INCREMENT numbers were reserved.
     AutoIncrement {
         /// The operation.
         operation: OperationId,
-        /// The first.
+        /// The first number.
         first: u64,
-        /// How many.
+        /// How many consecutive numbers.
         count: u64,
-        /// Why there are none.
+        /// The error, if there are none.
         error: Option<Box<Error>>,
     },
-    /// A session was told to stop, or does not exist.
+    /// Every sql block has handled an interrupt of a session.
     Interrupted {
         /// The operation.
         operation: OperationId,
         /// Whether the session exists.
         is_known: bool,
     },
-    /// Every sql block has the new values of the server's variables.
+    /// Every sql block has the new values of global variables.
     GlobalsSet {
         /// The operation.
         operation: OperationId,
     },
-    /// What a function of user-level locks gives.
+    /// A user-level lock function ended.
     UserLock {
         /// The operation.
         operation: OperationId,
-        /// Its value.
+        /// Its result.
         value: Value,
-        /// Why it has none.
+        /// The error, if it failed.
         error: Option<Box<Error>>,
     },
     /// All rows of a status table.
@@ -115,10 +115,11 @@ pub enum Event {
 /// What follows the rows of one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// More replies are on their way.
+    /// More replies are outstanding.
     Coming,
-    /// Every partition asked has answered, and some have more: `Gateway::continue_read` or `Gateway::end_read`.
+    /// Every partition has answered and some have more rows: call `Gateway::continue_read` or
+    /// `Gateway::end_read`.
     Ask,
-    /// Nothing; the operation is over.
+    /// Nothing. The operation has ended.
     Done,
 }

@@ -1,4 +1,4 @@
-//! Operations of the sessions of one sql block: what they ask becomes signals, replies become events.
+//! The operations of one sql block's sessions. Each request becomes signals; each reply becomes an event.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::route::{ReadRule, Readers, Route};
 use crate::transaction::{Isolation, Transaction};
 use crate::turn_context::TurnContext;
 
-/// The client of one sql block.
+/// The gateway of one sql block.
 #[derive(Debug)]
 pub struct Gateway {
     pub(crate) own: Address,
@@ -44,54 +44,57 @@ pub struct Gateway {
     tc_of_ldm: Box<[Option<u16>]>,
     next_tc: u16,
     pub(crate) route: Route,
-    /// The blocks of this thread that read.
+    /// The query and ldm blocks of this thread.
     pub(crate) here: Vec<Address>,
-    /// Parts of a read that are not sent yet.
+    /// Parts of a read that run on this thread and wait until the others are sent.
     pub(crate) held: Vec<(Address, ReadRows)>,
     pub(crate) catalog: Arc<Catalog>,
     snapshots: ActiveSnapshots,
     pub(crate) operations: Pool<Operation>,
-    /// How long replies of longer reads were lately, by table: room that is there at once need not grow.
+    /// Recent reply lengths of longer reads in bytes, by table, so that a reply buffer has room from the
+    /// start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
 
-/// The name of an operation whose answer is dropped.
+/// The id of operations whose replies are dropped.
 const NO_OPERATION: OperationId = OperationId(u64::MAX);
 
-/// What a read is asked with, besides its rows and keys.
+/// Options of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
     /// The wire form of the rows.
     pub protocol: RowProtocol,
-    /// How many rows each partition is asked for.
+    /// Maximum number of rows from each partition.
     pub bound: RowBound,
-    /// Of so many warnings the text is answered.
+    /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
 }
 
-/// What a write is asked with, besides its rows and keys.
+/// Options of a writing or locking statement.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// The wire form of the rows of a locking read.
     pub protocol: RowProtocol,
-    /// Milliseconds that one lock is waited for.
+    /// Maximum wait for one lock, in milliseconds.
     pub lock_wait_ms: u32,
-    /// Whether waiting for too long undoes the whole transaction.
+    /// Whether a lock wait timeout rolls back the whole transaction rather than the statement.
     pub timeout_ends: bool,
-    /// Whether a row that has changed since the transaction's snapshot is an error.
+    /// Whether a row that changed after the transaction's snapshot is an error, as
+    /// `innodb_snapshot_isolation` asks.
     pub keeps_to_snapshot: bool,
-    /// Rows of each partition after which a locking read ends; `u32::MAX` for all.
+    /// Maximum number of rows a locking read takes from each partition; `u32::MAX` for all.
     pub rows_max: u32,
-    /// Whether the ranges and absent keys that are looked at may be locked; the isolation level says whether they are.
+    /// Whether scanned ranges and absent keys may be locked. The isolation level decides whether they are.
     pub locks_ranges: bool,
-    /// The last statement that [`Gateway::undo_statements`] may be asked to keep, if not an earlier one; 0 without a savepoint.
+    /// The newest savepoint's statement number, which [`Gateway::undo_statements`] must be able to return to;
+    /// 0 without a savepoint.
     pub savepoint: StatementNumber,
-    /// Of so many warnings the text is answered.
+    /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
 }
 
 impl Gateway {
-    /// The client of the sql block `own`. At most `operations_max` operations are under way at once.
+    /// The gateway of the sql block `own`, with at most `operations_max` operations in progress.
     pub fn new(
         own: Address,
         directory: &Directory,
@@ -127,30 +130,31 @@ impl Gateway {
         }
     }
 
-    /// The schema that new statements are planned for.
+    /// The catalog that new statements are planned against.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// Where reads go, and what they have cost.
+    /// The choice of where reads run, with its measurements.
     pub fn route(&mut self) -> &mut Route {
         &mut self.route
     }
 
-    /// How many operations are under way.
+    /// Number of operations in progress.
     pub fn operations_under_way(&self) -> usize {
         self.operations.len()
     }
 
-    /// How many snapshots are held.
+    /// Number of snapshots held.
     pub fn snapshots_held(&self) -> usize {
         self.snapshots.count()
     }
 
-    /// Executes a writing or locking statement; answered by [`Event::Statement`]. Without an explicit transaction it commits.
+    /// Executes a writing or locking statement, which [`Event::Statement`] answers. Outside an explicit
+    /// transaction it commits.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn execute(
         &mut self,
         session: ConnectionId,
@@ -186,14 +190,14 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Gives the session another step of its statement when the other work of this thread has had a turn.
+    /// Requests another step of the session's statement, after the other work of this thread.
     pub fn continue_later(&self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = ContinueStatement { connection: session };
         turn.outbox.send_long(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
     }
 
-    /// Stops a statement under way: it is undone and answers with error 1317, unless it commits already. Other operations go
-    /// on.
+    /// Interrupts a statement: it is undone and fails with error 1317, unless it is committing already. Other
+    /// operations continue.
     pub fn interrupt_statement(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let found = self.operations.get(Handle::from_u64(operation.0));
         if let Some(Operation { work: Work::Statement(tc), .. }) = found {
@@ -202,10 +206,11 @@ impl Gateway {
         }
     }
 
-    /// Stops what another session of the node does, and with `ends` the session itself; answered by [`Event::Interrupted`].
+    /// Interrupts the statement of another session of this node, and with `ends` closes that session.
+    /// [`Event::Interrupted`] answers.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn interrupt_session(
         &mut self,
         session: ConnectionId,
@@ -223,10 +228,10 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Does something with user-level locks; answered by [`Event::UserLock`].
+    /// Takes, tests or releases user-level locks. [`Event::UserLock`] answers.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn use_user_lock(
         &mut self,
         session: ConnectionId,
@@ -239,22 +244,23 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// A session is not to wait for a user-level lock any more: it is answered with error 1317, unless it has it.
+    /// Cancels a session's wait for a user-level lock, which fails with error 1317 unless the lock was
+    /// granted.
     pub fn cancel_user_lock(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = CancelUserLock { connection: session };
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
     }
 
-    /// Gives back all user-level locks of a session that ends.
+    /// Releases all user-level locks of a session that ends.
     pub fn release_user_locks(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = ReleaseUserLocks { connection: session };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
-    /// Gives every sql block new values of the server's variables; answered by [`Event::GlobalsSet`].
+    /// Publishes new values of global variables to every sql block. [`Event::GlobalsSet`] answers.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn set_globals(
         &mut self,
         session: ConnectionId,
@@ -267,10 +273,11 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Ends a transaction; answered by [`Event::Ended`]. `None` when tc holds nothing for it: it has ended already.
+    /// Ends a transaction. [`Event::Ended`] answers, unless tc holds nothing for it: then it has ended and
+    /// the result is `None`.
     ///
     /// # Errors
-    /// `OutOfResources`; the transaction goes on then.
+    /// `OutOfResources` if no operation record is free; the transaction continues.
     pub fn end(
         &mut self,
         session: ConnectionId,
@@ -290,8 +297,8 @@ impl Gateway {
         Ok(Some(operation))
     }
 
-    /// Rolls a transaction back that nobody will hear of any more. Other than [`Gateway::end`] it is never refused, so no session leaves
-    /// locks behind.
+    /// Rolls back the transaction of a lost session without an answer. Unlike [`Gateway::end`] it cannot
+    /// fail, so no session leaves locks behind.
     pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
         if transaction.id.is_some() {
             let (operation, ending) = (NO_OPERATION, Ending::Rollback);
@@ -302,11 +309,11 @@ impl Gateway {
         self.forget(transaction);
     }
 
-    /// Undoes the statements after `newer_than`, as [`Transaction::statement`] told it; answered by [`Event::Undone`]. `None`
-    /// when there are none.
+    /// Undoes all statements after `newer_than`, a number that [`Transaction::statement`] returned.
+    /// [`Event::Undone`] answers, unless there are none: then the result is `None`.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn undo_statements(
         &mut self,
         session: ConnectionId,
@@ -324,7 +331,7 @@ impl Gateway {
         Ok(Some(operation))
     }
 
-    /// Ends the snapshot of a transaction and forgets everything of it but its isolation level.
+    /// Ends the transaction's snapshot and resets its state, except for the isolation level.
     pub fn forget(&mut self, transaction: &mut Transaction) {
         let isolation = transaction.isolation;
         let ended = std::mem::take(transaction);
@@ -336,10 +343,10 @@ impl Gateway {
         }
     }
 
-    /// Takes the transaction's snapshot now (START TRANSACTION WITH CONSISTENT SNAPSHOT).
+    /// Takes the transaction's snapshot now, for START TRANSACTION WITH CONSISTENT SNAPSHOT.
     ///
     /// # Errors
-    /// `OutOfResources` when this thread reads too many snapshots.
+    /// `OutOfResources` if this thread holds too many snapshots.
     pub fn take_snapshot(&mut self, transaction: &mut Transaction) -> Result<()> {
         if transaction.snapshot.is_none() {
             let handle = self.snapshots.begin().map_err(|_| too_many_snapshots())?;
@@ -350,7 +357,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Ends the snapshot that a statement of several reads has taken for all of them, unless it is the transaction's.
+    /// Ends a statement's snapshot that covered several reads, unless it belongs to the transaction.
     pub fn end_statement(&mut self, transaction: &mut Transaction) {
         let is_of_transaction = transaction.explicit && transaction.isolation != Isolation::ReadCommitted;
         if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
@@ -358,10 +365,10 @@ impl Gateway {
         }
     }
 
-    /// Takes `count` AUTO_INCREMENT numbers, all beyond `beyond`; answered by [`Event::AutoIncrement`].
+    /// Reserves `count` AUTO_INCREMENT numbers, all greater than `beyond`. [`Event::AutoIncrement`] answers.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn reserve_auto_increment(
         &mut self,
         session: ConnectionId,
@@ -376,10 +383,10 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Reads a status table from every block that knows part of it; answered by [`Event::Status`].
+    /// Reads a status table from every block that has rows of it. [`Event::Status`] answers.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn read_status(
         &mut self,
         session: ConnectionId,
@@ -415,7 +422,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// How many instances of a module tell rows of status tables.
+    /// Number of instances of a module, each of which has rows of status tables.
     fn instances_of(&self, module: Module) -> u16 {
         match module {
             Module::Main => 1,
@@ -428,16 +435,16 @@ impl Gateway {
         }
     }
 
-    /// Takes a new catalog and says so.
+    /// Installs a new catalog and acknowledges it.
     pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
         self.catalog = signal.catalog;
         let reply = PublishCatalogReply { operation: signal.operation };
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
-    /// A statement is done: what the session knows of its transaction is brought up to date.
+    /// Ends a statement and updates the session's view of its transaction.
     ///
-    /// `transaction` is that of the session which the operation belongs to; see [`Gateway::session_of`].
+    /// `transaction` belongs to the operation's session; see [`Gateway::session_of`].
     pub fn on_execute_statement_reply(
         &mut self,
         reply: ExecuteStatementReply,
@@ -467,7 +474,7 @@ impl Gateway {
         } else {
             transaction.written.clear();
             transaction.statement = StatementNumber(0);
-            // A deadlock ends the transaction, its snapshot with it.
+            // A deadlock ends the transaction together with its snapshot.
             if (was_open || transaction.explicit) && error.is_some() {
                 transaction.ended = true;
             }
@@ -475,23 +482,24 @@ impl Gateway {
         Some(Event::Statement { operation, matched, changed, diagnostics, outputs, error })
     }
 
-    /// Whether the last statement ended the whole transaction against the session's will (a deadlock); asking clears it.
+    /// Whether the last statement rolled back the whole transaction, as a deadlock does. Reading clears the
+    /// flag.
     pub fn take_ended(&mut self, transaction: &mut Transaction) -> bool {
         std::mem::take(&mut transaction.ended)
     }
 
-    /// The session of an operation that is under way.
+    /// The session of an operation in progress.
     pub fn session_of(&self, operation: OperationId) -> Option<ConnectionId> {
         self.operations.get(Handle::from_u64(operation.0)).map(|operation| operation.session)
     }
 
-    /// COMMIT or ROLLBACK is done.
+    /// Completes COMMIT or ROLLBACK.
     pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
         let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
         Some((operation.session, Event::Ended { operation: reply.operation, error: reply.error }))
     }
 
-    /// The other replies, which nothing but the session waits for.
+    /// Turns any other reply into an event of its session.
     pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
@@ -592,7 +600,7 @@ impl Gateway {
     }
 
     fn end_snapshot(&mut self, handle: junctor_storage::snapshot::SnapshotHandle) {
-        // A handle is made and given back by this thread only, so it is active.
+        // Only this thread takes and ends the handle, so it is active.
         let _ = self.snapshots.end(handle);
     }
 
@@ -610,8 +618,8 @@ impl Gateway {
         Ok((handle.number(), Some(handle)))
     }
 
-    /// The tc on the thread that owns a partition: a statement that is a transaction by itself, of one partition, crosses threads
-    /// there and back and no more.
+    /// The tc on the thread that owns a partition. An autocommit statement on one partition then crosses
+    /// threads only once in each direction.
     fn tc_near(&self, partition: PartitionId) -> Option<Address> {
         let owner = self.catalog.distribution.owner(partition)?;
         let instance = (*self.tc_of_ldm.get(usize::from(owner.instance))?)?;

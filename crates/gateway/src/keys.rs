@@ -1,30 +1,33 @@
-//! Hot path, budget 60 instructions a key: keys, ranges and rows of a statement, sorted into one input per partition.
+//! Hot path, budget 60 instructions a key: sorts the keys, ranges and rows of a statement into one input per
+//! partition.
 
 use junctor_kernel::{Buffer, BufferPool};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 
-/// The inputs of one statement, one for each partition that is touched. Reusable; buffers come from the thread's pool.
+/// The inputs of one statement, one for each partition that it touches. Reusable; buffers come from the
+/// thread's pool.
 #[derive(Debug, Default)]
 pub struct PartitionInputs {
     slots: Vec<Option<Buffer>>,
     touched: Vec<u16>,
-    /// The buffer for the first reply of each partition, with what comes before its rows.
+    /// Buffer for the first reply of each partition. Its content precedes the rows.
     output: Option<Buffer>,
 }
 
-/// Which partitions a range or scan goes to.
+/// The partitions that a range or scan visits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartitionScope {
-    /// All of the table.
+    /// All partitions of the table.
     All,
-    /// One.
+    /// One partition.
     One(u16),
 }
 
 impl PartitionInputs {
-    /// Begins a statement on a table with so many partitions. Inputs left from before go back to the pool.
+    /// Begins a statement on a table with `partition_count` partitions. Inputs of an earlier statement return
+    /// to the pool.
     pub fn begin(&mut self, partition_count: u16, buffers: &mut BufferPool) {
         self.clear(buffers);
         let count = usize::from(partition_count.min(PARTITIONS_PER_TABLE_MAX));
@@ -33,7 +36,7 @@ impl PartitionInputs {
         }
     }
 
-    /// Gives the buffers of what was not taken back to the pool.
+    /// Returns the buffers of all remaining inputs to the pool.
     pub fn clear(&mut self, buffers: &mut BufferPool) {
         for partition in self.touched.drain(..) {
             if let Some(buffer) = self.slots.get_mut(usize::from(partition)).and_then(Option::take) {
@@ -45,17 +48,18 @@ impl PartitionInputs {
         }
     }
 
-    /// Sets the buffer for the first reply of each partition; what it holds comes before the rows.
+    /// Sets the buffer for the first reply of each partition. Its content precedes the rows.
     pub fn set_output(&mut self, output: Buffer) {
         self.output = Some(output);
     }
 
-    /// Whether replies begin with what an output holds.
+    /// Whether replies begin with the content of an output buffer.
     pub(crate) fn has_output(&self) -> bool {
         self.output.is_some()
     }
 
-    /// A buffer for the first reply of the partition that was popped last: a copy of the output while others are left.
+    /// The output buffer for the partition popped last: a copy while other partitions remain, the buffer
+    /// itself for the last one.
     #[inline]
     pub(crate) fn take_output(&mut self, buffers: &mut BufferPool) -> Option<Buffer> {
         if self.touched.is_empty() {
@@ -80,13 +84,13 @@ impl PartitionInputs {
         }
     }
 
-    /// Adds a primary key whose hash also chooses its partition.
+    /// Adds a primary key. Its hash also chooses the partition.
     #[inline]
     pub fn push_key(&mut self, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         self.push_hashed_key(key_hash(key), key, parameters, buffers);
     }
 
-    /// Adds a primary key of which the hash is known and also chooses its partition.
+    /// Adds a primary key with a known hash, which also chooses the partition.
     #[inline(always)]
     pub fn push_hashed_key(&mut self, hash: u64, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         let partition = partition_of(hash, self.slots.len() as u16);
@@ -94,14 +98,14 @@ impl PartitionInputs {
         input::push_key(input, HashedKey { hash, key });
     }
 
-    /// Adds a primary key of which the hash and the partition are known.
+    /// Adds a primary key with a known hash and partition.
     #[inline(always)]
     pub fn push_hashed_key_at(&mut self, partition: u16, hash: u64, key: &[u8], buffers: &mut BufferPool) {
         let input = self.slot(partition, &[], key.len(), buffers);
         input::push_key(input, HashedKey { hash, key });
     }
 
-    /// Adds a primary key of a table whose partition columns are not the whole key.
+    /// Adds a primary key of a table that is partitioned by a part of the key.
     pub fn push_key_at(&mut self, partition: u16, key: &[u8], parameters: &[u8], buffers: &mut BufferPool) {
         let hash = key_hash(key);
         let input = self.slot(partition, parameters, key.len(), buffers);
@@ -121,7 +125,7 @@ impl PartitionInputs {
         }
     }
 
-    /// Touches every partition of the scope, for reads of all rows.
+    /// Adds every partition of the scope to a read of all rows.
     pub fn push_all(&mut self, scope: PartitionScope, parameters: &[u8], buffers: &mut BufferPool) {
         for partition in self.scope(scope) {
             self.slot(partition, parameters, 0, buffers);
@@ -141,28 +145,28 @@ impl PartitionInputs {
         }
     }
 
-    /// How many partitions are touched.
+    /// Number of partitions with an input.
     pub fn len(&self) -> usize {
         self.touched.len()
     }
 
-    /// Whether none is.
+    /// Whether no partition has an input.
     pub fn is_empty(&self) -> bool {
         self.touched.is_empty()
     }
 
-    /// The input of the partition that was touched last.
+    /// The input of the partition that was added last.
     #[inline]
     pub fn last(&self) -> Option<&[u8]> {
         self.slots.get(usize::from(*self.touched.last()?))?.as_deref()
     }
 
-    /// The partitions that are touched, in the order in which they were first.
+    /// The partitions with an input, in the order of their first item.
     pub fn touched(&self) -> &[u16] {
         &self.touched
     }
 
-    /// Takes the input of the partition that was touched last among those left.
+    /// Takes the input of the partition that was added last.
     pub fn pop(&mut self) -> Option<(u16, Buffer)> {
         let partition = self.touched.pop()?;
         let buffer = self.slots[usize::from(partition)].take()?;
@@ -170,7 +174,7 @@ impl PartitionInputs {
     }
 }
 
-/// The input of a partition that is touched for the first time.
+/// Begins the input of a partition.
 #[inline(never)]
 fn first_buffer(parameters: &[u8], room: usize, buffers: &mut BufferPool) -> Buffer {
     let mut buffer = buffers.take(parameters.len() + room + 64);

@@ -1,8 +1,9 @@
-//! The node's own typed way to its data: sessions ask operations of the [`Gateway`] of their sql block, which turns them into signals, and
-//! turns the replies into [`Event`]s.
+//! The node's own typed way to its data: sessions ask operations of the [`Gateway`] of their sql block, which
+//! turns them into signals, and turns the replies into [`Event`]s.
 //!
 //! In reading order:
-//! - [`gateway`]: the operations of one sql block; [`operation`]: the record of one that is under way; [`event`]: its answers;
+//! - [`gateway`]: the operations of one sql block; [`operation`]: the record of one that is under way;
+//!   [`event`]: its answers;
 //! - [`keys`]: keys, ranges and rows of a statement, sorted by partition;
 //! - [`transaction`]: what a session knows of its transaction;
 //! - [`route`]: where a read runs, decided here and nowhere else;

@@ -1,4 +1,4 @@
-//! The record of one operation that is under way.
+//! The record of one operation in progress.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use junctor_storage::snapshot::SnapshotHandle;
 use crate::gateway::ReadOptions;
 use crate::route::Sample;
 
-/// How many rows a read asks a partition for.
+/// Bound on the rows that a read asks a partition for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowBound {
-    /// At most so many in one reply; the session asks for more while it wants more.
+    /// Maximum in one reply. The session asks for more while it wants more.
     Reply(u32),
-    /// At most so many in all, in however many replies they come; `u32::MAX` is no bound. Enough for a LIMIT: whichever
-    /// rows of a partition are wanted are among its first.
+    /// Maximum over all replies; `u32::MAX` for no bound. It suffices for a LIMIT, because the wanted rows of
+    /// a partition are among its first.
     Partition(u32),
 }
 
 impl RowBound {
-    /// What the next reply of a partition may have that has given so many; 0 when no more is wanted of it.
+    /// Maximum rows of the next reply of a partition that has returned `rows`; 0 if no more are wanted.
     pub(crate) fn left(self, rows: u32) -> u32 {
         match self {
             RowBound::Reply(most) | RowBound::Partition(most @ u32::MAX) => most,
@@ -31,32 +31,32 @@ impl RowBound {
     }
 }
 
-/// One operation of a session.
+/// An operation of a session.
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub session: ConnectionId,
     pub work: Work,
 }
 
-/// What is under way.
+/// The kind of an operation, with its state.
 #[derive(Debug)]
 pub(crate) enum Work {
     Read(ReadWork),
-    /// At this tc.
+    /// A statement at this tc.
     Statement(Address),
     End,
     Undo,
-    /// Whether the operation stays for the next change that belongs to the same statement.
+    /// Whether the operation outlives an answer, for the next change of the same statement.
     Schema {
         stays: bool,
     },
     AutoIncrement,
-    /// Answers of sql blocks that are still to come, and whether one of them has the session.
+    /// Outstanding replies of sql blocks, and whether one of them has the session.
     Interrupt {
         outstanding: u32,
         is_known: bool,
     },
-    /// Answers of sql blocks that are still to come.
+    /// Outstanding replies of sql blocks.
     Globals {
         outstanding: u32,
     },
@@ -67,26 +67,26 @@ pub(crate) enum Work {
     },
 }
 
-/// A read: parts are asked all at once; a part that was cut at its batch limit waits until the session wants more.
+/// A read. All parts are sent together. A part that was cut at a limit waits until the session wants more.
 #[derive(Debug)]
 pub(crate) struct ReadWork {
     pub program: Arc<ReadProgram>,
     pub options: ReadOptions,
     pub snapshot: CommitNumber,
-    /// The statement's own snapshot, ended with it; `None` when the transaction has one.
+    /// The statement's own snapshot, which ends with it; `None` if the transaction has one.
     pub own_snapshot: Option<SnapshotHandle>,
     pub transaction: TransactionId,
     pub outstanding: u32,
-    /// How many replies will still begin with what the session had put into the buffer: the first of each partition, or none.
+    /// Outstanding replies that begin with the session's prefix: the first of each partition, or none.
     pub prefixed: u32,
     pub cut: Vec<CutPart>,
-    /// The part that is measured, by its partition.
+    /// The partition of the measured part, and its sample.
     pub sample: Option<Box<(u16, Sample)>>,
-    /// The session wants no more; what still comes is dropped.
+    /// The session has ended the read; outstanding replies are dropped.
     pub abandoned: bool,
 }
 
-/// A part that has more.
+/// A part with more rows.
 #[derive(Debug)]
 pub(crate) struct CutPart {
     pub partition: PartitionId,

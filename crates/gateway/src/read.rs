@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply answers.
-//! Reads: a part for each partition, sent where it shall run, and what comes back.
+//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply
+//! answers. A read has a part for each partition. Each part is sent to the block that runs it.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::route::{Choice, is_long};
 use crate::transaction::Transaction;
 use crate::turn_context::TurnContext;
 
-/// Places to remember lengths of replies; tables share them.
+/// Number of remembered reply lengths. Tables share them by hash.
 pub(crate) const REPLY_BYTES_PLACES: usize = 64;
-/// Room for the reply of a read of one key, and the least room of any.
+/// Bytes reserved for the reply to a read of one key, and the minimum for any read.
 const POINT_REPLY_BYTES: usize = 512;
-/// Bytes of input that hold more than one key.
+/// Input length in bytes up to which a read has one key.
 const POINT_INPUT_BYTES_MAX: usize = 64;
 
 impl Gateway {
-    /// Bytes that the reply of a read of one partition may well have; `input` is what the partition is asked.
+    /// Expected bytes of a partition's reply to `input`.
     #[inline]
     pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
         let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
@@ -36,11 +36,11 @@ impl Gateway {
         if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
     }
 
-    /// Reads rows of every partition that `inputs` touches; answered by [`Event::Rows`] until its `next` is `Done`, or by
+    /// Reads rows of every partition in `inputs`. [`Event::Rows`] answers until its `next` is `Done`, or
     /// [`Event::ReadFailed`].
     ///
     /// # Errors
-    /// `TemporaryFailure` and `OutOfResources`; nothing is under way then.
+    /// `TemporaryFailure` or `OutOfResources`; nothing was started.
     pub fn read(
         &mut self,
         session: ConnectionId,
@@ -70,7 +70,7 @@ impl Gateway {
         while let Some((index, input)) = inputs.pop() {
             let partition = PartitionId { table, index };
             let Some(owner) = self.catalog.distribution.owner(partition) else {
-                // The plan is older than the catalog: the owner's answer would say the same.
+                // The plan is older than the catalog. The owner would refuse the read, too.
                 turn.buffers.give(input);
                 self.refuse_part(operation, partition, turn);
                 continue;
@@ -108,7 +108,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Asks every partition that was cut for its next batch.
+    /// Asks every partition with more rows for the next batch.
     pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let own = self.own;
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
@@ -144,7 +144,7 @@ impl Gateway {
         }
     }
 
-    /// Gives up what is left of a read. Replies that are still coming are dropped.
+    /// Ends a read early. Outstanding replies are dropped.
     pub fn end_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
@@ -157,7 +157,7 @@ impl Gateway {
         }
     }
 
-    /// Rows of a read arrived.
+    /// Handles the reply of one part.
     pub fn on_read_rows_reply(
         &mut self,
         reply: ReadRowsReply,
@@ -214,8 +214,8 @@ impl Gateway {
         ))
     }
 
-    /// Sends the parts of a read that stay on this thread; when others went away they come after those are published, so that
-    /// all threads work at the same time.
+    /// Sends the parts that run on this thread. If other parts went to other threads, these run after those
+    /// are published, so that all threads work in parallel.
     fn send_held(&mut self, after_publishing: bool, turn: &mut TurnContext<'_>) {
         for (to, request) in self.held.drain(..) {
             match after_publishing {
@@ -225,7 +225,7 @@ impl Gateway {
         }
     }
 
-    /// Notes which part of a read is measured; one at most.
+    /// Records which part of a read is measured; at most one.
     #[cold]
     fn note_sample(
         &mut self,
@@ -246,7 +246,7 @@ impl Gateway {
         true
     }
 
-    /// Answers a part whose partition is gone as its owner would: the plan is stale.
+    /// Answers a part whose partition no longer exists, as its owner would: the plan is stale.
     fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, turn: &mut TurnContext<'_>) {
         let error = Error::table_definition_changed();
         let reply = ReadRowsReply {
@@ -278,8 +278,8 @@ fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
     }
 }
 
-/// Sends a part of a read. A long one that stays on this thread waits in the outbox's queue of long work; one of several that stays is
-/// held. Returns whether one of several went to another thread.
+/// Sends a part of a read. On this thread, a long part waits in the outbox's queue of long work, and one of
+/// several parts is held back. Returns whether one of several parts went to another thread.
 #[inline]
 fn send_part(
     to: Address,
@@ -288,7 +288,7 @@ fn send_part(
     (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
     turn: &mut TurnContext<'_>,
 ) -> bool {
-    // A part that was cut is known to be long, and nothing bounds a scan of all rows; the rest is a prediction.
+    // A part that was cut is known to be long, and nothing bounds a scan of all rows. The rest is prediction.
     let is_long = is_long(request.charge) || request.resume.is_some() || request.program.access == Access::AllRows;
     if !(several || is_long) || !here.contains(&to) {
         send_read(to, request, turn);
@@ -309,7 +309,7 @@ fn read_signal(to: Address, request: ReadRows) -> Signal {
     }
 }
 
-/// What a read asks of one partition: its ranges count as one; its keys are counted by their bytes, about sixteen each.
+/// Units of work in a part: keys, estimated from their bytes at sixteen each, or one for all ranges.
 #[inline]
 fn units_of(program: &ReadProgram, input: &[u8]) -> u32 {
     match program.access {

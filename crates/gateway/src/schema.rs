@@ -1,4 +1,4 @@
-//! Changes of the schema, and the tables that sessions keep for them.
+//! Schema changes, and the table locks that sessions hold against them.
 
 use junctor_kernel::{Address, Handle};
 use junctor_model::error::Result;
@@ -14,22 +14,22 @@ use crate::operation::Work;
 use crate::turn_context::TurnContext;
 
 impl Gateway {
-    /// Takes the operation that the changes of one statement share; with `stays` it is there after an answer too, until
-    /// [`Gateway::close_schema`], so that a statement that has begun can always be ended.
+    /// Opens the operation that all changes of one statement share. With `stays` it outlives an answer until
+    /// [`Gateway::close_schema`], so that a statement that has begun can always end.
     ///
     /// # Errors
-    /// `OutOfResources`; nothing is under way then.
+    /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn open_schema(&mut self, session: ConnectionId, stays: bool) -> Result<OperationId> {
         self.open(session, Work::Schema { stays })
     }
 
-    /// Gives back an operation that stays.
+    /// Closes an operation that was opened with `stays`.
     pub fn close_schema(&mut self, operation: OperationId) {
         self.operations.remove(Handle::from_u64(operation.0));
     }
 
-    /// Changes the schema once nobody else uses the tables; waits for that at most `wait_ms`. Answered by
-    /// [`Event::SchemaChanged`].
+    /// Changes the schema once no other session uses the tables, and waits for that at most `wait_ms`
+    /// milliseconds. [`Event::SchemaChanged`] answers.
     pub fn change_schema(
         &mut self,
         operation: OperationId,
@@ -50,19 +50,19 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
     }
 
-    /// Gives a schema change up that has not begun; it is answered all the same.
+    /// Cancels a schema change that has not begun. It is answered nevertheless.
     pub fn cancel_schema_change(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let request = CancelSchemaChange { operation, reply_to: self.own };
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelSchemaChange(request)));
     }
 
-    /// Tells main that no session uses the tables of a change.
+    /// Reports to main that no session uses the tables of a change.
     pub fn tables_are_free(&mut self, change: OperationId, turn: &mut TurnContext<'_>) {
         let reply = BlockTablesReply { operation: change };
         turn.outbox.send(self.main, Signal::Main(MainSignal::BlockTablesReply(reply)));
     }
 
-    /// Tells every tc that a transaction waits for tables, or does no more.
+    /// Reports to every tc that a transaction waits for tables, or has stopped waiting.
     pub fn note_table_wait(
         &mut self,
         connection: ConnectionId,
@@ -77,13 +77,13 @@ impl Gateway {
         }
     }
 
-    /// Asks main to ask again, for an older transaction would use a table.
+    /// Asks main to repeat its request, because an older transaction is about to use a table.
     pub fn recall_tables(&mut self, change: OperationId, turn: &mut TurnContext<'_>) {
         let signal = RecallTables { operation: change, from: self.own };
         turn.outbox.send(self.main, Signal::Main(MainSignal::RecallTables(signal)));
     }
 
-    /// Gives back the tables that a session has locked by LOCK TABLES.
+    /// Releases the tables that a session locked by LOCK TABLES.
     pub fn unlock_tables(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = UnlockTables { connection: session };
         turn.outbox.send(self.main, Signal::Main(MainSignal::UnlockTables(signal)));

@@ -1,4 +1,5 @@
-//! The load figures that threads publish, and the settings of spinning and sending that sessions may change at run time.
+//! The load figures that threads publish, and the settings of spinning and sending that sessions may change
+//! at run time.
 //!
 //! Crate `sql` shows and sets them (`junctor_info`, system variables) without naming the kernel.
 

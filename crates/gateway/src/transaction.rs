@@ -1,4 +1,4 @@
-//! What a session knows of its transaction. Locks and participants are tc's business.
+//! A session's view of its transaction. tc holds its locks and participants.
 
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_signals::execute_statement::Reading;
@@ -6,54 +6,55 @@ use junctor_storage::snapshot::SnapshotHandle;
 
 use crate::gateway::WriteOptions;
 
-/// Which snapshot a statement reads.
+/// Isolation level: which snapshot a statement reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// A snapshot per statement; READ UNCOMMITTED is served so too.
+    /// One snapshot per statement; serves READ UNCOMMITTED, too.
     ReadCommitted,
-    /// One snapshot per transaction, taken at its first read.
+    /// One snapshot per transaction, taken by its first read.
     #[default]
     RepeatableRead,
-    /// As REPEATABLE READ; what its statements read in a transaction of several, they lock.
+    /// As REPEATABLE READ, and statements of an explicit transaction lock the rows that they read.
     Serializable,
 }
 
-/// The data plane's side of a session's transaction; `Default` is "none begun".
+/// A session's transaction; the default is one that has not begun.
 #[derive(Debug, Default)]
 pub struct Transaction {
     pub(crate) id: TransactionId,
     pub(crate) snapshot: Option<(SnapshotHandle, CommitNumber)>,
-    /// The newest table when the snapshot was taken.
+    /// The newest table id when the snapshot was taken.
     pub(crate) newest_table: TableId,
     pub(crate) written: Vec<PartitionId>,
-    /// The last statement that tc has executed for it; 0 before the first.
+    /// Number of the last statement that tc executed; 0 before the first.
     pub(crate) statement: StatementNumber,
-    /// Whether statements outside BEGIN commit by themselves; false between BEGIN and its end, and with autocommit off.
+    /// Whether a statement must not commit by itself: after BEGIN, or with autocommit off.
     pub explicit: bool,
-    /// Which snapshots its statements read.
+    /// The isolation level of its statements.
     pub isolation: Isolation,
-    /// The last write was the victim of a deadlock or another failure that rolled back everything.
+    /// The last write was rolled back together with the whole transaction, for example as a deadlock victim.
     pub(crate) ended: bool,
 }
 
 impl Transaction {
-    /// The id at tc; none while nothing has been written or locked.
+    /// The transaction's id at tc; the default id while nothing has been written or locked.
     pub fn id(&self) -> TransactionId {
         self.id
     }
 
-    /// Whether tc holds anything for it.
+    /// Whether tc holds locks or writes for it.
     pub fn has_begun(&self) -> bool {
         self.id.is_some()
     }
 
-    /// The last of its statements: what a savepoint that is set now keeps.
+    /// Number of its last statement, which a savepoint set now keeps.
     pub fn statement(&self) -> StatementNumber {
         self.statement
     }
 
-    /// What its statements ask of the rows that they lock or change. A statement that is a transaction by itself locks ranges too: it
-    /// looks at its partitions one after the other, and waits, so it could see one row of another transaction and miss an earlier one.
+    /// How its statements read the rows that they lock or change. An autocommit statement locks ranges, too:
+    /// it visits its partitions one after the other and may wait between them, so without range locks it
+    /// could see one row of another transaction and miss an earlier one.
     #[inline]
     pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
         let WriteOptions { keeps_to_snapshot, rows_max, warnings_max, .. } = *options;
@@ -69,8 +70,7 @@ impl Transaction {
         Reading { locks_ranges, changed_after, rows_max, warnings_max }
     }
 
-    /// Whether the transaction's snapshot was taken before the table was made: what it would see of it is not what was
-    /// there.
+    /// Whether the snapshot is older than the table, in which case it cannot show the table's rows.
     pub fn is_older_than(&self, table: TableId) -> bool {
         self.snapshot.is_some() && table > self.newest_table
     }

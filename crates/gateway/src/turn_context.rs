@@ -1,30 +1,30 @@
-//! What a session may use of its block while it handles a signal.
+//! What a session may use while its block handles a signal.
 
 use junctor_kernel::{
     BufferPool, Context, Duration, LoadBoard, Outbox, Random, SendSettings, SpinSettings, Stamps, Time, WorldRequest,
 };
 use junctor_signals::Signal;
 
-/// The outbox and the context, without the address of anything: sessions send only through the client.
+/// The outbox and the context of a handler. Sessions know no address and send only through the gateway.
 pub struct TurnContext<'a> {
-    /// Where signals go; only the client and the block itself write to it.
+    /// Receives signals from the gateway and the block itself.
     pub outbox: &'a mut Outbox<Signal>,
-    /// Buffers of this thread.
+    /// The thread's buffer pool.
     pub buffers: &'a mut BufferPool,
-    /// Random numbers of this thread.
+    /// The thread's random numbers.
     pub random: &'a mut Random,
-    /// The published load figures of all threads.
+    /// Published load figures of all threads.
     pub loads: &'a LoadBoard,
-    /// Nanoseconds since the node started, at the beginning of the turn.
+    /// Time at the beginning of the turn, in nanoseconds since the node started.
     pub now: Time,
-    /// Where time stamps are taken.
+    /// Source of time stamps within the turn.
     pub stamps: &'a mut Stamps,
     /// Microseconds since 1970-01-01 UTC.
     pub wall_clock_us: u64,
 }
 
 impl<'a> TurnContext<'a> {
-    /// The turn of a handler.
+    /// The context of a handler.
     pub fn new(context: &'a mut Context<'_>, outbox: &'a mut Outbox<Signal>) -> TurnContext<'a> {
         TurnContext {
             outbox,
@@ -37,17 +37,17 @@ impl<'a> TurnContext<'a> {
         }
     }
 
-    /// The time now, for measuring.
+    /// The present time, for measurements.
     pub fn stamp(&mut self) -> Time {
         self.stamps.take(self.now)
     }
 
-    /// All threads of the node spin like this from now on.
+    /// Sets how all threads of the node spin.
     pub fn set_spinning(&mut self, settings: SpinSettings) {
         self.outbox.request(WorldRequest::SetSpinning { settings });
     }
 
-    /// All threads of the node send like this from now on.
+    /// Sets how all threads of the node send.
     pub fn set_sending(&mut self, settings: SendSettings) {
         self.outbox.request(WorldRequest::SetSending { settings });
     }

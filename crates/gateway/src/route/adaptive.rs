@@ -1,13 +1,18 @@
-//! Hot path, budget 50 instructions a decision for a short read. The controller that gives each read the place where its predicted cost is
-//! least: measurements in, decisions out, in integers, without a clock.
+//! Hot path, budget 50 instructions a decision for a short read. The controller sends each read to the place
+//! of least predicted cost: measurements in, decisions out, in integers, without a clock.
 //!
-//! The cost of a place is how much later everything is done if the read goes there: the time of the read itself, and what
-//! it takes from others of the thread that does it. The second is the price of a thread: a nanosecond of a thread that is
-//! busy a part p of the time delays what comes after it by p / (1 - p) nanoseconds more, as in a queue with one server. A
-//! read that is handed over costs both threads signals and turns, and is answered later by the latency of the hand-over,
-//! which is measured apart for threads that worked, looked for work and slept. And wherever it goes it waits for what was
-//! sent there before and is not answered yet: that is known, so only the rest of what a thread did makes its price. Where the difference is small, a read stays: two threads that are equally busy
-//! would else exchange their work.
+//! The cost of a place is the delay that the read causes there: its own execution time, and the time that it
+//! takes from other work of the thread. The *price* of a thread expresses the second part. A nanosecond of a
+//! thread that is busy for a share p of the time delays later work by p / (1 - p) nanoseconds, as in a queue
+//! with one server.
+//!
+//! A hand-over costs both threads signals and turns, and it adds a latency, which is measured separately for
+//! threads that were executing, spinning and sleeping. In addition a read waits for unanswered work that was
+//! sent to the same thread earlier. That work is known, so the price covers only the rest of the thread's
+//! load.
+//!
+//! A small difference does not move a read, because two equally busy threads would otherwise exchange their
+//! work.
 
 use junctor_kernel::KernelLimits;
 use junctor_kernel::scheduler::load::ThreadState;
@@ -15,52 +20,52 @@ use junctor_signals::read_rows::Charge;
 
 use super::estimate::Mean;
 
-/// Kinds of reads that are told apart; more share their estimates.
+/// Kinds of reads with their own estimates. Further kinds share them.
 pub const KINDS_MAX: usize = 64;
 
-/// Every so many decisions of a kind are measured.
+/// One decision of a kind in this many is measured.
 const DECISIONS_PER_SAMPLE: u32 = 32;
 
-/// Decisions of a new kind that are measured one and all, and go by turns to each place.
+/// The first decisions of a kind: all are measured and take the places in turn.
 const FIRST_DECISIONS: u32 = 8;
 
-/// How many measured decisions come to one for another place than the best: when that seems at most half as dear again, at
-/// most eight times as dear, and dearer than that.
+/// One measured decision in this many tries another place than the best: if its cost seems at most 1.5 times
+/// the best, at most 8 times, and more than that.
 const EXPLORE_EVERY: [u32; 3] = [4, 64, 1_024];
 
-/// What a hand-over costs each of both threads, in nanoseconds: a signal sent, a signal taken, and their part of the turns that
-/// there would not be without them. Measured: 9 microseconds for a read handed over and its answer, a wake-up included.
+/// Cost of a hand-over to each of the two threads, in nanoseconds: one signal sent, one received, and their
+/// share of additional turns. Measured: 9 microseconds for a read and its answer, including a wake-up.
 const HAND_OVER_NS: u64 = 1_500;
 
-/// What it costs the own thread in addition to wake one that sleeps.
+/// Additional cost to the own thread of waking a sleeping thread, in nanoseconds.
 const WAKE_NS: u64 = 3_000;
 
-/// Latency of a hand-over before any was measured, to a thread in each [`ThreadState`].
+/// Assumed latency of a hand-over before any measurement, for each [`ThreadState`], in nanoseconds.
 const LATENCY_GUESS_NS: [u64; ThreadState::COUNT] = [4_000, 4_000, 2_000, 30_000, 100_000];
 
-/// Another place must be cheaper than the own thread by this part of the cost of the read itself, a power of two.
+/// Another place must be cheaper than the own thread by the read's own cost shifted right by this.
 const STAY_SHIFT: u32 = 3;
 
-/// A thread that is less busy than the own one by not more than this, in thousandths, is taken to be as busy.
+/// Thousandths by which a thread may be less busy than the own one and still count as equally busy.
 const SAME_PER_MILLE: u32 = 100;
 
-/// A read that takes so long, in units of work, waits in a queue even if it stays, so that the thread takes in what comes meanwhile: then its
-/// work is under way by count. This is 50 microseconds.
+/// A read of this much work, 50 microseconds, waits in the queue of long work even on the own thread. The
+/// thread takes in other requests meanwhile, and the next decision sees the queued work.
 const LONG_READ_WORK: u64 = 50_000 >> Charge::UNIT_SHIFT;
 
-/// The time of one key or range before any was measured.
+/// Assumed time of one key or range before any measurement, in nanoseconds.
 const UNIT_GUESS_NS: u64 = 1_000;
 
-/// Prices are in sixteenths: this is that of an idle thread.
+/// The price of an idle thread. Prices are in sixteenths.
 pub const PRICE_ONE: u32 = 16;
 
-/// The part of the time, in thousandths, above which a thread gets no dearer.
+/// Busy share in thousandths above which the price no longer rises.
 const BUSY_PER_MILLE_MAX: u32 = 960;
 
-/// A place for a read.
+/// Where a read may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The query block of the own thread.
+    /// The query or ldm block of the own thread.
     Here = 0,
     /// The owner ldm, on another thread.
     Owner = 1,
@@ -68,87 +73,87 @@ pub enum Place {
     Query = 2,
 }
 
-/// What is known at once about another thread that may do a read.
+/// The present state of another thread that may run a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its index.
+    /// The thread's index.
     pub thread: u16,
-    /// Signals that wait there.
+    /// Number of signals waiting there.
     pub queue_length: u32,
-    /// What it does.
+    /// Whether it executes, spins or sleeps.
     pub state: ThreadState,
 }
 
-/// What a thread did lately.
+/// A thread's recent load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// The part of the time for which it worked, in thousandths.
+    /// Busy share in thousandths.
     pub busy_per_mille: u32,
-    /// Nanoseconds that one of its signals took.
+    /// Mean nanoseconds of one of its signals.
     pub signal_ns: u64,
 }
 
-/// Other threads that may do a read.
+/// The other threads that may run a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Away {
-    /// The thread of the owner ldm, when it is another one.
+    /// The thread of the owner ldm, unless it is the own one.
     pub owner: Option<Candidate>,
-    /// The thread of a query block, when it is another one.
+    /// The thread of a query block, unless it is the own one.
     pub query: Option<Candidate>,
 }
 
-/// Where a read may go.
+/// The candidates for one read.
 struct Options {
     here: bool,
     away: Away,
 }
 
-/// A decision.
+/// The decision for one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Where the read goes.
+    /// The place of least predicted cost, or one to explore.
     pub place: Place,
-    /// Whether it is to be measured.
+    /// Whether the read is to be measured.
     pub is_sampled: bool,
-    /// What [`Controller::discharge`] is to be told when the read was answered.
+    /// Pass this to [`Controller::discharge`] when the read is answered.
     pub charge: Charge,
 }
 
-/// What was measured of one read.
+/// The measurement of one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// The kind.
+    /// Index of the kind.
     pub kind: u8,
-    /// Keys or ranges.
+    /// Number of keys or ranges.
     pub units: u32,
-    /// The thread that did it, if it was another one.
+    /// The thread that ran it, unless it was the own one.
     pub away: Option<u16>,
-    /// What that thread did when the read was sent.
+    /// That thread's state when the read was sent.
     pub state: ThreadState,
-    /// Nanoseconds that it took there.
+    /// Nanoseconds of execution.
     pub service_ns: u64,
-    /// Nanoseconds of work under way there when it was sent.
+    /// Nanoseconds of unanswered work there when it was sent.
     pub waiting_ns: u64,
-    /// Nanoseconds until the answer was here.
+    /// Nanoseconds from sending to the answer.
     pub total_ns: u64,
 }
 
-/// What a kind of reads has cost, and where its reads went.
+/// Costs and decisions of one kind of reads.
 #[derive(Clone, Copy, Debug)]
 pub struct KindFigures {
-    /// Nanoseconds a key or range in the own thread.
+    /// Mean nanoseconds of a key or range in the own thread.
     pub here: Mean,
-    /// Nanoseconds a key or range in other threads.
+    /// Mean nanoseconds of a key or range in other threads.
     pub away: Mean,
-    /// Decisions for each [`Place`].
+    /// Number of decisions for each [`Place`].
     pub chosen: [u64; 3],
-    /// Decisions for another place than the best.
+    /// Number of decisions for a place other than the best.
     pub explored: u64,
-    /// How much those were predicted to cost more, in nanoseconds.
+    /// Predicted additional cost of those, in nanoseconds.
     pub regret_ns: u64,
-    /// Decisions until one is measured.
+    /// Decisions until the next measured one.
     until_sample: u32,
-    /// Decisions that were to be measured.
+    /// Number of measured decisions.
     sampled: u32,
 }
 
@@ -159,26 +164,26 @@ impl Default for KindFigures {
     }
 }
 
-/// What a decision wants to know of a thread.
+/// A thread as decisions see it.
 #[derive(Clone, Copy, Debug)]
 struct ThreadFigures {
-    /// What a hand-over there costs by itself, to a thread in each state: the parts of both threads at their prices, and the
+    /// Cost of a hand-over alone, by state of the thread: the cost to both threads at their prices, and the
     /// latency.
     hand_over_ns: [u64; ThreadState::COUNT],
-    /// Nanoseconds that one of its signals takes.
+    /// Mean nanoseconds of one of its signals.
     signal_ns: u64,
     price: u64,
-    /// What was sent there and is not answered yet, in units of work.
+    /// Unanswered work that was sent there, in units of work.
     under_way: u64,
-    /// The part of it that is long, which a short read that stays does not wait for.
+    /// The long part of it, for which a short read on the own thread does not wait.
     long_under_way: u64,
-    /// Units of work sent there, of the kind that is seen under way, since the last look; and the part of the time that such
-    /// work took lately, in thousandths.
+    /// Units of visible work sent there since the last refresh, and the share of time that such work took
+    /// recently, in thousandths.
     seen: u64,
     seen_per_mille: u32,
 }
 
-/// Of what a node may have at most, so that a masked index needs no check.
+/// One for each thread that a node can have, so that a masked index needs no bounds check.
 const THREADS: usize = KernelLimits::THREADS_MAX.next_power_of_two();
 
 impl ThreadFigures {
@@ -187,7 +192,7 @@ impl ThreadFigures {
         self.under_way << Charge::UNIT_SHIFT
     }
 
-    /// How busy the thread was with what was not seen under way.
+    /// Busy share of the thread that unanswered work does not explain, in thousandths.
     fn unseen_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
         let seen_ns = std::mem::take(&mut self.seen) << Charge::UNIT_SHIFT;
         let now_per_mille = (seen_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;
@@ -195,7 +200,7 @@ impl ThreadFigures {
         busy_per_mille.saturating_sub(self.seen_per_mille)
     }
 
-    /// The cost of `work_ns` that stays, less what another place must be cheaper.
+    /// Cost of `work_ns` on the own thread, less the margin by which another place must be cheaper.
     #[inline(always)]
     fn cost_here(&self, work_ns: u64) -> u64 {
         let passes = if work_ns >> Charge::UNIT_SHIFT < LONG_READ_WORK { self.long_under_way } else { 0 };
@@ -203,8 +208,8 @@ impl ThreadFigures {
         (self.under_way.saturating_sub(passes) << Charge::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
     }
 
-    /// The cost of `work_ns` that is handed over. What waits there by the thread's own account is partly what is under way from
-    /// here, so the larger one counts.
+    /// Cost of `work_ns` after a hand-over. The thread's published queue includes part of the unanswered work
+    /// from here, so the larger of the two counts.
     #[inline(always)]
     fn cost_away(&self, candidate: Candidate, work_ns: u64) -> u64 {
         let waiting_ns = (u64::from(candidate.queue_length) * self.signal_ns).max(self.under_way_ns());
@@ -219,17 +224,17 @@ pub struct Controller {
     /// The thread of the block.
     own: ThreadFigures,
     own_busy_per_mille: u32,
-    /// No hand-over costs less.
+    /// The least cost of any hand-over.
     hand_over_ns_min: u64,
-    /// The others.
+    /// All threads by index.
     threads: Box<[ThreadFigures; THREADS]>,
-    /// Latency of a hand-over to each thread in each state.
+    /// Mean latency of a hand-over, by thread and state.
     latencies: Box<[[Mean; ThreadState::COUNT]]>,
     own_thread: u16,
 }
 
 impl Controller {
-    /// The controller of a block on the thread `own` of so many.
+    /// The controller of a block on the thread `own` of `threads`.
     pub fn new(own: u16, threads: usize) -> Controller {
         let thread = ThreadFigures {
             hand_over_ns: [0; ThreadState::COUNT],
@@ -253,8 +258,8 @@ impl Controller {
         controller
     }
 
-    /// Gives a read of `units` keys or ranges a place, and charges the place with it. The other threads are looked at only if
-    /// the read takes so long here that a hand-over could pay, or if it is to be measured.
+    /// Chooses a place for a read of `units` keys or ranges and books its cost there. Other threads are
+    /// considered only if the read is long enough for a hand-over to pay, or if it is to be measured.
     #[inline]
     pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> Away) -> Decision {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
@@ -270,7 +275,7 @@ impl Controller {
         self.compare(kind, units, [here_ns, here_cost], &Options { here, away: away() })
     }
 
-    /// Something with this charge is under way.
+    /// Books the cost of a read that was sent.
     #[inline]
     pub fn charge(&mut self, charge: Charge) {
         let is_own = charge.thread == self.own_thread;
@@ -282,7 +287,7 @@ impl Controller {
         figures.seen += if is_own { long } else { work };
     }
 
-    /// Something with this charge was answered.
+    /// Removes the cost of a read that was answered.
     #[inline]
     pub fn discharge(&mut self, charge: Charge) {
         let work = u64::from(charge.work);
@@ -292,12 +297,12 @@ impl Controller {
         figures.long_under_way = figures.long_under_way.saturating_sub(long);
     }
 
-    /// Nanoseconds of work under way on a thread.
+    /// Nanoseconds of unanswered work on a thread.
     pub fn under_way_ns(&self, thread: u16) -> u64 {
         self.figures(thread).under_way_ns()
     }
 
-    /// Nanoseconds of work under way for which something with this charge, which is one of it, may have to wait.
+    /// Nanoseconds of unanswered work, apart from this read, that the read may have to wait for.
     pub fn waiting_ns(&self, charge: Charge) -> u64 {
         let figures = self.figures(charge.thread);
         let passes = if charge.thread == self.own_thread && !is_long(charge) { figures.long_under_way } else { 0 };
@@ -342,7 +347,7 @@ impl Controller {
         Decision { place, is_sampled, charge }
     }
 
-    /// Takes a measurement.
+    /// Learns from a measurement.
     pub fn observe(&mut self, measured: &Measurement) {
         let figures = &mut self.kinds[usize::from(measured.kind) % KINDS_MAX];
         let units = u64::from(measured.units.max(1));
@@ -350,7 +355,8 @@ impl Controller {
             None => figures.here.add(measured.service_ns / units),
             Some(thread) => {
                 figures.away.add(measured.service_ns / units);
-                // Part of what was under way may have been done already: most of the time must be known otherwise.
+                // Part of the unanswered work may have been done already, so a sample counts only if most of
+                // its time has another explanation.
                 if measured.waiting_ns > measured.total_ns / 2 {
                     return;
                 }
@@ -362,8 +368,8 @@ impl Controller {
         }
     }
 
-    /// Takes how busy a thread was lately, in thousandths, and how long one of its signals took, `elapsed_ns` after the last time;
-    /// `weight` raises the price of a thread that is to keep free of reads, in sixteenths. The own thread comes first.
+    /// Sets a thread's recent load, `elapsed_ns` after the previous call. `weight`, in sixteenths, raises the
+    /// price of a thread that should run fewer reads. Call it for the own thread first.
     pub fn set_load(&mut self, thread: u16, load: &Load, elapsed_ns: u64, weight: u32) {
         let Load { busy_per_mille, signal_ns } = *load;
         let busy_per_mille = self.figures_mut(thread).unseen_per_mille(busy_per_mille, elapsed_ns);
@@ -384,12 +390,12 @@ impl Controller {
         }
     }
 
-    /// What a kind of reads has cost, and where its reads went.
+    /// Costs and decisions of one kind of reads.
     pub fn kind(&self, kind: u8) -> &KindFigures {
         &self.kinds[usize::from(kind) % KINDS_MAX]
     }
 
-    /// The price of a thread, in sixteenths of that of an idle one.
+    /// A thread's price, in sixteenths of the price of an idle thread.
     pub fn price(&self, thread: u16) -> u64 {
         if thread == self.own_thread { self.own.price } else { self.threads[usize::from(thread) % THREADS].price }
     }
@@ -403,8 +409,8 @@ impl Controller {
         figures.hand_over_ns[ThreadState::Sleeping as usize] += priced(WAKE_NS, self.own.price);
     }
 
-    /// A decision that is to be measured: the best place, or now and then another one, so that the estimates stay true; the
-    /// dearer that is, the more seldom.
+    /// A measured decision: mostly the best place, occasionally another one, so that the estimates stay true.
+    /// The more expensive a place, the rarer its trial.
     #[cold]
     #[inline(never)]
     fn sample(&mut self, kind: u8, best: Place, units: u32, options: &Options) -> Place {
@@ -423,7 +429,7 @@ impl Controller {
         };
         let others = [Place::Here, Place::Owner, Place::Query].into_iter().filter(|place| *place != best);
         let others = others.filter_map(|place| Some((place, cost(place)?)));
-        // The one that was tried least.
+        // Explore the place that was tried least.
         let Some((other, other_cost)) = others.min_by_key(|(place, _)| figures.chosen[*place as usize]) else {
             return best;
         };
@@ -443,13 +449,13 @@ impl Controller {
     }
 }
 
-/// Whether a read that stays waits in a queue.
+/// Whether a read on the own thread waits in the queue of long work.
 #[inline(always)]
 pub(crate) fn is_long(charge: Charge) -> bool {
     u64::from(charge.work) >= LONG_READ_WORK
 }
 
-/// Nanoseconds at a price.
+/// `work_ns` at a price.
 #[inline(always)]
 fn priced(work_ns: u64, price: u64) -> u64 {
     (work_ns * price) >> 4

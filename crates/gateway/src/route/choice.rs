@@ -1,5 +1,5 @@
-//! Hot path, budget 80 instructions a short read. The choice of one sql block: what may read a partition, what is known of those
-//! threads now, and the rule that chooses.
+//! Hot path, budget 80 instructions a short read. The choice of one sql block: the blocks that may read a
+//! partition, the state of their threads, and the rule that chooses among them.
 
 use junctor_kernel::scheduler::load::{ThreadState, Usage};
 use junctor_kernel::{Address, Directory, Duration, LoadBoard, Time};
@@ -13,35 +13,35 @@ use super::rule::ReadRule;
 use super::static_rule::Turns;
 use super::weighted::{ThreadBusy, WeightedRule, Weights};
 
-/// How often prices and weights are made anew, while there are reads.
+/// Interval between refreshes of prices and weights while reads arrive.
 const REFRESH_EVERY: Duration = Duration::from_millis(100);
 
-/// A thread that has slept for so long is idle, whatever its last figures say.
+/// A thread that has slept for this long counts as idle, whatever its last published figures.
 const RESTED: Duration = Duration::from_millis(50);
 
-/// Which query blocks may read the partitions of each ldm instance, by its number: those of its read group.
+/// The query blocks of each ldm instance's read group, by instance. They may read its partitions.
 pub type Readers = Vec<Vec<u16>>;
 
-/// Where a read goes.
+/// Where one read runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The block.
+    /// The block that runs it.
     pub to: Address,
     /// Whether the read is to be measured.
     pub is_sampled: bool,
-    /// What [`Route::discharge`] is told when it was answered.
+    /// Pass this to [`Route::discharge`] when the read is answered.
     pub charge: Charge,
 }
 
 impl Choice {
-    /// A place without a measurement.
+    /// A fixed place, neither measured nor booked.
     #[inline]
     pub fn of(to: Address) -> Choice {
         Choice { to, is_sampled: false, charge: Charge::default() }
     }
 }
 
-/// A read that is measured.
+/// A read in progress that is being measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     to: Address,
@@ -56,15 +56,15 @@ pub struct Sample {
 /// A row of `junctor_info.routing`.
 #[derive(Clone, Debug)]
 pub struct RoutingRow {
-    /// The table that the kind was first seen with.
+    /// The table of the kind's first read.
     pub table: TableId,
-    /// What the reads are: `keys`, `ranges` or `all rows`, and what leaves them.
+    /// The form of the reads: `keys`, `ranges` or `all rows`, and their output.
     pub operation: &'static str,
-    /// The figures.
+    /// Its figures.
     pub figures: KindFigures,
 }
 
-/// The choice for one sql block.
+/// The routing state of one sql block.
 #[derive(Debug)]
 pub struct Route {
     rule: ReadRule,
@@ -77,11 +77,11 @@ pub struct Route {
     turns: Turns,
     busy: Vec<ThreadBusy>,
     refreshed: Time,
-    /// What each kind is: table and shape, and the words for it.
+    /// Table and shape of each kind, with the words for it in status tables.
     seen: Box<[Option<SeenKind>]>,
 }
 
-/// Kinds that are looked at for a free one before two share one.
+/// Slots probed for a free one before two kinds share a slot.
 const KIND_PROBES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -91,25 +91,25 @@ struct SeenKind {
     operation: &'static str,
 }
 
-/// One ldm instance and who else may read what it owns.
+/// One ldm instance and the other blocks that may read its partitions.
 #[derive(Debug)]
 struct Owner {
     thread: u16,
-    /// Query blocks of its read group, and their threads.
+    /// The query blocks of its read group, and their threads.
     queries: Vec<Address>,
     query_threads: Vec<u16>,
-    /// Whether the query block of the own thread is one of them.
+    /// Whether a query block of the own thread is one of them.
     reads_here: bool,
-    /// Those on other threads than the own and the owner's.
+    /// Those on threads other than the own and the owner's.
     others: Vec<(Address, u16)>,
-    /// The one of them that reads go to now, and the one that it is compared with next.
+    /// The one that reads go to now, and the index of the one to compare it with next.
     best: Option<(Address, u16)>,
     challenger: usize,
 }
 
 impl Owner {
-    /// The best of the query blocks so far, or the next one if less waits there: two choices with a memory, so that many who
-    /// choose do not all choose the same.
+    /// Returns the better of the current query block and the next one, by queue length. Two choices with
+    /// memory keep many sql blocks from all choosing the same query block.
     fn better_query(&mut self, loads: &LoadBoard) -> Option<Candidate> {
         let challenger = *self.others.get(self.challenger)?;
         self.challenger = (self.challenger + 1) % self.others.len();
@@ -124,7 +124,7 @@ impl Owner {
 }
 
 impl Route {
-    /// The choice for the block `own`; `readers` says which query blocks may read which partitions.
+    /// The routing state of the block `own`. `readers` lists the query blocks of each read group.
     pub fn new(rule: ReadRule, own: Address, directory: &Directory, readers: &Readers) -> Route {
         let own_thread = directory.thread_of(own.module, own.instance).unwrap_or(0);
         let local = directory.instance_on(Module::Query, own_thread);
@@ -145,7 +145,7 @@ impl Route {
                 queries,
                 query_threads,
                 best: None,
-                // Not all who choose begin with the same one.
+                // Start each sql block at a different query block.
                 challenger: usize::from(own.instance) % others.len().max(1),
                 others,
             }
@@ -176,7 +176,7 @@ impl Route {
         }
     }
 
-    /// The rule from now on.
+    /// Sets the rule.
     pub fn set_rule(&mut self, rule: ReadRule) {
         self.rule = rule;
     }
@@ -187,7 +187,7 @@ impl Route {
         self.rule == ReadRule::Adaptive && self.busy.len() > 1
     }
 
-    /// Where to read a partition whose owner is `owner`; `units` is the keys or ranges asked for.
+    /// Chooses where to read `units` keys or ranges of a partition that `owner` owns.
     #[inline]
     pub fn choose(
         &mut self,
@@ -205,13 +205,14 @@ impl Route {
         }
     }
 
-    /// A part that was answered goes on where it was.
+    /// Books the cost of a part that continues at the same place.
     #[inline]
     pub fn charge(&mut self, charge: Charge) {
         self.controller.charge(charge);
     }
 
-    /// What a part is charged with that goes on at `from`, which answered: the owner does when a query block passed it on.
+    /// The booked cost of a part that continues at `from`. `from` differs from the chosen place if a query
+    /// block forwarded the read to the owner.
     pub fn charge_at(&self, charge: Charge, from: Address) -> Charge {
         match self.owners.get(usize::from(from.instance)) {
             Some(owner) if from.module == Module::Ldm => Charge { thread: owner.thread, ..charge },
@@ -219,30 +220,31 @@ impl Route {
         }
     }
 
-    /// A part was answered.
+    /// Removes the cost of a part that was answered.
     #[inline]
     pub fn discharge(&mut self, charge: Charge) {
         self.controller.discharge(charge);
     }
 
-    /// A measured read was answered by the block `from` at `now`, after it took so long there.
+    /// Learns from a measured read that the block `from` answered at `now` after `service_ns` of execution.
     pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
         let total_ns = now.since(sample.sent).0;
         let Sample { kind, units, away, state, waiting_ns, .. } = *sample;
         let passed_on = from != sample.to;
         if passed_on && away.is_some() {
-            // The owner answered for a query block whose guard was busy: neither the time nor the latency is of that thread.
+            // The guard was busy and the query block forwarded the read: neither time nor latency belong to
+            // that thread.
             return;
         }
         if passed_on && waiting_ns > total_ns / 2 {
             return;
         }
-        // Passed on from here, the read took all the time since it was its turn.
+        // A read forwarded from this thread took all the time since it reached the front of the queue.
         let service_ns = if passed_on { total_ns - waiting_ns } else { service_ns };
         self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
     }
 
-    /// What has been measured and chosen, for kinds of reads that have occurred.
+    /// Measurements and decisions of all kinds of reads that have occurred.
     pub fn rows(&self) -> Vec<RoutingRow> {
         let seen = self.seen.iter().enumerate();
         let row = |(kind, seen): (usize, &Option<SeenKind>)| {
@@ -252,19 +254,19 @@ impl Route {
         seen.filter_map(row).collect()
     }
 
-    /// The thread of the block that chooses.
+    /// The own thread.
     pub fn thread(&self) -> u16 {
         self.own_thread
     }
 
-    /// The rule now.
+    /// The present rule.
     pub fn rule(&self) -> ReadRule {
         self.rule
     }
 
     #[inline]
     fn adapt(&mut self, program: &ReadProgram, units: u32, owner: Address, loads: &LoadBoard, now: Time) -> Choice {
-        // On a node of one thread there is nothing to choose.
+        // A node of one thread has no choice.
         if self.busy.len() == 1 {
             return Choice::of(self.local.unwrap_or(owner));
         }
@@ -287,7 +289,7 @@ impl Route {
         Choice { to, is_sampled, charge }
     }
 
-    /// What is noted of a read that is sent at `sent` and is to be measured.
+    /// The sample of a read sent at `sent`.
     #[cold]
     pub fn sample(
         &mut self,
@@ -333,13 +335,13 @@ impl Route {
         }
     }
 
-    /// Reads how busy the threads were, and makes prices, weights and the best query blocks anew.
+    /// Reads the load of all threads and recomputes prices, weights and the best query blocks.
     #[cold]
     fn refresh(&mut self, loads: &LoadBoard, now: Time) {
         let elapsed_ns = now.since(std::mem::replace(&mut self.refreshed, now)).0;
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
-            // Windows end only while a thread works, so one that sleeps has told of nothing since.
+            // Windows end only while a thread works, so a sleeping thread's figures are old.
             let rests = load.state == ThreadState::Sleeping && now.since(load.state_since).0 > RESTED.0;
             let busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
             busy.busy_per_mille = if rests { 0 } else { busy_per_mille };
@@ -359,7 +361,7 @@ impl Route {
         }
     }
 
-    /// The kind of a program's reads: each has one of its own until all near its place are taken.
+    /// The kind of a program's reads. Each has its own until all slots near its hash are taken.
     #[inline]
     fn kind_of(&mut self, program: &ReadProgram) -> u8 {
         let (table, shape) = (program.table.definition.id, shape_of(program));
@@ -397,7 +399,7 @@ fn signal_ns(usage: &Usage) -> u64 {
     usage.executing_ns.checked_div(usage.signals).unwrap_or(0)
 }
 
-/// What kind of reads a program's are, besides their table: access, what leaves the rows, and whether there is a filter.
+/// The shape of a program: access, output, and whether it has a filter.
 #[inline]
 fn shape_of(program: &ReadProgram) -> u32 {
     let access = match program.access {

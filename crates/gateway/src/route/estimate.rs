@@ -1,21 +1,22 @@
-//! Means of what was measured, in integers, that follow a change within a few samples.
+//! Moving means in integers, which follow a change within a few samples.
 
-/// Each sample counts one part in so many.
+/// Weight of one sample: one part in this many.
 const WEIGHT_SHIFT: u32 = 3;
 
-/// Fractions are kept in sixteenths.
+/// Means are kept in sixteenths.
 const FRACTION_BITS: u32 = 4;
 
-/// How many times the mean one sample may seem to be: a thread that was interrupted says nothing of the work it did.
+/// A sample counts as at most this many times the mean, because an interrupted thread measures the
+/// interruption.
 const OUTLIER_FACTOR: u64 = 4;
 
-/// What no sample is cut below, so that a mean near zero can grow, in the unit of the samples.
+/// Lowest cap on a sample, in the unit of the samples, so that a mean near zero can grow.
 const OUTLIER_MIN: u64 = 1_000;
 
-/// The first samples are of code and data that no cache has; the least of them counts.
+/// The first samples meet cold caches, so only the least of them counts.
 const COLD_SAMPLES: u32 = 4;
 
-/// The largest sample, so that sums and products of estimates stay far from overflow.
+/// Largest sample. It keeps sums and products of estimates far from overflow.
 const SAMPLE_MAX: u64 = 1 << 36;
 
 /// A moving mean.
@@ -26,12 +27,12 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// A mean that begins at a guess, which the first sample replaces.
+    /// A mean that starts at a guess, which the first sample replaces.
     pub const fn guessed(value: u64) -> Mean {
         Mean { sixteenths: value << FRACTION_BITS, samples: 0 }
     }
 
-    /// Takes a sample.
+    /// Adds a sample.
     pub fn add(&mut self, sample: u64) {
         let sample = sample.min(SAMPLE_MAX);
         if self.samples == 0 {
@@ -58,7 +59,7 @@ impl Mean {
         self.sixteenths
     }
 
-    /// How many samples there were.
+    /// Number of samples.
     #[inline]
     pub fn samples(&self) -> u32 {
         self.samples

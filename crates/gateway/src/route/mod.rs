@@ -1,8 +1,9 @@
-//! Where a read runs: in a query block of the own thread, in the owner ldm, or in another query block.
+//! Chooses where a read runs: in a query block of the own thread, in the owner ldm, or in another query
+//! block.
 //!
-//! In reading order: [`rule`], the names of the rules; [`choice`], which gives each read a place by one of them;
-//! [`adaptive`], the controller that predicts costs, with [`estimate`], what it has measured; [`weighted`] and
-//! [`static_rule`], the rules that do not learn, which are the controls of experiments.
+//! In reading order: [`rule`] names the rules; [`choice`] applies one of them to each read; [`adaptive`]
+//! predicts costs from the means in [`estimate`]; [`weighted`] and [`static_rule`] do not learn and are the
+//! controls of experiments.
 
 pub mod adaptive;
 mod choice;

@@ -1,24 +1,24 @@
-//! The rules by which a node gives reads their places.
+//! The rules that choose where reads run.
 
-/// A rule; all but the first are the controls of experiments.
+/// A routing rule. All but the first are controls of experiments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadRule {
-    /// Where the predicted cost is least.
+    /// The place of least predicted cost.
     #[default]
     Adaptive,
-    /// The query block of the own thread where there is one, else by turns the owner and the query blocks.
+    /// The query block of the own thread if there is one, otherwise the owner and the query blocks in turn.
     Local,
     /// Always the owner ldm.
     Owner,
-    /// By weights of the threads, as RonDB does.
+    /// By weights of threads, as RonDB does.
     Weights,
 }
 
 impl ReadRule {
-    /// All of them.
+    /// All rules.
     pub const ALL: [ReadRule; 4] = [ReadRule::Adaptive, ReadRule::Local, ReadRule::Owner, ReadRule::Weights];
 
-    /// The word in settings and status tables.
+    /// Its name in settings and status tables.
     pub const fn name(self) -> &'static str {
         match self {
             ReadRule::Adaptive => "adaptive",
@@ -28,7 +28,7 @@ impl ReadRule {
         }
     }
 
-    /// The rule of that name, in any case of letters.
+    /// The rule with this name, in any letter case.
     pub fn named(name: &str) -> Option<ReadRule> {
         ReadRule::ALL.into_iter().find(|rule| rule.name().eq_ignore_ascii_case(name))
     }

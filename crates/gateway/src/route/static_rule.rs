@@ -1,16 +1,16 @@
-//! The rules that neither measure nor weigh.
+//! The rule that takes places in turn.
 
 use junctor_kernel::Address;
 
-/// How many reads in a row go to the same query block: so many share a wake-up and warm caches.
+/// Consecutive reads that go to the same query block, so that they share a wake-up and warm caches.
 const READS_PER_TURN: usize = 4;
 
-/// The owner and the query blocks by turns.
+/// Takes the owner and the query blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns(usize);
 
 impl Turns {
-    /// The next of them.
+    /// The place of the next read.
     #[inline]
     pub fn next(&mut self, owner: Address, queries: &[Address]) -> Address {
         self.0 = (self.0 + 1) % ((queries.len() + 1) * READS_PER_TURN);

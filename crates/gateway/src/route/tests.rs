@@ -37,8 +37,8 @@ struct World {
     busy_per_mille: [u32; 2],
 }
 
-/// Lets a controller decide so many times, each after the answer of the one before, and tells it what it asks for. Returns the part of
-/// reads that stayed, in thousandths.
+/// Lets a controller decide so many times, each after the answer of the one before, and tells it what it asks
+/// for. Returns the part of reads that stayed, in thousandths.
 fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> u64 {
     let mut stayed = 0;
     for turn in from..from + decisions {
@@ -411,8 +411,8 @@ fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
     LoadBoard::of(&others.chain(lengths).map(thread).collect::<Vec<_>>())
 }
 
-/// Chooses for so many reads of one key, the first in the turn `from`, and says which query blocks got them; reads that explore the
-/// owner are none of them.
+/// Chooses for so many reads of one key, the first in the turn `from`, and says which query blocks got them;
+/// reads that explore the owner are none of them.
 fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], from: u64, reads: u64) -> Vec<usize> {
     let (program, loads) = (key_reads(), queues(lengths));
     // Prices are made in the first turn, and not anew.

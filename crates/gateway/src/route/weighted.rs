@@ -1,46 +1,47 @@
-//! Weights of threads, moved every 100 ms by how busy they were, and the rule that spreads reads by them alone, as RonDB's
-//! query threads get theirs: the owner first while it has a share left, then the others by turns.
+//! Weights of threads, adjusted to their load every 100 ms, and the rule that spreads reads by weights alone.
+//! As in RonDB, the owner comes first while it has a share left, then the others in turn.
 //!
-//! Source of the rule's figures: RonDB's distribution of query work (load indicators 1 to 5, weights to 16, four key reads
-//! in a row, a scan counted as five).
+//! Source of the figures: RonDB's distribution of query work, with load indicators from 1 to 5, weights up to
+//! 16, four key reads in a row and a scan counted as five.
 
-/// The largest weight of a thread.
+/// Largest weight of a thread.
 pub const WEIGHT_MAX: u32 = 16;
 
-/// Weight of an owner at first, and when the node has little to do.
+/// Weight of an owner at the start and while the node is lightly loaded.
 const OWNER_WEIGHT: u32 = 8;
 
-/// Weight of any other thread then.
+/// Weight of any other thread at these times.
 const OTHER_WEIGHT: u32 = 4;
 
-/// Below this mean and this maximum, in thousandths, the weights go back to where they began.
+/// The node is lightly loaded below this mean and this maximum busy share, in thousandths. Weights then
+/// return to their start.
 const IDLE_PER_MILLE: [u32; 2] = [300, 400];
 
-/// How much less busy than the mean of the others a thread with recv or tc is to be, in thousandths.
+/// Target by which a thread with recv or tc is less busy than the mean of the others, in thousandths.
 const MARGIN_PER_MILLE: i64 = 60;
 
-/// Differences that move nothing, in thousandths.
+/// Differences in thousandths that change no weight.
 const TOLERANCE_PER_MILLE: i64 = 30;
 
-/// Reads of keys in a row that go to one thread.
+/// Consecutive key reads that go to one thread.
 const KEY_READS_IN_A_ROW: u32 = 4;
 
-/// What a scan counts as, in reads of keys.
+/// Cost of a scan, in key reads.
 const SCAN_UNITS: u32 = 5;
 
-/// The least and the greatest factor on the price of a thread, in sixteenths.
+/// Bounds of the factor on a thread's price, in sixteenths.
 const FACTOR: [u32; 2] = [16, 64];
 
-/// What is known of one thread at an adjustment.
+/// One thread's input to an adjustment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadBusy {
-    /// Thousandths of the time it executed or sent.
+    /// Share of time spent executing or sending, in thousandths.
     pub busy_per_mille: u32,
-    /// Signals in a turn.
+    /// Mean signals of a turn.
     pub signals_per_turn: u32,
-    /// Whether it carries recv or tc, which must not become the bottleneck.
+    /// Whether it runs recv or tc, which must not become the bottleneck.
     pub keeps_free: bool,
-    /// Whether it may be asked to read at all.
+    /// Whether it runs a block that reads.
     pub reads: bool,
     /// Whether it owns partitions.
     pub owns: bool,
@@ -55,25 +56,26 @@ pub struct Weights {
 #[derive(Clone, Copy, Debug)]
 struct ThreadWeight {
     weight: u32,
-    /// In sixteenths, on the price of the thread.
+    /// Factor on the thread's price, in sixteenths.
     factor: u32,
-    /// What one read counts, from 1 to 5.
+    /// Load indicator, from 1 to 5: the cost of one read.
     indicator: u32,
     used: u32,
 }
 
 impl Weights {
-    /// The weight of a thread, 0 to 16.
+    /// A thread's weight, from 0 to 16.
     pub fn weight(&self, thread: u16) -> u32 {
         self.threads.get(usize::from(thread)).map_or(0, |one| one.weight)
     }
 
-    /// The factor on the price of a thread, in sixteenths: above 16 while it has recv or tc and is busier than it should be.
+    /// The factor on a thread's price, in sixteenths. It exceeds 16 while a thread with recv or tc is too
+    /// busy.
     pub fn factor(&self, thread: u16) -> u32 {
         self.threads.get(usize::from(thread)).map_or(FACTOR[0], |one| one.factor)
     }
 
-    /// Moves the weights by how busy the threads were; called every 100 ms.
+    /// Adjusts the weights to the load of the threads. Call it every 100 ms.
     pub fn adjust(&mut self, busy: &[ThreadBusy]) {
         if self.threads.len() != busy.len() {
             let first =
@@ -111,7 +113,7 @@ impl Weights {
         }
     }
 
-    /// Takes a share of a thread for one read; false when it has none left in this round.
+    /// Takes a thread's share for one read. False if none is left in this round.
     fn take(&mut self, thread: u16, reads: u32) -> bool {
         let Some(one) = self.threads.get_mut(usize::from(thread)) else { return false };
         if one.used >= one.weight * SHARE {
@@ -126,10 +128,10 @@ impl Weights {
     }
 }
 
-/// Units of one weight in a round.
+/// Reads for each unit of weight in a round.
 const SHARE: u32 = 8;
 
-/// The rule of one sql block.
+/// The state of the rule in one sql block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WeightedRule {
     last: Option<u16>,
@@ -138,7 +140,7 @@ pub struct WeightedRule {
 }
 
 impl WeightedRule {
-    /// The thread for a read: that of the owner, or one of `queries`, which are threads with a query block.
+    /// The thread for a read: the owner's, or one of `queries`, the threads with a query block.
     pub fn choose(&mut self, weights: &mut Weights, owner: u16, queries: &[u16], is_scan: bool) -> u16 {
         if !is_scan && self.repeats > 0 && self.last.is_some_and(|last| last == owner || queries.contains(&last)) {
             self.repeats -= 1;
@@ -177,7 +179,7 @@ fn first_weight(one: &ThreadBusy) -> u32 {
     }
 }
 
-/// The load now, from the signals of a turn.
+/// The load indicator for this many signals in a turn.
 fn indicator(signals_per_turn: u32) -> u32 {
     match signals_per_turn {
         0..16 => 1,
