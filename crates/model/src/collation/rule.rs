@@ -47,6 +47,22 @@ impl CollationId {
         self.append_weights(text, out);
     }
 
+    /// Appends the bytes that begin the weight key of every text that LIKE finds by `prefix` and a `%`: those whose first
+    /// characters weigh the same, one by one, as those of `prefix`. Other texts may have such keys too.
+    pub fn append_prefix_key(self, prefix: &[u8], out: &mut Vec<u8>) {
+        match self.rule() {
+            // The key of a space depends on what follows it, so the bytes end before the first one.
+            Rule::GeneralCi | Rule::Utf8mb4Bin => {
+                let end = prefix.iter().position(|byte| matches!(*byte, padding::SPACE | padding::BELOW_SPACE));
+                self.append_weights(&prefix[..end.unwrap_or(prefix.len())], out);
+                out.truncate(out.len() - padding::END_BYTES);
+            }
+            Rule::UnicodePrimary | Rule::Binary => {
+                self.append_weights(prefix, out);
+            }
+        }
+    }
+
     /// Like [`append_weight_key`](Self::append_weight_key). Returns false if the key certainly has no zero
     /// byte.
     pub(crate) fn append_weights(self, text: &[u8], out: &mut Vec<u8>) -> bool {

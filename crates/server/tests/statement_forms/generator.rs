@@ -32,6 +32,8 @@ pub struct Statement {
     pub is_change: bool,
     /// Whether the order of its rows is total.
     pub is_ordered: bool,
+    /// Whether one of several equal texts is shown, whichever comes first.
+    pub shows_any_of_equal: bool,
 }
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
@@ -125,6 +127,7 @@ impl<'r> Generator<'r> {
         let is_distinct = self.random.one_in(6);
         if is_distinct {
             self.text("DISTINCT ");
+            self.statement.shows_any_of_equal = true;
         }
         let count = 1 + self.random.below(3);
         for position in 0..count {
@@ -179,6 +182,7 @@ impl<'r> Generator<'r> {
 
     fn aggregate(&mut self) {
         self.text("SELECT COUNT(*), ");
+        self.statement.shows_any_of_equal = true;
         let name = self.random.pick(&["SUM", "AVG", "MIN", "MAX", "COUNT"]);
         self.text(&format!("{name}("));
         self.number(2, false);

@@ -28,12 +28,41 @@ pub struct ParameterKind {
     pub scale: u8,
     /// Whether it is a folded list.
     pub is_list: bool,
+    /// What a string bounds as a LIKE pattern.
+    pub prefix: PatternPrefix,
+}
+
+/// What a string bounds as a LIKE pattern.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PatternPrefix {
+    /// It is no pattern, or nothing is known of it.
+    #[default]
+    Unknown,
+    /// It begins with characters that stand for themselves: a range of keys.
+    Present,
+    /// It is empty, or begins with a wildcard or the usual escape character: no range.
+    Absent,
 }
 
 impl ParameterKind {
     /// The kind of a single value that is no decimal.
     pub const fn of(kind: Kind) -> ParameterKind {
-        ParameterKind { kind, scale: 0, is_list: false }
+        ParameterKind { kind, scale: 0, is_list: false, prefix: PatternPrefix::Unknown }
+    }
+
+    /// Whether a plan made for this kind is right for a value of the other kind.
+    #[inline]
+    pub fn serves(&self, other: &ParameterKind) -> bool {
+        (self.kind, self.scale, self.is_list) == (other.kind, other.scale, other.is_list)
+            && (self.prefix == PatternPrefix::Unknown || self.prefix == other.prefix)
+    }
+}
+
+impl PatternPrefix {
+    /// What this pattern bounds.
+    #[inline]
+    pub fn of(pattern: &[u8]) -> PatternPrefix {
+        if crate::parse::literal::begins_fixed(pattern) { PatternPrefix::Present } else { PatternPrefix::Absent }
     }
 }
 

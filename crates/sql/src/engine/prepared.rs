@@ -13,7 +13,7 @@ use super::Engine;
 use super::query::keeps_diagnostics;
 use super::shared_statements::{SHARED_BYTES_MAX, StatementKey};
 use super::user_locks::refuse_lock_calls;
-use crate::bind::{ParameterKind, message};
+use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail, kind_of_value};
 use crate::parse::parse;
 use crate::plan::Plan;
@@ -146,15 +146,19 @@ impl StatementContext<'_, '_> {
         };
         let settings = self.session.plan_settings();
         let values = Parameters::from_bytes(&self.engine.work.parameters);
+        let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
         self.engine.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
             // NULL compares alike whatever its kind is, so the kind of the earlier plan is kept.
             let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
             let kind = kind_of_value(values.get(ordinal));
-            self.engine.work.kinds.push(if kind.kind == Kind::Null { before } else { kind });
+            let kind = if kind.kind == Kind::Null { before } else { kind };
+            // Only plans of patterns depend on how texts begin.
+            let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
+            self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
-        let has_kinds = |kinds: &[ParameterKind]| *kinds == *self.engine.work.kinds;
+        let has_kinds = |kinds: &[ParameterKind]| serve_all(kinds, &self.engine.work.kinds);
         let dictionary = &self.engine.gateway.catalog().dictionary;
         if let Some(known) = self.engine.shared_statements.get(&key, has_kinds, dictionary)
             && let Some(plan) = known.plan.clone()
@@ -236,7 +240,12 @@ impl Engine {
     }
 }
 
-/// Whether a plan that was made for these kinds holds for the values.
+/// Whether a plan made for these kinds is right for the others.
+fn serve_all(planned: &[ParameterKind], kinds: &[ParameterKind]) -> bool {
+    planned.len() == kinds.len() && planned.iter().zip(kinds).all(|(planned, kind)| planned.serves(kind))
+}
+
+/// Whether a plan made for these kinds is right for the values.
 #[inline]
 fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {
@@ -244,6 +253,6 @@ fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     }
     kinds.iter().enumerate().all(|(ordinal, planned)| {
         let kind = kind_of_value(values.get(ordinal as u16));
-        kind == *planned || kind.kind == Kind::Null
+        planned.serves(&kind) || kind.kind == Kind::Null
     })
 }

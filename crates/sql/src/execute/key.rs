@@ -396,8 +396,11 @@ impl KeyMaker {
         if column.nullable {
             self.key.push(1);
         }
-        let fixed = fixed_prefix(pattern, escape);
-        append_escaped(fixed, &mut self.key);
+        // Only columns of strings have such pieces.
+        let Some(collation) = column.column_type.collation() else { return Ok(()) };
+        let mut weights = Vec::new();
+        collation.append_prefix_key(fixed_prefix(pattern, escape), &mut weights);
+        append_escaped(&weights, &mut self.key);
         // Any text may follow the prefix, so its end mark goes.
         self.key.truncate(self.key.len() - 2);
         self.keep_prefix_span()

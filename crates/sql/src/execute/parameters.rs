@@ -3,7 +3,7 @@
 use junctor_expression::{Kind, ParametersBuilder};
 use junctor_model::value::{Decimal, ValueRef};
 
-use crate::bind::{ParameterKind, decimal_of_text};
+use crate::bind::{ParameterKind, PatternPrefix, decimal_of_text};
 use crate::parse::Ordinal;
 use crate::parse::shape::{LiftedLiteral, LiteralClass, Shape, Slot};
 
@@ -61,7 +61,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
         ValueRef::UInt(_) => ParameterKind::of(Kind::UInt),
         ValueRef::Double(_) => ParameterKind::of(Kind::Double),
         ValueRef::Decimal(value) => ParameterKind { scale: value.scale, ..ParameterKind::of(Kind::Decimal) },
-        ValueRef::Bytes(_) => ParameterKind::of(Kind::String),
+        ValueRef::Bytes(text) => ParameterKind { prefix: PatternPrefix::of(text), ..ParameterKind::of(Kind::String) },
     }
 }
 
@@ -76,7 +76,11 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
         };
         let kind = literal.map_or(Kind::Null, |literal| kind_of_class(literal.class));
         let scale = literal.filter(|_| !is_list).map_or(0, LiftedLiteral::scale);
-        kinds.push(ParameterKind { kind, scale, is_list });
+        let prefix = match literal {
+            Some(literal) if literal.is_open_pattern() => PatternPrefix::Absent,
+            _ => PatternPrefix::Unknown,
+        };
+        kinds.push(ParameterKind { kind, scale, is_list, prefix });
     }
 }
 

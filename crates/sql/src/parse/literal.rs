@@ -81,3 +81,9 @@ pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
     }
     Some(value)
 }
+
+/// Whether a string begins with a character that stands for itself in a LIKE pattern. False for an empty one. A string as
+/// it is written and its value agree on it, because an escape makes it false.
+pub fn begins_fixed(string: &[u8]) -> bool {
+    !matches!(string.first(), None | Some(b'%' | b'_' | b'\\'))
+}

@@ -14,6 +14,7 @@
 //! - Elsewhere integers, decimals, doubles and strings are lifted, each class with a mark of its own. NULL, TRUE and
 //!   the like stay text. Integers of all magnitudes up to 64 bits are one class. The mark of a decimal has its scale,
 //!   which decides the scale of what is computed from it; one that is a whole member of a row of VALUES has none.
+//!   LIKE patterns that bound no range of keys have a mark of their own, because they are planned differently.
 //! - `IN (...)` of literals of one class becomes one mark whatever its length; a sign belongs to a literal there.
 //! - The rows of VALUES that all have the same form become one, whatever their number; a sign belongs to a literal
 //!   there too. Rows of different forms are not cacheable.
@@ -62,7 +63,8 @@ pub struct LiftedLiteral {
     pub start: u32,
     /// Byte offset after its last byte.
     pub end: u32,
-    /// The magnitude of an integer, the digits after the full stop of a decimal; 0 for other classes.
+    /// The magnitude of an integer, the digits after the full stop of a decimal; 1 for a string after
+    /// LIKE that bounds no range of keys; else 0.
     pub magnitude: u64,
     /// Its class.
     pub class: LiteralClass,
@@ -279,6 +281,12 @@ impl LiftedLiteral {
     #[inline]
     pub fn scale(&self) -> u8 {
         if self.class == LiteralClass::Decimal { self.magnitude.min(255) as u8 } else { 0 }
+    }
+
+    /// Whether it is a LIKE pattern that is empty, or begins with a wildcard or a backslash.
+    #[inline]
+    pub fn is_open_pattern(&self) -> bool {
+        self.class == LiteralClass::String && self.magnitude != 0
     }
 
     /// The value of an integer; the sign of a literal that is not negative may still stand before it.

@@ -7,11 +7,12 @@ use junctor_expression::Expression;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnIndex, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
+use junctor_model::value::Value;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
 use super::operand::{Interval, KeyValues, Operand, Piece};
 use super::restriction::{Restriction, alternatives_of, restrictions_of};
-use crate::bind::message;
+use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::parse::statement::{IndexHint, IndexHintKind};
 
 /// Whole keys: one list of values for each column of the key, and that once for each alternative.
@@ -88,6 +89,7 @@ pub(super) struct Wanted<'a> {
     pub dictionary: &'a Dictionary,
     pub layout: &'a Arc<TableLayout>,
     pub conjuncts: &'a [Expression],
+    pub parameters: &'a [ParameterKind],
     pub hints: &'a [IndexHint],
     /// Writes and locking reads need one step only.
     pub for_write: bool,
@@ -100,7 +102,9 @@ pub(super) struct Wanted<'a> {
 pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     let definition = &wanted.layout.definition;
     check_hints(definition, wanted.hints)?;
-    let restrictions = restrictions_of(definition, wanted.conjuncts);
+    let mut restrictions = restrictions_of(definition, wanted.conjuncts);
+    // Without a prefix, the range is the whole index, which costs more than a scan of the rows.
+    restrictions.retain(|restriction| !restriction.pieces.iter().any(|piece| is_open(piece, wanted.parameters)));
     let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, wanted.hints);
     let primary = definition.primary();
     if usable(primary)
@@ -151,6 +155,19 @@ fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> 
         }
     }
     Ok(())
+}
+
+/// Whether a LIKE pattern has no characters before its first wildcard. One that is computed is taken to have some.
+fn is_open(piece: &Piece, parameters: &[ParameterKind]) -> bool {
+    match piece {
+        Piece::Prefix { pattern: Operand::Parameter(ordinal), .. } => {
+            parameters.get(usize::from(*ordinal)).is_some_and(|kind| kind.prefix == PatternPrefix::Absent)
+        }
+        Piece::Prefix { pattern: Operand::Constant(Value::Bytes(pattern)), .. } => {
+            PatternPrefix::of(pattern) == PatternPrefix::Absent
+        }
+        _ => false,
+    }
 }
 
 fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {

@@ -176,6 +176,7 @@ fn plan_change(
     let wanted = Wanted {
         dictionary: binder.environment.dictionary,
         layout,
+        parameters: binder.environment.parameters,
         conjuncts: filter.as_ref().map_or(&[][..], Expression::conjuncts),
         hints: &request.reference.index_hints,
         for_write: true,

@@ -89,9 +89,9 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
         Node::Like { negated: false, collation, escape, operands } => {
             let [text, pattern] = &**operands;
             let column = column_of(text)?;
-            // Only where order is that of bytes does a prefix of the text bound a range of keys.
-            let of_column = definition.columns[usize::from(column.0)].column_type.collation()?;
-            if of_column != *collation || of_column != CollationId::BINARY || pattern.result.kind != Kind::String {
+            // Texts with a common prefix have a common prefix of their keys in every collation.
+            let of_column = indexed_collation(definition, column)?;
+            if of_column != *collation || pattern.result.kind != Kind::String {
                 return None;
             }
             Some((column, vec![Piece::Prefix { pattern: Operand::of(pattern)?, escape: *escape }], false))
@@ -147,6 +147,13 @@ fn comparison(
 
 fn is_string(definition: &TableDefinition, column: ColumnIndex) -> bool {
     definition.columns[usize::from(column.0)].column_type.collation().is_some()
+}
+
+fn indexed_collation(definition: &TableDefinition, column: ColumnIndex) -> Option<CollationId> {
+    match definition.columns.get(usize::from(column.0))?.column_type {
+        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } => Some(collation),
+        ColumnType::Integer { .. } | ColumnType::Double | ColumnType::Text { .. } => None,
+    }
 }
 
 fn column_of(expression: &Expression) -> Option<ColumnIndex> {

@@ -115,6 +115,7 @@ pub(super) fn plan_select(
     let wanted = Wanted {
         dictionary: environment.dictionary,
         layout,
+        parameters: environment.parameters,
         conjuncts,
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
         for_write: lock_of(environment, select).is_some(),

@@ -1,12 +1,13 @@
 //! Hot path, at most 6 instructions a byte of a short statement. Statements that were scanned lately, to be known again by
 //! their text: what lies between the literals is compared as bytes, and only the literals are read.
 //!
-//! The scanner decides by the bytes around a literal, never by its value, so a text that differs from a scanned one only
-//! within its integers and strings has the same shape. Lists and rows, whose lengths vary, are left to the scanner.
+//! The scanner decides by the bytes around a literal and by the first byte of a string, so a text that differs from a
+//! scanned one only within its integers and strings, and in no such byte, has the same shape. Lists and rows, whose lengths vary, are left to the scanner.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
 use super::{LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::lexer::quoted_end;
+use crate::parse::literal::begins_fixed;
 
 /// Statements of more bytes are always scanned; so are those that are shorter than the start by which they are looked for.
 const TEXT_BYTES_MAX: usize = 512;
@@ -108,7 +109,13 @@ impl Known {
                 if text.get(at) != self.text.get(known.start as usize) {
                     return None;
                 }
+                let inside = at + 1;
                 (at, literal.has_escapes) = quoted_end(text, at)?;
+                // After LIKE its mark would be another one.
+                let known_inside = self.text.get(known.start as usize + 1..known.end as usize - 1)?;
+                if begins_fixed(&text[inside..at - 1]) != begins_fixed(known_inside) {
+                    return None;
+                }
             }
             literal.end = at as u32;
             literals.push(literal);

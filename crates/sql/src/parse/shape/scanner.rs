@@ -4,7 +4,7 @@ use super::{FoldedRows, LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::expression::Ordinal;
 use crate::parse::lexer::{is_blank_byte, is_word_byte, quoted_end};
 use crate::parse::limit::{SHAPE_LITERALS_MAX, STATEMENT_BYTES_MAX};
-use crate::parse::literal::decode_integer;
+use crate::parse::literal::{begins_fixed, decode_integer};
 
 /// What a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,6 +83,9 @@ const fn mark(class: LiteralClass, is_list: bool) -> u8 {
 
 /// The mark of a string.
 const STRING_MARK: u8 = mark(LiteralClass::String, false);
+
+/// The mark of a LIKE pattern that bounds no range of keys.
+const OPEN_PATTERN_MARK: u8 = 14;
 
 /// What stands for the last byte of any word where only the kind of the last token counts.
 const WORD_MARK: u8 = b'a';
@@ -274,7 +277,7 @@ impl<'a> Scanner<'a> {
         self.copy_to(at)?;
         self.copied = literal.end as usize;
         let mark = mark(literal.class, false);
-        self.emit(mark)?;
+        self.emit(if literal.is_open_pattern() { OPEN_PATTERN_MARK } else { mark })?;
         if literal.class == LiteralClass::Decimal && !(begins_member && self.ends_member(self.copied)) {
             // Below a blank, so that the byte is no text that follows a mark without scale.
             self.emit(literal.scale().min(SCALE_BYTE_MAX))?;
@@ -539,8 +542,17 @@ fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<L
         return None;
     }
     let (end, has_escapes) = quoted_end(text, at)?;
+    let is_pattern = before == WORD_MARK && is_like(text, last_word);
+    let magnitude = u64::from(is_pattern && !begins_fixed(&text[at + 1..end - 1]));
     let (start, end, class) = (at as u32, end as u32, LiteralClass::String);
-    Some(LiftedLiteral { start, end, magnitude: 0, class, negative: false, has_escapes })
+    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes })
+}
+
+/// Whether the word at byte `word` is LIKE.
+#[inline]
+fn is_like(text: &[u8], word: usize) -> bool {
+    text.get(word..word + 4).is_some_and(|name| name.eq_ignore_ascii_case(b"LIKE"))
+        && !WORD[usize::from(byte_at(text, word + 4))]
 }
 
 /// The number that begins at byte `at` without a sign; `None` if what begins there may be something else.
