@@ -1,10 +1,10 @@
 //! Kinds of blocks, by number.
 
-/// A kind of block. The program above the kernel gives each number its meaning and its name; the kernel itself
-/// knows three of them, because it carries out their work.
+/// A kind of block. The program above the kernel gives each number its meaning and its name; the kernel
+/// itself knows three of them, because it carries out their work.
 ///
-/// A thread's blocks are ordered by module number. The kernel's three numbers therefore lie in the middle, where the
-/// program can order its own modules before and after them.
+/// A thread's blocks are ordered by module number. The kernel's three numbers therefore lie in the middle,
+/// where the program can order its own modules before and after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ModuleId(u8);

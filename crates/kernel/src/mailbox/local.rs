@@ -70,7 +70,8 @@ impl<T> LocalQueue<T> {
         let position = self.head & (self.slots.len() - 1);
         self.head = position + 1;
         self.len -= 1;
-        // SAFETY: the slot at `head` of a queue that was not empty holds an item; `head` and `len` now exclude it.
+        // SAFETY: the slot at `head` of a queue that was not empty holds an item; `head` and `len` now
+        // exclude it.
         unsafe { self.slots[position].assume_init_read() }
     }
 

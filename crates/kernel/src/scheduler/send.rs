@@ -279,8 +279,8 @@ impl Candidate {
 /// more. If the node has no send threads, an overloaded thread gets one helper and `extra` more. Without
 /// assistance the send threads write everything.
 ///
-/// The thread is number `position_among_peers` among those with sockets. Threads with sockets all see the same loads and
-/// would choose the same helpers, so each starts with a different one among equals.
+/// The thread is number `position_among_peers` among those with sockets. Threads with sockets all see the
+/// same loads and would choose the same helpers, so each starts with a different one among equals.
 pub fn choose_helpers(
     settings: &SendSettings,
     state: SendState,

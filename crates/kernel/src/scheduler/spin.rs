@@ -143,8 +143,8 @@ pub struct SpinSettings {
     pub call_ns: u32,
 }
 
-/// How the allowed overhead (AllowedSpinOverhead) applies to one thread. The thread may have `base_percent` of the
-/// part up to 100 per cent, `extra_percent` of the part above, and `constant_percent` in any case.
+/// How the allowed overhead (AllowedSpinOverhead) applies to one thread. The thread may have `base_percent`
+/// of the part up to 100 per cent, `extra_percent` of the part above, and `constant_percent` in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpinScale {
     /// Share of the allowed overhead up to 100 per cent, in per cent.

@@ -1,4 +1,5 @@
-//! The automatic placement: a number of threads of each module for a number of CPUs, and CPUs for the threads.
+//! The automatic placement: a number of threads of each module for a number of CPUs, and CPUs for the
+//! threads.
 //!
 //! | CPUs | main | rep | recv | ldm | sql | tc | send |
 //! |---|---|---|---|---|---|---|---|
@@ -15,11 +16,12 @@
 //! | 256 | 1 | 1 | 80 | 102 | 47 | 17 | 8 |
 //! | 1,024 | 1 | 1 | 80 | 332 | 391 | 146 | 73 |
 //!
-//! RonDB's newest table is the starting point: receive threads that do everything below 8 CPUs, pipelines from 8 on,
-//! query folded into ldm so that every ldm thread also reads for others, `main` alone from 10 and `rep` alone from 18.
-//! The shares are ours: here recv reads the sockets of clients, whose system calls are most of a short statement, and
-//! sessions and coordination run beside it, so that no hop and no share of threads has to be guessed between them. What
-//! belongs to the rows runs apart. `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
+//! RonDB's newest table is the starting point: receive threads that do everything below 8 CPUs, pipelines
+//! from 8 on, query folded into ldm so that every ldm thread also reads for others, `main` alone from 10 and
+//! `rep` alone from 18. The shares are ours: here recv reads the sockets of clients, whose system calls are
+//! most of a short statement, and sessions and coordination run beside it, so that no hop and no share of
+//! threads has to be guessed between them. What belongs to the rows runs apart.
+//! `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
 //! An odd CPU below 8 is left to the io thread, the kernel's network work and whatever else the machine runs.
 
@@ -37,8 +39,8 @@ const MAIN_CPUS_MIN: u32 = 10;
 /// From this number of CPUs on `rep` has its own thread.
 const REP_CPUS_MIN: u32 = 18;
 
-/// From this number of CPUs on recv would need more threads than it may have (80) to carry sessions and coordination as
-/// well, so these have threads of their own.
+/// From this number of CPUs on recv would need more threads than it may have (80) to carry sessions and
+/// coordination as well, so these have threads of their own.
 const APART_CPUS_MIN: u32 = 142;
 
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
@@ -63,10 +65,10 @@ pub struct AutomaticPlacement {
 }
 
 impl AutomaticPlacement {
-    /// Chooses for the CPUs of `topology`, at most `cpu_count_max` of them and not more than the whole CPUs of the
-    /// cgroup's quota. Threads are bound only if `unpinned` is false, the node has all the CPUs to itself (no smaller
-    /// maximum or quota) and there are pipelines: a small machine also runs other programs, which would leave a bound
-    /// thread waiting while another CPU is idle.
+    /// Chooses for the CPUs of `topology`, at most `cpu_count_max` of them and not more than the whole CPUs
+    /// of the cgroup's quota. Threads are bound only if `unpinned` is false, the node has all the CPUs to
+    /// itself (no smaller maximum or quota) and there are pipelines: a small machine also runs other
+    /// programs, which would leave a bound thread waiting while another CPU is idle.
     pub fn choose(topology: &Topology, cpu_count_max: Option<u32>, unpinned: bool) -> Self {
         let available = topology.cpus.len() as u32;
         let quota = topology.cpu_quota_milli.map_or(u32::MAX, |milli| u32::try_from(milli / 1_000).unwrap_or(u32::MAX));
@@ -87,9 +89,10 @@ impl AutomaticPlacement {
         Self { counts, config, reason }
     }
 
-    /// The number of threads of each module for `cpu_count` CPUs, which is taken to be from 1 to [`CPU_COUNT_MAX`]. All
-    /// but `io` together are never more than the CPUs. More CPUs never mean fewer threads of a module, except across
-    /// the steps from receive threads that do everything to pipelines, and to sessions on threads of their own.
+    /// The number of threads of each module for `cpu_count` CPUs, which is taken to be from 1 to
+    /// [`CPU_COUNT_MAX`]. All but `io` together are never more than the CPUs. More CPUs never mean fewer
+    /// threads of a module, except across the steps from receive threads that do everything to pipelines, and
+    /// to sessions on threads of their own.
     pub fn counts_for(cpu_count: u32) -> ThreadCounts {
         let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
         let mut counts = ThreadCounts::default();
@@ -118,8 +121,8 @@ impl AutomaticPlacement {
     }
 }
 
-/// The module that gets the next CPU: the one whose share is largest for each thread that it would then have. Handing
-/// out CPUs one by one like this (D'Hondt's method) never takes a thread away when a CPU is added.
+/// The module that gets the next CPU: the one whose share is largest for each thread that it would then have.
+/// Handing out CPUs one by one like this (D'Hondt's method) never takes a thread away when a CPU is added.
 fn next_module(counts: &ThreadCounts, shares: &[(Module, u32)]) -> Option<Module> {
     let mut best: Option<(Module, u32)> = None;
     for &(module, share) in shares {
@@ -137,8 +140,8 @@ fn next_module(counts: &ThreadCounts, shares: &[(Module, u32)]) -> Option<Module
     best.map(|(module, _)| module)
 }
 
-/// Gives each thread a CPU: pairs of threads take the siblings of a core, and each pair goes to the L3 group with most
-/// CPUs left, so that every group gets its part of every module.
+/// Gives each thread a CPU: pairs of threads take the siblings of a core, and each pair goes to the L3 group
+/// with most CPUs left, so that every group gets its part of every module.
 fn assign_cpus(topology: &Topology, counts: &ThreadCounts, cpus: &mut [Vec<u32>; Module::ALL.len()]) {
     let mut by_core: Vec<_> = topology.cpus.iter().collect();
     by_core.sort_by_key(|cpu| (cpu.core, cpu.number));
@@ -159,9 +162,9 @@ fn most_free(free: &[Vec<u32>]) -> usize {
     (0..free.len()).rev().max_by_key(|&group| free[group].len()).unwrap_or(0)
 }
 
-/// The threads in pairs that suit the siblings of a core. Two ldm threads gain only 15 per cent from sharing a core,
-/// while tc and send gain 40, SQL 60 and recv 70, so an ldm thread is paired with one of another kind while there is
-/// one, first with tc.
+/// The threads in pairs that suit the siblings of a core. Two ldm threads gain only 15 per cent from sharing
+/// a core, while tc and send gain 40, SQL 60 and recv 70, so an ldm thread is paired with one of another kind
+/// while there is one, first with tc.
 fn core_pairs(counts: &ThreadCounts) -> Vec<Vec<Module>> {
     let mut left = *counts;
     let mut pairs = Vec::new();
@@ -189,8 +192,8 @@ fn core_pairs(counts: &ThreadCounts) -> Vec<Vec<Module>> {
     pairs
 }
 
-/// The configuration that asks for `counts`, naming the modules whose default is another number and those that have
-/// threads.
+/// The configuration that asks for `counts`, naming the modules whose default is another number and those
+/// that have threads.
 fn thread_config(counts: &ThreadCounts, mut cpus: [Vec<u32>; Module::ALL.len()]) -> ThreadConfig {
     let default_is_one = |module| matches!(module, Module::Main | Module::Rep | Module::Ldm);
     let named = Module::ALL.into_iter().filter(|&module| counts.get(module) > 0 || default_is_one(module));

@@ -10,8 +10,8 @@ const DEPTH_MAX: usize = 64;
 /// Larger quotas, in thousandths of a CPU, are ignored as nonsense.
 const QUOTA_MILLI_MAX: u64 = 100_000_000;
 
-/// The smallest quota of the process's group and the groups above it, in thousandths of a CPU, at least 1. Files that
-/// are absent mean no quota; files that make no sense are ignored with a notice.
+/// The smallest quota of the process's group and the groups above it, in thousandths of a CPU, at least 1.
+/// Files that are absent mean no quota; files that make no sense are ignored with a notice.
 pub(super) fn cpu_quota_milli(root: &Path, notices: &mut Vec<String>) -> Option<u64> {
     let own_groups = read_text(&root.join("proc/self/cgroup")).unwrap_or_default();
     let mut smallest: Option<u64> = None;
@@ -36,7 +36,8 @@ pub(super) fn cpu_quota_milli(root: &Path, notices: &mut Vec<String>) -> Option<
     smallest
 }
 
-/// The path of the first line `number:controllers:path` whose controllers are wanted; the root group if none is.
+/// The path of the first line `number:controllers:path` whose controllers are wanted; the root group if none
+/// is.
 fn group_path(own_groups: &str, wanted: impl Fn(&str) -> bool) -> PathBuf {
     let path = own_groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -6,10 +6,10 @@ use std::fmt;
 /// An error in a `ThreadConfig` text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementError {
-    /// Byte offset in the text of the offending character; the length of the text when something is missing at its
-    /// end.
+    /// Byte offset in the text of the offending character; the length of the text when something is missing
+    /// at its end.
     pub offset: usize,
-    /// What is wrong, and what is allowed.
+    /// Describes the error and the allowed values.
     pub message: String,
 }
 
@@ -18,8 +18,8 @@ impl PlacementError {
         Self { offset, message: message.into() }
     }
 
-    /// The message, the line of `text` that has the offending character, and a caret under that character. Control
-    /// characters are shown as spaces so that the caret stays in its column.
+    /// The message, the line of `text` that has the offending character, and a caret under that character.
+    /// Control characters are shown as spaces so that the caret stays in its column.
     pub fn render(&self, text: &str) -> String {
         let mut offset = self.offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -45,7 +45,7 @@ impl Error for PlacementError {}
 /// A well-formed configuration that this machine, or the rules of placement, cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
-    /// What is wrong, and what is allowed.
+    /// Describes the error and the allowed values.
     pub message: String,
 }
 

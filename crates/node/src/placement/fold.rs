@@ -1,4 +1,5 @@
-//! Turns the entries of a `ThreadConfig` into threads, and puts modules without threads of their own onto others.
+//! Turns the entries of a `ThreadConfig` into threads, and puts modules without threads of their own onto
+//! others.
 //!
 //! | at 0 | its module sits |
 //! |---|---|

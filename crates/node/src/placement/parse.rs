@@ -7,9 +7,9 @@
 //!               | "realtime=" flag | "nosend=" flag | "thread_prio=" number
 //! list         := number | number "-" number | list "," list
 //! ```
-//! White space between tokens is allowed and names are not case-sensitive. After a list, a comma followed by a digit
-//! continues the list. How many query threads there are need not be a multiple of the ldm threads: a query thread
-//! reads any partition of its group, so no ldm thread has query threads of its own.
+//! White space between tokens is allowed and names are not case-sensitive. After a list, a comma followed by
+//! a digit continues the list. How many query threads there are need not be a multiple of the ldm threads: a
+//! query thread reads any partition of its group, so no ldm thread has query threads of its own.
 
 use super::cpu_list::{CPU_NUMBER_MAX, CpuList};
 use super::error::PlacementError;
@@ -189,7 +189,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes a comma and the white space after it only when a digit follows: otherwise the comma ends the list.
+    /// Takes a comma and the white space after it only when a digit follows: otherwise the comma ends the
+    /// list.
     fn comma_before_digit(&mut self) -> bool {
         let start = self.position;
         if self.take(b',') {
@@ -251,7 +252,8 @@ impl Parser<'_> {
     }
 }
 
-/// Refuses a parameter that does not exist, is given twice, or does not go with the kind or with another parameter.
+/// Refuses a parameter that does not exist, is given twice, or does not go with the kind or with another
+/// parameter.
 fn check_allowed(name: &str, entry: &ThreadEntry, offset: usize) -> Result<(), PlacementError> {
     let kind = entry.kind.name();
     let refuse = |message: String| Err(PlacementError::new(offset, message));

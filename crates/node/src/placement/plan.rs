@@ -11,8 +11,8 @@ use junctor_signals::Module;
 
 pub use junctor_model::limit::READER_SLOTS_MAX;
 
-/// The most threads of a node: one for each CPU that it uses, and io. There is a ring for each ordered pair of threads,
-/// so memory grows with the square.
+/// The most threads of a node: one for each CPU that it uses, and io. There is a ring for each ordered pair
+/// of threads, so memory grows with the square.
 pub const THREAD_COUNT_MAX: usize = CPU_COUNT_MAX + 1;
 
 /// Where a thread may run.
@@ -67,11 +67,11 @@ pub struct ThreadPlan {
     pub nosend: bool,
     /// How the operating system schedules it.
     pub priority: ThreadPriority,
-    /// The read group, from 0 without gaps: the threads that may read each other's partitions. It lies within one L3
-    /// cache when the threads are bound and each cache has an ldm.
+    /// The read group, from 0 without gaps: the threads that may read each other's partitions. It lies within
+    /// one L3 cache when the threads are bound and each cache has an ldm.
     pub group: u16,
-    /// Its reader slot in the group, from 0, below [`READER_SLOTS_MAX`]; `None` for a thread that reads no partition
-    /// but its own.
+    /// Its reader slot in the group, from 0, below [`READER_SLOTS_MAX`]; `None` for a thread that reads no
+    /// partition but its own.
     pub reader_slot: Option<u8>,
 }
 
@@ -87,8 +87,8 @@ impl ThreadPlan {
     }
 }
 
-/// A complete placement. Every module has an instance on some thread, except `send`: without send threads each thread
-/// writes to the sockets what it has to send.
+/// A complete placement. Every module has an instance on some thread, except `send`: without send threads
+/// each thread writes to the sockets what it has to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementPlan {
     /// The threads, by index.

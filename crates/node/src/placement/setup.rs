@@ -34,8 +34,8 @@ impl Placement {
         Self { name: "receive", thread_config }
     }
 
-    /// Receive threads with tc and sql (the first also with main and rep), ldm threads, query threads and an io
-    /// thread.
+    /// Receive threads with tc and sql (the first also with main and rep), ldm threads, query threads and an
+    /// io thread.
     pub fn ldm_setup(recv: u32, ldm: u32, query: u32) -> Self {
         let folded = "main={count=0},rep={count=0}";
         let threads = format!("ldm={{count={ldm}}},query={{count={query}}},recv={{count={recv}}}");

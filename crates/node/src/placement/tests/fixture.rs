@@ -31,8 +31,8 @@ impl Root {
         Self(path)
     }
 
-    /// A machine of `core_count` cores with two siblings each, numbered as Linux does (n and n + core_count), with
-    /// `l3_core_count` cores on each L3 cache, which is also a memory node.
+    /// A machine of `core_count` cores with two siblings each, numbered as Linux does (n and n + core_count),
+    /// with `l3_core_count` cores on each L3 cache, which is also a memory node.
     pub(super) fn machine(core_count: u32, l3_core_count: u32) -> Self {
         let root = Self::new();
         for cpu in 0..core_count * 2 {

@@ -229,7 +229,8 @@ proptest! {
         );
         match try_plan(&text, &topology) {
             Ok(plan) => check(&plan),
-            // Only query threads may outnumber the slots: 16 for each ldm at the most, fewer where caches divide them.
+            // Only query threads may outnumber the slots: 16 for each ldm at the most, fewer where caches
+            // divide them.
             Err(error) => prop_assert!(query > 16 && error.message.contains("too many query threads"), "{}", error),
         }
     }
