@@ -316,6 +316,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             // being polled.
             self.unpolled += sockets.take_input(&mut self.engine);
         }
+        // Handlers make requests until here, so they are carried out after this. They emit events, so
+        // publishing comes last.
         self.handled = self.engine.end_turn();
         if self.is_stopping && self.handled > 0 {
             self.publish_work();

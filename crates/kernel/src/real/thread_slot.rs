@@ -57,14 +57,14 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
             // SAFETY: this is the one `SlotGuard` of the slot that is in use, and it is borrowed exclusively.
             match unsafe { &mut *slot } {
                 Some(guard) => action(guard),
-                None => fail("a place that is held is filled", format_args!("{:?}", self.bell)),
+                None => fail("a slot that is held is filled", format_args!("{:?}", self.bell)),
             }
         })
     }
 
     /// For the thread itself: runs `action` without holding the slot.
     #[inline]
-    fn detached(&mut self, action: impl FnOnce()) {
+    fn run_detached(&mut self, action: impl FnOnce()) {
         self.bell.cell.detach();
         action();
         self.bell.cell.reattach();
@@ -92,7 +92,7 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
             return;
         };
         match detaches_io && self.bell.may_be_delegated {
-            true => self.detached(|| sockets.write_output(&mut detached_io.services())),
+            true => self.run_detached(|| sockets.write_output(&mut detached_io.services())),
             false => sockets.write_output(&mut detached_io.services()),
         }
         self.with(|own| own.end_write(sockets, detached_io));
@@ -155,9 +155,9 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
         for _ in 0..DELEGATED_THREADS_MAX {
             let Some(deferred_wake) = own.deferred_wake.take() else { return };
             let bell = &shared.bells[usize::from(deferred_wake.thread)];
-            let leaves_it = own.is_saturated
+            let is_left_to_thread = own.is_saturated
                 && has_spare_time(recent_busy_per_mille(&shared.loads, deferred_wake.thread, own.clock.now()));
-            let lease = if leaves_it { None } else { bell.cell.borrow() };
+            let lease = if is_left_to_thread { None } else { bell.cell.borrow() };
             match lease {
                 Some(lease) => self.run_delegated_turns(deferred_wake, lease, bell, own),
                 None => bell.wake(&own.clock),
@@ -183,7 +183,9 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             let is_done = guard.with(|other| {
                 let (handled, is_done) = other.delegated_turn(lease, deferred_wake.from, may_write);
                 own.count_delegated_turn(handled);
-                // The caller finds signals for itself in its own check before it rests.
+                // A delegated turn may itself defer a wake, which the caller takes over. Only one wake can
+                // stay deferred, so an earlier one for another thread happens now. The caller finds signals
+                // for itself in its own check before it rests.
                 if let Some(next) = other.deferred_wake.take().filter(|next| next.thread != own_thread)
                     && let Some(earlier) =
                         own.deferred_wake.replace(next).filter(|earlier| earlier.thread != next.thread)
@@ -198,6 +200,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             if bell.cell.give_back(lease) != ReturnOutcome::Refused {
                 return;
             }
+            // The thread is awake and waits, so it can continue by itself.
             if bell.cell.is_awaited() {
                 break;
             }
