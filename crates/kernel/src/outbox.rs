@@ -221,7 +221,7 @@ impl<S: Signal> Outbox<S> {
         if thread == self.thread {
             return self.push_local(envelope);
         }
-        require!(thread != Directory::NO_THREAD, "{} sends to {to}, which does not exist", self.own);
+        require!(thread != Directory::NO_THREAD, "{} sends to an existing address, not {to}", self.own);
         let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
         let lane = self.lane(thread, priority);
         let slot = match class {
@@ -254,7 +254,7 @@ impl<S: Signal> Outbox<S> {
         }
         self.backlog += 1;
         self.room = 0;
-        require!(self.backlog <= self.waiting_max, "{} signals wait for other threads", self.backlog);
+        require!(self.backlog <= self.waiting_max, "the backlog of {} signals stays within waiting_max", self.backlog);
     }
 
     #[inline]
@@ -421,7 +421,7 @@ impl<S: Signal> Outbox<S> {
     /// Sends an event of the world to a block of this node.
     pub(crate) fn deliver_event(&mut self, to: Address, event: WorldEvent) {
         let thread = self.directory.thread_or_none(to.module, to.instance);
-        require!(thread != Directory::NO_THREAD, "an event for {to}, which does not exist");
+        require!(thread != Directory::NO_THREAD, "an event goes to an existing address, not {to}");
         if thread == self.thread {
             self.local.push(Envelope { to, from: to, signal: S::from_world(event) });
         } else {

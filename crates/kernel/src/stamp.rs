@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_of_the_model_go_on_in_a_turn_and_follow_from_the_seed() {
+    fn model_stamps_rise_within_a_turn_and_depend_on_the_seed_only() {
         let [mut one, mut other] = [Stamps::model(7), Stamps::model(7)];
         let first = one.take(Time(1_000));
         let second = one.take(Time(1_000));

@@ -87,7 +87,7 @@ fn a_credit_comes_back_only_after_its_request_was_finished() {
 }
 
 #[test]
-fn what_nobody_took_is_dropped_once() {
+fn items_that_were_never_popped_are_dropped_once() {
     model(|| {
         let (mut producer, mut consumer) = ring::<loom::sync::Arc<()>>(4);
         let witness = loom::sync::Arc::new(());

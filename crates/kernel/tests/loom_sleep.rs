@@ -51,7 +51,7 @@ fn take(consumers: &mut [Consumer<u32>]) -> u32 {
 }
 
 #[test]
-fn news_of_one_sender_always_wakes() {
+fn input_of_one_sender_always_wakes() {
     loom::model(|| {
         let cell = Arc::new(SleepCell::new());
         let (mut producer, consumer) = ring(2);
@@ -63,7 +63,7 @@ fn news_of_one_sender_always_wakes() {
 }
 
 #[test]
-fn news_of_two_senders_always_wake_and_nobody_is_woken_twice() {
+fn input_of_two_senders_wakes_exactly_once() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.check(|| {
@@ -232,31 +232,31 @@ fn check_lent(senders: u32, receive: fn(&BorrowableThread)) {
 }
 
 #[test]
-fn who_stands_in_is_alone_and_loses_nothing() {
+fn a_borrower_is_the_only_holder_and_loses_nothing() {
     check_lent(1, BorrowableThread::receive_all);
 }
 
 #[test]
-fn one_of_two_stands_in_and_nothing_is_lost() {
+fn one_of_two_senders_borrows_and_nothing_is_lost() {
     check_lent(2, BorrowableThread::receive_all);
 }
 
 #[test]
-fn who_wakes_by_itself_meanwhile_waits_for_its_own() {
+fn a_thread_that_wakes_while_borrowed_waits_for_its_state() {
     check_lent(1, BorrowableThread::receive_and_wake);
 }
 
 #[test]
-fn who_wakes_by_itself_while_two_have_news_loses_nothing() {
+fn a_thread_that_wakes_while_two_senders_publish_loses_nothing() {
     check_lent(2, BorrowableThread::receive_and_wake);
 }
 
 #[test]
-fn who_stands_in_for_one_that_is_away_is_alone_and_loses_nothing() {
+fn a_borrower_of_a_detached_thread_is_the_only_holder_and_loses_nothing() {
     check_lent(1, BorrowableThread::receive_and_detach);
 }
 
 #[test]
-fn one_of_two_stands_in_for_one_that_is_away_and_nothing_is_lost() {
+fn one_of_two_senders_borrows_a_detached_thread_and_nothing_is_lost() {
     check_lent(2, BorrowableThread::receive_and_detach);
 }

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_leave_in_the_order_they_came_also_when_the_queue_grows() {
+    fn items_leave_in_order_also_when_the_queue_grows() {
         let mut queue = LocalQueue::new(4);
         let mut wanted = 0;
         for item in 0..1_000 {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_stay_are_dropped_once() {
+    fn items_left_in_the_queue_are_dropped_once() {
         let witness = Rc::new(());
         let mut queue = LocalQueue::new(2);
         for _ in 0..9 {

@@ -27,7 +27,7 @@ fn a_full_ring_gives_the_item_back_until_slots_are_released() {
 }
 
 #[test]
-fn requests_take_at_most_half_until_they_are_finished() {
+fn deferrable_items_take_at_most_half_until_they_are_finished() {
     let (mut producer, mut consumer) = ring(8);
     for item in 0..4 {
         producer.push_deferrable(item).unwrap();

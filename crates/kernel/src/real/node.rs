@@ -231,8 +231,8 @@ pub enum ConnectError {
 impl fmt::Display for ConnectError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Stopping => "the node stops or has stopped",
-            Self::TooMany => "there are as many connections as there may be",
+            Self::Stopping => "the node is stopping or has stopped",
+            Self::TooMany => "the node has its maximum number of connections",
             Self::NoSocketThread => "no thread owns sockets, so the node accepts no connections",
         })
     }

@@ -121,7 +121,7 @@ impl World for RealWorld {
                 sockets.adopt(stream, peer, listener, services);
             }
             (SocketParcel::OutputReturned(batch), Some(sockets)) => sockets.take_back(batch, services),
-            (parcel, None) => require!(false, "{parcel:?} came to a thread without sockets"),
+            (parcel, None) => require!(false, "a message about sockets goes to a thread with sockets: {parcel:?}"),
         }
     }
 
@@ -406,7 +406,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     fn publish(&mut self) -> bool {
         let published = &mut self.published;
         let moved = self.engine.flush(|thread, is_inline_eligible| published.push((thread, is_inline_eligible)));
-        require!(self.engine.remote().is_empty(), "a signal for another node, and no way to it");
+        require!(
+            self.engine.remote().is_empty(),
+            "signals go to this node only, because there is no transport to others"
+        );
         if !self.published.is_empty() {
             self.wake_receivers();
         }

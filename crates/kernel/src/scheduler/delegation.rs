@@ -29,12 +29,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_are_as_busy_as_each_other_leave_nothing_to_each_other() {
+    fn equally_busy_threads_leave_no_work_to_each_other() {
         assert!((0..=1_000).all(|busy| !(is_saturated(busy) && has_spare_time(busy))));
     }
 
     #[test]
-    fn a_thread_without_time_leaves_work_to_one_with_time() {
+    fn a_saturated_thread_leaves_work_to_one_with_spare_time() {
         assert!(is_saturated(1_000) && has_spare_time(0));
     }
 }

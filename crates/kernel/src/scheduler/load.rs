@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_operating_system_counts_lies_in_the_slots_in_which_it_was_used() {
+    fn usage_by_the_operating_systems_account_falls_into_the_slots_in_which_it_occurred() {
         const SLOT: u64 = SLOT_NS;
         fn usage(user_ns: u64, system_ns: u64, switches: u64) -> OsUsage {
             OsUsage { user_ns, system_ns, voluntary_switches: switches, involuntary_switches: 2 * switches }

@@ -661,7 +661,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 self.take_local();
             }
         }
-        require!(self.waiting() <= self.waiting_max, "{} signals wait", self.waiting());
+        require!(self.waiting() <= self.waiting_max, "the {} waiting signals stay within waiting_max", self.waiting());
     }
 
     #[inline(always)]

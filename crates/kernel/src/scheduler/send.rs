@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nearly_overloaded_writes_itself_only_when_send_threads_are_busy() {
+    fn a_nearly_overloaded_thread_writes_itself_only_when_send_threads_are_busy() {
         assert_eq!(after(800, None, 10), SendState::Overload);
         assert_eq!(after(800, Some(749), 10), SendState::Overload);
         assert_eq!(after(800, Some(750), 10), SendState::High);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shares_its_cpus_is_ten_times_as_slow_to_believe_it() {
+    fn a_thread_that_shares_cpus_changes_state_ten_times_as_slowly() {
         let (mut exclusive, mut shared) = (SendController::new(true), SendController::new(false));
         let seconds = |controller: &mut SendController| {
             (1..).find(|_| {
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_see_the_same_loads_begin_with_different_helpers() {
+    fn threads_that_see_the_same_loads_start_with_different_helpers() {
         let idle = [2, 3, 4].map(|thread| candidate(thread, SendState::Light, 10 * u32::from(thread)));
         let first = |position_among_peers| chosen_by(position_among_peers, &ON, SendState::Overload, &idle, 0)[0];
         assert_eq!([0, 1, 2, 3].map(first), [2, 3, 4, 2]);
@@ -519,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn without_assistance_send_threads_write_everything_and_nobody_else_does() {
+    fn without_assistance_only_send_threads_write_for_others() {
         let sender = Candidate { is_sender: true, ..candidate(7, SendState::Light, 0) };
         let candidates = [candidate(0, SendState::Light, 0), sender];
         for state in SendState::ALL {

@@ -357,13 +357,13 @@ mod tests {
     }
 
     #[test]
-    fn work_that_comes_soon_is_waited_for_awake() {
+    fn a_thread_spins_for_work_that_comes_soon() {
         let spin_us = run(&mut controller(), &COST, &QUIET, &[10; 100]);
         assert!((10..40).contains(&spin_us), "{spin_us}");
     }
 
     #[test]
-    fn work_that_comes_late_is_waited_for_asleep() {
+    fn a_thread_sleeps_when_work_comes_late() {
         assert_eq!(run(&mut controller(), &COST, &QUIET, &[3_000; 100]), 0);
         assert_eq!(run(&mut controller(), &SpinMethod::DatabaseMachine.settings(0), &QUIET, &[5_000; 100]), 0);
         // An idle thread has only an occasional timer.
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_burnt_when_more_is_allowed() {
+    fn a_higher_allowed_overhead_means_longer_spins() {
         // Every fourth time work arrives after 60 us, otherwise never.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 4 == 0 { 60 } else { 10_000 }).collect();
         assert_eq!(run(&mut controller(), &COST, &QUIET, &mixed), 0);
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_sees_others_leave_spins_at_once() {
+    fn a_thread_that_sees_neighbours_leave_spins_immediately() {
         let mut controller = controller();
         // Clients share the CPUs until the back-off reaches its maximum.
         for _ in 0..10_000 {
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_stopped_spinning_for_others_sees_them_leave_if_they_are_seen_meanwhile() {
+    fn a_back_off_ends_early_only_if_neighbours_were_seen_during_it() {
         let mut controller = controller();
         sample(&mut controller, 15);
         assert!(controller.spin().0 > 0);
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_spin_is_taken_if_what_it_adds_is_worth_it() {
+    fn a_longer_spin_is_chosen_if_its_additional_gain_is_worth_the_cost() {
         // Half of the work arrives after 5 us, the other half after 50.
         let mixed: Vec<u64> = (0..100).map(|n| if n % 2 == 0 { 5 } else { 50 }).collect();
         let spin_us = run(&mut controller(), &LATENCY, &QUIET, &mixed);
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_wins_over_the_method() {
+    fn explicit_settings_override_the_method() {
         let choice = SpinChoice { method: SpinMethod::LatencyOptimised, timer_us: 70, ..SpinChoice::default() };
         assert_eq!(choice.settings(), LATENCY);
         let cheaper = SpinChoice { overhead_percent: Some(130), call_ns: 300, ..choice };

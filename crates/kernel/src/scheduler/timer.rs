@@ -22,7 +22,11 @@ impl Timers {
     }
 
     pub(crate) fn start(&mut self, due: Time, to: Address, token: u64) {
-        require!(self.heap.len() < self.running_max, "{} timers run on one thread", self.heap.len());
+        require!(
+            self.heap.len() < self.running_max,
+            "the {} timers of a thread stay within timers_max",
+            self.heap.len()
+        );
         self.heap.push(Reverse((due, self.started, to, token)));
         self.started += 1;
     }

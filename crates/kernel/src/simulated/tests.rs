@@ -46,7 +46,7 @@ fn a_storm_of_requests_through_tiny_rings_ends() {
 }
 
 #[test]
-fn requests_of_one_block_to_another_stay_in_order_under_pressure() {
+fn signals_of_one_block_to_another_stay_in_order_under_pressure() {
     for seed in 0..20 {
         let plan = ToyPlan { balls: 20, hops: 20, numbered: 60, ..ToyPlan::default() };
         let mut simulation = start(tiny_rings(seed, 4), &four_threads(), plan);
@@ -135,7 +135,7 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
 }
 
 #[test]
-fn either_side_may_close_and_the_block_hears_of_it() {
+fn either_side_may_close_and_the_block_is_notified() {
     let mut simulation = start(SimulationOptions::new(1), &four_threads(), ToyPlan::default());
     let (first, second) = (simulation.connect(NODE, 0).unwrap(), simulation.connect(NODE, 0).unwrap());
     simulation.write(first, b"bye\nquit\n");
@@ -204,7 +204,7 @@ fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
 }
 
 #[test]
-fn requests_that_take_long_come_one_a_turn_from_the_own_thread_and_from_others() {
+fn long_running_signals_are_handled_one_a_turn_whether_local_or_remote() {
     let layout =
         NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (ModuleId::FILES, 0)], &[(PLAYER, 0)]]);
     // At most 64 signals wait for a turn of their own; beyond that the oldest is handled without one.

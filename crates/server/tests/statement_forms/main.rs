@@ -1,8 +1,9 @@
-//! The shaped, the unshaped and the prepared form of a statement give the same rows, types, warnings and errors.
+//! The shaped, the unshaped and the prepared form of a statement give the same rows, types, warnings and
+//! errors.
 //!
-//! Each random statement is made twice, with other literals of the same classes. The first makes the plan, the second
-//! uses it. Its answer is compared with those of the text that is no shape, because it has a hint, and of the prepared
-//! statement that was executed with the first one's literals before.
+//! Each random statement is made twice, with other literals of the same classes. The first makes the plan,
+//! the second uses it. Its answer is compared with those of the text that is no shape, because it has a hint,
+//! and of the prepared statement that was executed with the first one's literals before.
 //!
 //! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets how many statements there are, and the seed.
 
@@ -187,8 +188,8 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
     }
     let mut is_same = true;
     for (name, outcome, text) in [("shaped", &shaped, &second_text), ("prepared", &prepared, &prepared_text)] {
-        // Which of several errors of an INSERT is told depends on which of its values are constant: literals are
-        // converted before other values are computed (tests/differential/known-differences.md).
+        // Which of several errors of an INSERT is told depends on which of its values are constant: literals
+        // are converted before other values are computed (tests/differential/known-differences.md).
         let is_insert = second.is_change && (verb == "INSERT" || verb == "REPLACE");
         let is_other_error = is_insert && outcome.error.is_some() && unshaped.error.is_some();
         if *outcome != unshaped && !is_other_error {
@@ -261,7 +262,8 @@ fn observe(
     outcome
 }
 
-/// Rows whose doubles are written alike, whichever protocol they came by; in an order of their own if they have none.
+/// Rows whose doubles are written alike, whichever protocol they came by; in an order of their own if they
+/// have none.
 fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
     let mut normal = rows.rows;
     for row in &mut normal {
@@ -277,8 +279,8 @@ fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
     normal
 }
 
-/// Whether a literal is a parameter in the prepared form. A parameter beyond 63 bits is UNSIGNED whatever its sign would
-/// make of it.
+/// Whether a literal is a parameter in the prepared form. A parameter beyond 63 bits is UNSIGNED whatever its
+/// sign would make of it.
 fn is_parameter(literal: &Literal) -> bool {
     literal.is_liftable && literal.text != "18446744073709551615"
 }

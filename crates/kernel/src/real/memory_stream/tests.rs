@@ -85,7 +85,7 @@ impl Pair {
 }
 
 #[test]
-fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_news_are_taken() {
+fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_ready_list_is_taken() {
     let mut pair = pair(&KernelLimits::default());
     let bytes = b"select".to_vec();
     let address = bytes.as_ptr();
@@ -146,7 +146,7 @@ fn a_client_without_room_waits_until_the_node_has_read_some() {
 }
 
 #[test]
-fn a_client_that_says_too_late_that_it_waits_is_woken_by_its_news() {
+fn a_client_that_registers_too_late_is_woken_through_the_ready_list() {
     let mut pair = pair(&KernelLimits { stream_bytes_max: 10, ..KernelLimits::default() });
     pair.client.try_send(vec![0; 10]).unwrap();
     assert!(pair.take_ready_streams());
@@ -174,7 +174,7 @@ fn bytes_bound_a_direction_as_buffers_do() {
 }
 
 #[test]
-fn a_node_without_room_hears_when_the_client_has_taken_some() {
+fn a_node_without_room_is_notified_when_the_client_has_taken_some() {
     let limits = KernelLimits { stream_buffers_max: 4, ..KernelLimits::default() };
     let mut pair = pair(&limits);
     let mut queue: VecDeque<Buffer> = (0..6).map(|byte| vec![byte]).collect();
@@ -219,7 +219,7 @@ fn a_waker_that_is_replaced_is_not_woken() {
 }
 
 #[test]
-fn what_is_under_way_when_a_side_closes_still_arrives() {
+fn bytes_in_flight_when_a_side_closes_still_arrive() {
     let mut first = pair(&KernelLimits::default());
     first.client.try_send(b"last words".to_vec()).unwrap();
     drop(first.client);

@@ -61,7 +61,7 @@ fn delegated_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) ->
 }
 
 #[test]
-fn what_a_sleeping_thread_is_asked_is_done_by_who_asks() {
+fn a_sender_runs_the_turn_of_a_sleeping_thread() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let turns = delegated_turns(&layout, 1, KernelLimits::default());
     assert!(turns[1] > 0, "{turns:?}");
@@ -133,7 +133,7 @@ impl Host<ToySignal> for DelayedEcho {
 }
 
 #[test]
-fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
+fn a_timer_started_in_a_delegated_turn_fires_in_time() {
     // Enough rounds to outlast the slot after which load figures are published.
     const ROUNDS: u32 = 100;
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
@@ -160,7 +160,7 @@ fn a_timer_that_is_started_by_a_lent_turn_is_not_slept_through() {
 }
 
 #[test]
-fn output_that_is_lent_is_written_by_the_helper() {
+fn handed_over_output_is_written_by_the_helper() {
     let layout =
         NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::SEND, 0)], &[(ModuleId::FILES, 0)]]);
     let (node, _) = start_with(&layout, ToyPlan::default(), KernelLimits::default(), sending(SendAssistance::Always));

@@ -230,7 +230,7 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
 }
 
 #[test]
-fn a_connection_too_many_is_closed_and_places_are_used_again() {
+fn a_connection_beyond_the_maximum_is_closed_and_slots_are_reused() {
     let limits = KernelLimits { sockets_max: 2, ..KernelLimits::default() };
     let (node, ended) = start(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]), ToyPlan::default(), limits);
     let address = node.local_addresses()[0].unwrap();

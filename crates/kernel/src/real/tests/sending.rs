@@ -220,7 +220,7 @@ fn bytes_keep_their_order_while_writers_take_turns_in_any_order() {
 }
 
 #[test]
-fn what_is_queued_while_others_write_comes_after_it() {
+fn output_queued_while_a_helper_writes_follows_the_helpers() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, 100);
     pair.hand_over(false);
@@ -238,7 +238,7 @@ fn what_is_queued_while_others_write_comes_after_it() {
 }
 
 #[test]
-fn a_socket_that_is_closed_while_others_write_ends_after_its_last_byte() {
+fn a_socket_closed_while_a_helper_writes_ends_after_its_last_byte() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, 100);
     pair.hand_over(false);
@@ -258,7 +258,7 @@ fn a_socket_that_is_closed_while_others_write_ends_after_its_last_byte() {
 }
 
 #[test]
-fn a_place_is_given_away_only_when_its_output_is_back() {
+fn a_slot_is_reused_only_when_its_output_is_back() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, 100);
     pair.hand_over(false);
@@ -305,7 +305,7 @@ fn a_slow_reader_keeps_nobody_but_itself_waiting() {
 }
 
 #[test]
-fn a_socket_that_takes_bytes_again_while_its_output_is_away_is_not_forgotten() {
+fn a_socket_that_becomes_writable_while_a_helper_has_its_output_is_not_forgotten() {
     const LENGTH: usize = 24 << 20;
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, LENGTH);
@@ -331,7 +331,7 @@ fn a_socket_that_takes_bytes_again_while_its_output_is_away_is_not_forgotten() {
 }
 
 #[test]
-fn a_busy_helper_writes_one_before_it_sleeps_and_what_waited_long_and_an_overloaded_one_none() {
+fn a_busy_helper_writes_one_batch_before_it_sleeps_and_old_ones_and_an_overloaded_one_none() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 3, Time(0));
     (0..3).for_each(|client| pair.send(client, 10));
     pair.hand_over(false);
@@ -353,7 +353,7 @@ fn a_busy_helper_writes_one_before_it_sleeps_and_what_waited_long_and_an_overloa
 }
 
 #[test]
-fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others() {
+fn a_helper_writes_a_bounded_part_of_a_batch_a_turn_and_the_rest_behind_the_others() {
     // More in one buffer, as with a large value, and more in many.
     for buffers in [1, 96] {
         let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 2, Time(0));
@@ -390,7 +390,7 @@ fn a_helper_writes_so_many_bytes_of_a_loan_a_turn_and_the_rest_behind_the_others
 }
 
 #[test]
-fn a_helper_that_becomes_overloaded_gives_back_what_it_has_begun_to_write() {
+fn a_helper_that_becomes_overloaded_returns_partly_written_batches() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, 2 * BATCH_BYTES_MAX);
     pair.hand_over(false);
