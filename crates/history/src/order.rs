@@ -335,7 +335,7 @@ impl Finder<'_> {
         match (key.kind, seen) {
             (Kind::List, ReadValue::Values(values)) => self.check_list(reader, key, values, own),
             (Kind::Register, ReadValue::Version { version, value }) => {
-                self.check_register(reader, key, *version, *value, own)
+                self.check_register(reader, key, (*version, *value), own)
             }
             (Kind::Family, ReadValue::Values(values)) => self.check_family(reader, key, values, own),
             _ => {
@@ -374,7 +374,14 @@ impl Finder<'_> {
         own.is_empty().then_some(Observed::Version(before.len()))
     }
 
-    fn check_register(&mut self, reader: usize, key: Key, version: u64, value: u64, own: &[u64]) -> Option<Observed> {
+    /// Checks a register that was read with this version and value.
+    fn check_register(
+        &mut self,
+        reader: usize,
+        key: Key,
+        (version, value): (u64, u64),
+        own: &[u64],
+    ) -> Option<Observed> {
         if let Some(&last) = own.last() {
             if value != last {
                 let text = format!("{key} was read as {value} after its own write of {last}");

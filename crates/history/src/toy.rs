@@ -159,12 +159,12 @@ impl Toy {
         for (position, key) in keys.into_iter().enumerate() {
             let is_torn = self.defect == Defect::TornStatements && position > 0;
             let snapshot = if is_torn { snapshot.saturating_sub(2) } else { snapshot };
-            self.push_rows(session, key, snapshot, locks, &mut rows);
+            rows.extend(self.rows(session, key, snapshot, locks));
         }
         Reply::Rows(rows)
     }
 
-    fn push_rows(&self, session: usize, key: Key, snapshot: usize, locks: bool, rows: &mut Vec<Vec<Cell>>) {
+    fn rows(&self, session: usize, key: Key, snapshot: usize, locks: bool) -> Vec<Vec<Cell>> {
         let own = &self.sessions[session].writes;
         let is_own = own.iter().any(|&(written, _)| written == key) && key.kind != Kind::Family;
         let is_newest = locks || is_own || self.level == Level::Serializable;
@@ -181,11 +181,9 @@ impl Toy {
         let text = |number: u64| Some(number.to_string());
         let id = text(u64::from(key.id));
         match key.kind {
-            Kind::List => rows.push(vec![id, Some(values.iter().map(|value| format!(",{value}")).collect())]),
-            Kind::Register => {
-                rows.push(vec![id, text(values.len() as u64), text(values.last().copied().unwrap_or(0))]);
-            }
-            Kind::Family => rows.extend(values.into_iter().map(|value| vec![text(value)])),
+            Kind::List => vec![vec![id, Some(values.iter().map(|value| format!(",{value}")).collect())]],
+            Kind::Register => vec![vec![id, text(values.len() as u64), text(values.last().copied().unwrap_or(0))]],
+            Kind::Family => values.into_iter().map(|value| vec![text(value)]).collect(),
         }
     }
 }
@@ -236,7 +234,7 @@ pub fn run(level: Level, defect: Defect, seed: u64) -> History {
                 rows.extend(members.into_iter().map(|value| vec![Some(id.to_string()), Some(value.to_string())]));
             } else {
                 toy.sessions.push(Active::default());
-                toy.push_rows(toy.sessions.len() - 1, key, toy.log.len(), true, &mut rows);
+                rows.extend(toy.rows(toy.sessions.len() - 1, key, toy.log.len(), true));
             }
         }
         take_finals(&options, position, &rows, &mut history.finals).unwrap();

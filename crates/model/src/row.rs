@@ -148,7 +148,7 @@ impl RowFormat {
         out.resize(start + header, 0);
         out[start] = if wide { FLAG_WIDE } else { 0 };
         for (index, (slot, value)) in self.slots.iter().zip(values).enumerate() {
-            let written = self.write_value(slot, *value, start, wide, out);
+            let written = self.write_value(slot, *value, (start, wide), out);
             if !written {
                 out.truncate(start);
                 return Err(value_does_not_fit(index, value.is_null()));
@@ -216,9 +216,9 @@ impl RowFormat {
         }
     }
 
-    /// Writes one value into the reserved header, or appends it to the variable data; false if it does not
-    /// fit its column.
-    fn write_value(&self, slot: &Slot, value: ValueRef<'_>, start: usize, wide: bool, out: &mut Vec<u8>) -> bool {
+    /// Writes one value into the reserved header at `start` of a narrow or wide row, or appends it to the
+    /// variable data; false if it does not fit its column.
+    fn write_value(&self, slot: &Slot, value: ValueRef<'_>, (start, wide): (usize, bool), out: &mut Vec<u8>) -> bool {
         if value.is_null() {
             if slot.null_mask == 0 {
                 return false;

@@ -84,9 +84,10 @@ impl MainBlock {
         for entries in gone.iter().filter_map(|index| definition::entries_of(index)) {
             drops.extend(self.drop_one(&mut catalog, entries));
         }
-        let names = self.put_altered(&mut catalog, old, &new, alteration, &mut plan);
+        let (names, works) = self.put_altered(&mut catalog, old, &new, alteration);
+        plan.then_partitions(works);
         let own = BTreeSet::from([new.id]);
-        self.renew_related(&mut plan, &mut catalog, &names, &alteration.add_foreign_keys, &own);
+        plan.then_partitions(self.renew_related(&mut catalog, &names, &alteration.add_foreign_keys, &own));
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         if !gone.is_empty() {
             plan.then(StageWork::Partitions(self.replace_layouts(&new)), None);
@@ -96,20 +97,19 @@ impl MainBlock {
     }
 
     /// Puts the table into the catalog. Its hidden tables and children follow if they carry or refer to a
-    /// changed name. Returns the old and new names of the table.
+    /// changed name. Returns the old and new names of the table, and the work on the hidden tables.
     fn put_altered(
         &self,
         catalog: &mut Catalog,
         old: &TableDefinition,
         new: &TableDefinition,
         alteration: &Alteration,
-        plan: &mut Plan,
-    ) -> Vec<TableName> {
+    ) -> (Vec<TableName>, Vec<PartitionWork>) {
         let (from, to) = ((old.database.clone(), old.name.clone()), (new.database.clone(), new.name.clone()));
         catalog.dictionary.remove_table(old.id);
         catalog.dictionary.put_table(new.clone());
         if from == to && alteration.rename_indexes.is_empty() {
-            return vec![from];
+            return (vec![from], Vec::new());
         }
         foreign_key::rename_parent(catalog, &from, &to);
         let mut works: Vec<PartitionWork> = Vec::new();
@@ -117,10 +117,7 @@ impl MainBlock {
             works.extend(self.replace_layouts(&hidden));
             catalog.dictionary.put_table(hidden);
         }
-        if !works.is_empty() {
-            plan.then(StageWork::Partitions(works), None);
-        }
-        vec![from, to]
+        (vec![from, to], works)
     }
 
     /// Drops the new indexes.

@@ -40,7 +40,7 @@ impl MainBlock {
                 Ok(plan) => plan,
                 Err(error) => {
                     self.unblock_tables(number, &tables, outbox);
-                    self.fail_change(requester, error, fallback, now, outbox);
+                    self.fail_change(requester.failed(error), fallback, now, outbox);
                     continue;
                 }
             };
@@ -108,7 +108,7 @@ impl MainBlock {
         self.unblock_tables(change.number, &change.tables, outbox);
         let requester = change.requester;
         match (change.error, change.following) {
-            (Some(error), _) => self.fail_change(requester, error, change.fallback, now, outbox),
+            (Some(error), _) => self.fail_change(requester.failed(error), change.fallback, now, outbox),
             (None, Some(next)) => {
                 let next = self.waiting_change(requester, Box::new(next), now);
                 self.waiting.push_front(next);
@@ -124,15 +124,16 @@ impl MainBlock {
     /// Answers a failed change, after its fallback has undone earlier changes.
     pub(super) fn fail_change(
         &mut self,
-        mut requester: Requester,
-        error: Box<Error>,
+        requester: Requester,
         fallback: Option<SchemaChange>,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
-        let error = requester.cause.take().unwrap_or(error);
-        let Some(fallback) = fallback else { return reply(requester, Vec::new(), Some(error), outbox) };
-        requester.cause = Some(error);
+        require!(requester.cause.is_some(), "a failed change has an error to report");
+        let Some(fallback) = fallback else {
+            let error = requester.cause.clone();
+            return reply(requester, Vec::new(), error, outbox);
+        };
         let undo = self.waiting_change(requester, Box::new(fallback), now);
         self.waiting.push_front(undo);
     }

@@ -75,7 +75,7 @@ impl MainBlock {
         }
         let works = self.drop_from(&mut catalog, &tables);
         catalog.dictionary.remove_database(name);
-        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&tables), &[], &BTreeSet::new());
+        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&tables), &[], &BTreeSet::new()));
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
@@ -113,7 +113,7 @@ impl MainBlock {
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
         let made = BTreeSet::from([self.next_table]);
-        self.renew_related(&mut plan, &mut catalog, &own, &keys, &made);
+        plan.then_partitions(self.renew_related(&mut catalog, &own, &keys, &made));
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         Ok(plan)
     }
@@ -141,7 +141,7 @@ impl MainBlock {
         }
         let mut catalog = self.next_catalog();
         let works = self.drop_from(&mut catalog, &found);
-        self.renew_related(&mut plan, &mut catalog, names, &[], &BTreeSet::new());
+        plan.then_partitions(self.renew_related(&mut catalog, names, &[], &BTreeSet::new()));
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
@@ -161,7 +161,7 @@ impl MainBlock {
         let drops_new = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops_new)));
         let made = BTreeSet::from([self.next_table]);
-        self.renew_related(&mut plan, &mut catalog, &self.names_of_tables(&[table]), &[], &made);
+        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&[table]), &[], &made));
         plan.then(StageWork::Publish(Arc::new(catalog)), None);
         plan.then(StageWork::Partitions(drops_old), None);
         Ok(plan)
@@ -216,25 +216,19 @@ impl MainBlock {
     }
 
     /// Raises the versions of tables related by foreign keys before or after the change, except those that it
-    /// creates.
+    /// creates. Returns the work on their partitions.
     pub(super) fn renew_related(
         &self,
-        plan: &mut Plan,
         catalog: &mut Catalog,
         names: &[TableName],
         keys: &[ForeignKey],
         changed: &BTreeSet<TableId>,
-    ) {
+    ) -> Vec<PartitionWork> {
         let mut related = foreign_key::related(&self.catalog.dictionary, names, keys);
         related.extend(foreign_key::related(&catalog.dictionary, names, keys));
         related.retain(|table| !changed.contains(table));
-        let works: Vec<PartitionWork> = foreign_key::renewed(catalog, &related)
-            .iter()
-            .flat_map(|definition| self.replace_layouts(definition))
-            .collect();
-        if !works.is_empty() {
-            plan.then(StageWork::Partitions(works), None);
-        }
+        let renewed = foreign_key::renewed(catalog, &related);
+        renewed.iter().flat_map(|definition| self.replace_layouts(definition)).collect()
     }
 
     pub(super) fn names_of_tables(&self, tables: &[TableId]) -> Vec<TableName> {

@@ -24,6 +24,14 @@ pub(super) struct Requester {
     pub cause: Option<Box<Error>>,
 }
 
+impl Requester {
+    /// Notes the error to report at the end, unless an earlier one is being undone.
+    pub fn failed(mut self, error: Box<Error>) -> Requester {
+        self.cause.get_or_insert(error);
+        self
+    }
+}
+
 /// (database, table).
 pub(super) type TableName = (Box<str>, Box<str>);
 
@@ -133,6 +141,13 @@ pub(super) struct Plan {
 impl Plan {
     pub fn then(&mut self, work: StageWork, undo: Option<StageWork>) {
         self.stages.push(Stage { work, undo });
+    }
+
+    /// Appends a stage of work on partitions that needs no undo, if there is any.
+    pub fn then_partitions(&mut self, works: Vec<PartitionWork>) {
+        if !works.is_empty() {
+            self.then(StageWork::Partitions(works), None);
+        }
     }
 }
 

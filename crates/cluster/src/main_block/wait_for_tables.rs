@@ -390,7 +390,7 @@ impl MainBlock {
             self.unblock_tables(waiting.number, &waiting.tables, outbox);
         }
         let fallback = fallback_of(&waiting.change);
-        self.fail_change(waiting.requester, error, fallback, now, outbox);
+        self.fail_change(waiting.requester.failed(error), fallback, now, outbox);
     }
 
     fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {

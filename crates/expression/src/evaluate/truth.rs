@@ -22,7 +22,7 @@ impl Expression {
                         let (left, right) = (left.integer(context)?, right.integer(context)?);
                         Ok(compare_integers(*operator, left, right))
                     }
-                    _ => self.compare_operands(*operator, *domain, left, right, context),
+                    _ => Self::compare_operands(*operator, *domain, left, right, context),
                 }
             }
             Node::And(operands) => {
@@ -52,7 +52,6 @@ impl Expression {
     }
 
     fn compare_operands<'r>(
-        &'r self,
         operator: CompareOperator,
         domain: Domain,
         left: &'r Expression,
