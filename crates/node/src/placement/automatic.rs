@@ -23,7 +23,7 @@
 //! threads has to be guessed between them. What belongs to the rows runs apart.
 //! `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
-//! An odd CPU below 8 is left to the io thread, the kernel's network work and whatever else the machine runs.
+//! Below 8 CPUs, an odd one is left to the io thread, the operating system's network work and other programs.
 
 use super::cpu_list::CpuList;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
@@ -104,7 +104,7 @@ impl AutomaticPlacement {
         let coordination = u32::from(cpu_count >= MAIN_CPUS_MIN) + u32::from(cpu_count >= REP_CPUS_MIN);
         let apart = cpu_count >= APART_CPUS_MIN;
         let shares = if apart { &SHARES_APART[..] } else { &SHARES[..] };
-        // Apart, every module has a thread from the start.
+        // Without folding, every module starts with one thread.
         let least: Vec<(Module, u32)> =
             if apart { shares.iter().map(|(module, _)| (*module, 1)).collect() } else { PIPELINE_LEAST.to_vec() };
         for (module, least) in &least {

@@ -1,7 +1,7 @@
 //! Turns the entries of a `ThreadConfig` into threads, and puts modules without threads of their own onto
 //! others.
 //!
-//! | at 0 | its module sits |
+//! | count 0 of | places the module |
 //! |---|---|
 //! | main and rep | in the first recv thread |
 //! | main or rep | with the other of the two, in the thread `main_rep` |
