@@ -325,3 +325,15 @@ impl ConnectionIds {
 fn find(connections: &mut [Option<Box<Connection>>], socket: SocketId) -> Option<&mut Connection> {
     connections.get_mut(socket.index() as usize)?.as_deref_mut().filter(|connection| connection.socket == socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_start_again_at_the_first_one_of_their_instance() {
+        let mut ids = ConnectionIds { first: 2, next: u32::MAX - 1, recv_instances: 3, has_wrapped: false };
+        assert_eq!([ids.take(&[]), ids.take(&[]), ids.take(&[])], [u32::MAX - 1, 2, 5].map(ConnectionId));
+        assert!(ids.has_wrapped);
+    }
+}

@@ -9,3 +9,6 @@ mod block;
 mod client_connection;
 
 pub use block::{RecvBlock, RecvSettings};
+
+#[cfg(test)]
+mod tests;

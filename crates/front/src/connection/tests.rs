@@ -1,0 +1,248 @@
+//! The block recv without sockets or sessions: the tests send its events and answer its commands.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use junctor_kernel::simulated::Delivery;
+use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, SocketId, WorldEvent, WorldRequest, invariant};
+use junctor_signals::Module;
+use junctor_signals::client_command::*;
+use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+use junctor_wire::request::Login;
+use junctor_wire::{Request, VERSION};
+
+use super::{RecvBlock, RecvSettings};
+use crate::account::Accounts;
+use crate::protocol_table::Protocol;
+
+const SOCKET: SocketId = SocketId::new(0, 0, 0);
+
+struct Recv {
+    block: RecvBlock,
+    delivery: Delivery<Signal>,
+    own: Address,
+    /// Requests to the world that no test has taken.
+    requests: Vec<WorldRequest>,
+}
+
+impl Recv {
+    /// A block that serves one connection, which speaks `protocol`.
+    fn new(protocol: Protocol) -> Recv {
+        invariant::panic_on_failure();
+        let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Sql, 0)]]);
+        let directory = Directory::new(NodeId(1), &layout).expect("a layout");
+        let own = directory.address(Module::Recv, 0);
+        let mut delivery = Delivery::new();
+        delivery.add_block(own, &layout, 1).expect("a layout");
+        delivery.in_flight.clear();
+        let settings = RecvSettings {
+            server_version: "8.0".into(),
+            accounts: Arc::new(Accounts::with_local_root()),
+            connections_max: 1,
+            max_allowed_packet: 1 << 20,
+            login_timeout: Duration::from_seconds(10),
+        };
+        let mut recv = Recv { block: RecvBlock::new(own, &directory, settings), delivery, own, requests: Vec::new() };
+        recv.open(SOCKET, protocol);
+        recv
+    }
+
+    /// The same, with a session that has no command yet.
+    fn with_session(protocol: Protocol) -> Recv {
+        let mut recv = Recv::new(protocol);
+        let login = match protocol {
+            Protocol::Native => {
+                let mut login = Vec::new();
+                assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+                login
+            }
+            // CLIENT_PROTOCOL_41 and CLIENT_SECURE_CONNECTION; user root, no password.
+            Protocol::MySql => {
+                let payload = [&[0, 0x82, 0, 0][..], &[0; 28], b"root\0\0"].concat();
+                [&[payload.len() as u8, 0, 0, 1][..], &payload].concat()
+            }
+        };
+        recv.receive(&login);
+        let opening = recv.next_signal();
+        assert!(matches!(opening, Some(SqlSignal::OpenSession(_))), "{opening:?}");
+        recv.answer(b"", AfterReply::NextCommand);
+        recv.requests.clear();
+        recv
+    }
+
+    fn world(&mut self, event: WorldEvent) {
+        let block = &mut self.block;
+        let requests = self.delivery.handle(self.own, |context, outbox| block.on_world(event, context, outbox));
+        self.requests.extend(requests);
+    }
+
+    fn open(&mut self, socket: SocketId, protocol: Protocol) {
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 4000));
+        self.world(WorldEvent::SocketOpened { socket, peer, listener: protocol.number() });
+    }
+
+    fn receive(&mut self, bytes: &[u8]) {
+        self.world(WorldEvent::Received { socket: SOCKET, bytes: bytes.to_vec() });
+    }
+
+    fn answer(&mut self, packets: &[u8], after: AfterReply) {
+        let connection = junctor_model::id::ConnectionId(1);
+        let reply = CommandReply { connection, socket: SOCKET, packets: packets.to_vec(), after };
+        let block = &mut self.block;
+        let signal = RecvSignal::CommandReply(reply);
+        let requests = self.delivery.handle(self.own, |context, outbox| block.handle(signal, context, outbox));
+        self.requests.extend(requests);
+    }
+
+    fn next_signal(&mut self) -> Option<SqlSignal> {
+        match self.delivery.take_next()?.signal {
+            Signal::Sql(signal) => Some(signal),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The payload of the next command for the session.
+    fn next_command(&mut self) -> Option<Vec<u8>> {
+        match self.next_signal()? {
+            SqlSignal::ExecuteCommand(command) => {
+                Some(command.bytes[command.start as usize..command.end as usize].to_vec())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The bytes sent to the socket since the last call.
+    fn sent(&mut self) -> Vec<u8> {
+        let taken = std::mem::take(&mut self.requests);
+        let bytes = |request| match request {
+            WorldRequest::SendBytes { bytes, .. } => bytes,
+            _ => Vec::new(),
+        };
+        taken.into_iter().flat_map(bytes).collect()
+    }
+}
+
+/// A command of each protocol on the wire, and its payload.
+fn command(protocol: Protocol, number: u8) -> (Vec<u8>, Vec<u8>) {
+    match protocol {
+        Protocol::MySql => (vec![2, 0, 0, 0, 3, number], vec![3, number]),
+        Protocol::Native => {
+            let mut bytes = Vec::new();
+            assert!(Request::Ping.emit(u32::from(number), &mut bytes));
+            let payload = bytes[3..].to_vec();
+            (bytes, payload)
+        }
+    }
+}
+
+#[test]
+fn every_protocol_is_found_by_its_number() {
+    for protocol in Protocol::ALL {
+        assert_eq!(Protocol::from_number(protocol.number()), Some(*protocol));
+    }
+    assert_eq!(Protocol::from_number(Protocol::ALL.len() as u16), None);
+}
+
+#[test]
+fn pipelined_commands_reach_the_session_one_at_a_time() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::with_session(protocol);
+        let commands: Vec<_> = (1..4).map(|number| command(protocol, number)).collect();
+        let stream: Vec<u8> = commands.iter().flat_map(|(bytes, _)| bytes).copied().collect();
+        // The last command arrives in two pieces.
+        let (first, second) = stream.split_at(stream.len() - 2);
+        recv.receive(first);
+        recv.receive(second);
+        for (_, payload) in &commands {
+            assert_eq!(recv.next_command().as_ref(), Some(payload), "{protocol:?}");
+            assert_eq!(recv.next_command(), None, "{protocol:?}");
+            recv.answer(b"", AfterReply::NextCommand);
+        }
+        assert_eq!(recv.next_command(), None);
+    }
+}
+
+#[test]
+fn a_command_may_arrive_byte_by_byte() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::with_session(protocol);
+        let (bytes, payload) = command(protocol, 7);
+        for byte in &bytes {
+            assert_eq!(recv.next_command(), None);
+            recv.receive(&[*byte]);
+        }
+        assert_eq!(recv.next_command(), Some(payload));
+    }
+}
+
+#[test]
+fn a_client_that_sends_too_much_is_not_read_until_its_command_is_answered() {
+    let mut recv = Recv::with_session(Protocol::MySql);
+    let (bytes, _) = command(Protocol::MySql, 1);
+    recv.receive(&bytes);
+    recv.receive(&bytes.repeat(20_000));
+    assert!(matches!(recv.requests[..], [WorldRequest::PauseReading { .. }]), "{:?}", recv.requests);
+    recv.requests.clear();
+    for _ in 0..20_000 {
+        assert!(recv.next_command().is_some());
+        recv.answer(b"", AfterReply::NextCommand);
+    }
+    assert!(matches!(recv.requests[..], [WorldRequest::ResumeReading { .. }]), "{:?}", recv.requests);
+}
+
+#[test]
+fn a_client_that_does_not_read_gets_no_further_command_started() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::with_session(protocol);
+        let (bytes, payload) = command(protocol, 1);
+        recv.world(WorldEvent::SendBlocked { socket: SOCKET });
+        recv.receive(&bytes);
+        assert_eq!(recv.next_command(), None);
+        recv.world(WorldEvent::SendDrained { socket: SOCKET });
+        assert_eq!(recv.next_command(), Some(payload));
+    }
+}
+
+#[test]
+fn packets_are_numbered_behind_their_command_and_from_zero_without_one() {
+    let two_packets = [1, 0, 0, 0, 7, 1, 0, 0, 0, 8];
+    let mut recv = Recv::with_session(Protocol::MySql);
+    let (bytes, _) = command(Protocol::MySql, 1);
+    recv.receive(&bytes);
+    recv.answer(&two_packets[..5], AfterReply::MoreParts);
+    recv.answer(&two_packets, AfterReply::NextCommand);
+    assert_eq!(recv.sent(), [1, 0, 0, 1, 7, 1, 0, 0, 2, 7, 1, 0, 0, 3, 8]);
+    recv.answer(&two_packets, AfterReply::Close);
+    assert_eq!(recv.sent(), [1, 0, 0, 0, 7, 1, 0, 0, 1, 8]);
+}
+
+#[test]
+fn one_connection_too_many_is_refused_in_its_protocol() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::new(protocol);
+        recv.requests.clear();
+        recv.open(SocketId::new(0, 1, 0), protocol);
+        assert!(matches!(recv.requests[..], [WorldRequest::SendBytes { .. }, WorldRequest::CloseSocket { .. }]));
+        assert!(recv.sent().ends_with(b"Too many connections"), "{protocol:?}");
+        assert_eq!(recv.block.connection_count(), 1);
+    }
+}
+
+#[test]
+fn a_login_that_takes_too_long_closes_its_connection() {
+    for &protocol in Protocol::ALL {
+        for is_logged_in in [false, true] {
+            let mut recv = if is_logged_in { Recv::with_session(protocol) } else { Recv::new(protocol) };
+            recv.requests.clear();
+            recv.delivery.now = recv.delivery.now.plus(Duration::from_seconds(11));
+            recv.world(WorldEvent::Timer { token: 0 });
+            assert_eq!(recv.requests.len(), usize::from(!is_logged_in), "{protocol:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "answers no command")]
+fn an_answer_without_a_command_stops_the_node() {
+    Recv::with_session(Protocol::Native).answer(b"", AfterReply::NextCommand);
+}
