@@ -311,6 +311,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let wall_clock_us = self.options.wall_clock_us + self.now.0 / 1_000;
         let engine = &mut node.threads[thread].engine;
         engine.load.enter(ThreadState::Executing, local_now);
+        // A drawn quota and a drawn first ring vary how signals of different threads interleave.
         engine.set_quota(1 + self.random.below(u64::from(self.options.limits.quota.max(1))));
         engine.run(local_now, wall_clock_us, self.random.below(256) as usize);
         if let Some(instance) = node.directory.instance_on(ModuleId::SOCKETS, thread as u16) {
@@ -331,6 +332,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.digest = mix(self.digest ^ engine.take_digest());
         self.handled += handled;
         node.threads[thread].is_busy = true;
+        // The turn's output stays invisible until its service time has passed.
         let service = (0..handled).map(|_| 100 + self.random.below(self.options.service_ns_max.max(1))).sum::<u64>();
         let life = node.life;
         self.schedule(self.now.plus(Duration(service + 1)), ScheduledEvent::Flush { life, node: position, thread });
@@ -359,6 +361,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let stop_requested = std::mem::take(&mut node.world.stop_requested);
         let life = node.life;
         for (to, event) in answers {
+            // The virtual disk serves one request after the other.
             let start = self.now.max(*files_done);
             *files_done = start.plus(Duration(1 + self.random.below(self.options.file_ns_max.max(1))));
             self.scheduled += 1;
@@ -415,6 +418,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let (from, to) = (envelope.from.node.0, envelope.to.node.0);
         let Some(node) = usize::from(to).checked_sub(1).filter(|&node| node < self.nodes.len()) else { return };
         let delay = Duration(1 + self.random.below(self.options.link_ns_max.max(1)));
+        // Links keep their order, as TCP does.
         let last = self.arrivals.entry((from, to)).or_default();
         *last = (*last).max(self.now.plus(delay));
         let time = *last;

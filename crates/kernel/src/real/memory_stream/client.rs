@@ -279,9 +279,10 @@ impl MemoryReceiver {
     pub fn try_receive(&mut self) -> Result<Option<Buffer>, StreamClosed> {
         let mut bytes = self.pipe.pop();
         if bytes.is_none() && self.pipe.is_sender_gone() {
-            // The close was seen after everything sent before it, so a last pop finds what remains.
+            // Everything sent before the close is visible by now, so this pop finds what remains.
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
+        // Waking the node for every buffer would cost a wake-up for each; half a ring keeps both sides busy.
         if self.node.link.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
             self.node.announce_room();
         }
