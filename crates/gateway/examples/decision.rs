@@ -12,10 +12,10 @@
 
 use std::hint::black_box;
 
-use junctor_gateway::route::adaptive::{Away, Candidate, Controller, Measurement};
+use junctor_gateway::route::adaptive::{Candidate, Controller, Measurement, RemoteCandidates};
 use junctor_gateway::threads::ThreadState;
 
-const AWAY: Away = Away {
+const AWAY: RemoteCandidates = RemoteCandidates {
     owner: Some(Candidate { thread: 1, queue_length: 2, state: ThreadState::Executing }),
     query: Some(Candidate { thread: 2, queue_length: 0, state: ThreadState::Sleeping }),
 };
@@ -43,7 +43,7 @@ fn main() {
 fn phase_short(controller: &mut Controller, count: u64) {
     for _ in 0..count {
         let decision = black_box(controller.choose(0, black_box(1), true, || black_box(AWAY)));
-        controller.discharge(decision.charge);
+        controller.release(decision.booked_cost);
     }
 }
 
@@ -51,6 +51,6 @@ fn phase_short(controller: &mut Controller, count: u64) {
 fn phase_long(controller: &mut Controller, count: u64) {
     for _ in 0..count {
         let decision = black_box(controller.choose(0, black_box(100), true, || black_box(AWAY)));
-        controller.discharge(decision.charge);
+        controller.release(decision.booked_cost);
     }
 }

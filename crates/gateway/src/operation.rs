@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Buffer};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TransactionId};
 use junctor_signals::program::ReadProgram;
-use junctor_signals::read_rows::{Charge, Resume};
+use junctor_signals::read_rows::{BookedCost, Resume};
 use junctor_storage::snapshot::SnapshotHandle;
 
 use crate::gateway::ReadOptions;
@@ -91,7 +91,7 @@ pub(crate) struct ReadWork {
 pub(crate) struct CutPart {
     pub partition: PartitionId,
     pub to: Address,
-    pub charge: Charge,
+    pub booked_cost: BookedCost,
     pub input: Buffer,
     pub resume: Box<Resume>,
 }

@@ -9,7 +9,7 @@ use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::Module;
 use junctor_signals::program::{Access, ReadProgram};
-use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
 
 use crate::event::{Event, Next};
@@ -80,7 +80,7 @@ impl Gateway {
                 true => Choice::of(owner),
                 false => self.route.choose(program, units_of(program, &input), owner, turn.loads, turn.now),
             };
-            let Choice { to, charge, .. } = choice;
+            let Choice { to, booked_cost, .. } = choice;
             let is_sampled = choice.is_sampled && self.note_sample(operation, partition, &input, &choice, turn);
             let output = inputs.take_output(turn.buffers);
             let output = output.unwrap_or_else(|| turn.buffers.take(self.reply_room(program, &input)));
@@ -92,7 +92,7 @@ impl Gateway {
                 rows_max: options.bound.left(0),
                 warnings_max: options.warnings_max,
                 is_sampled,
-                charge,
+                booked_cost,
                 program: Arc::clone(program),
                 snapshot,
                 transaction: if own_writes { transaction.id } else { TransactionId::default() },
@@ -118,9 +118,9 @@ impl Gateway {
         work.outstanding += work.cut.len() as u32;
         let several = work.cut.len() > 1 && self.route.is_adaptive();
         let mut goes_away = false;
-        for CutPart { partition, to, charge, input, resume } in work.cut.drain(..) {
+        for CutPart { partition, to, booked_cost, input, resume } in work.cut.drain(..) {
             let at_owner = to.module == Module::Ldm;
-            self.route.charge(charge);
+            self.route.book(booked_cost);
             let request = ReadRows {
                 operation,
                 reply_to: own,
@@ -129,7 +129,7 @@ impl Gateway {
                 rows_max: work.options.bound.left(resume.rows),
                 warnings_max: work.options.warnings_max,
                 is_sampled: false,
-                charge,
+                booked_cost,
                 program: Arc::clone(&work.program),
                 snapshot: work.snapshot,
                 transaction: if at_owner { work.transaction } else { TransactionId::default() },
@@ -164,9 +164,19 @@ impl Gateway {
         from: Address,
         turn: &mut TurnContext<'_>,
     ) -> Option<(ConnectionId, Event)> {
-        let ReadRowsReply { operation, partition, rows, service_ns, charge, input, output, resume, diagnostics, error } =
-            reply;
-        self.route.discharge(charge);
+        let ReadRowsReply {
+            operation,
+            partition,
+            rows,
+            service_ns,
+            booked_cost,
+            input,
+            output,
+            resume,
+            diagnostics,
+            error,
+        } = reply;
+        self.route.release(booked_cost);
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
             turn.buffers.give(input);
@@ -182,8 +192,8 @@ impl Gateway {
         }
         match resume {
             Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
-                let charge = self.route.charge_at(charge, from);
-                work.cut.push(CutPart { partition, to: from, charge, input, resume })
+                let booked_cost = self.route.booked_cost_at(booked_cost, from);
+                work.cut.push(CutPart { partition, to: from, booked_cost, input, resume })
             }
             _ => turn.buffers.give(input),
         }
@@ -254,7 +264,7 @@ impl Gateway {
             partition,
             rows: 0,
             service_ns: 0,
-            charge: Charge::default(),
+            booked_cost: BookedCost::default(),
             input: Vec::new(),
             output: Vec::new(),
             resume: None,
@@ -271,9 +281,9 @@ fn reply_place(table: TableId) -> usize {
 
 #[inline]
 fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
-    let is_little = request.is_little();
+    let is_inline_eligible = request.is_inline_eligible();
     turn.outbox.send(to, read_signal(to, request));
-    if !is_little {
+    if !is_inline_eligible {
         turn.outbox.mark_heavy(to);
     }
 }
@@ -289,7 +299,7 @@ fn send_part(
     turn: &mut TurnContext<'_>,
 ) -> bool {
     // A part that was cut is known to be long, and nothing bounds a scan of all rows. The rest is prediction.
-    let is_long = is_long(request.charge) || request.resume.is_some() || request.program.access == Access::AllRows;
+    let is_long = is_long(request.booked_cost) || request.resume.is_some() || request.program.access == Access::AllRows;
     if !(several || is_long) || !here.contains(&to) {
         send_read(to, request, turn);
         return several;

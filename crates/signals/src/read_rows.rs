@@ -32,21 +32,21 @@ pub struct Resume {
 /// Predicted cost of a read, booked to the thread that executes it. The sender sums up its open bookings to
 /// estimate the thread's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Charge {
+pub struct BookedCost {
     /// Index of the thread.
     pub thread: u16,
-    /// Predicted work in units of 64 ns, at most 4.2 ms; see [`Charge::UNIT_SHIFT`].
+    /// Predicted work in units of 64 ns, at most 4.2 ms; see [`BookedCost::UNIT_SHIFT`].
     pub work: u16,
 }
 
-impl Charge {
+impl BookedCost {
     /// Base-2 logarithm of the unit of work in nanoseconds.
     pub const UNIT_SHIFT: u32 = 6;
 
     /// Books `work_ns` nanoseconds of work on a thread.
     #[inline(always)]
-    pub fn new(thread: u16, work_ns: u64) -> Charge {
-        Charge { thread, work: (work_ns >> Charge::UNIT_SHIFT).min(u64::from(u16::MAX)) as u16 }
+    pub fn new(thread: u16, work_ns: u64) -> BookedCost {
+        BookedCost { thread, work: (work_ns >> BookedCost::UNIT_SHIFT).min(u64::from(u16::MAX)) as u16 }
     }
 }
 
@@ -68,7 +68,7 @@ pub struct ReadRows {
     /// Whether the reply reports how long the read took.
     pub is_sampled: bool,
     /// Returned in the reply.
-    pub charge: Charge,
+    pub booked_cost: BookedCost,
     /// The planned work.
     pub program: Arc<ReadProgram>,
     /// Versions with commit numbers up to this one are visible.
@@ -88,14 +88,14 @@ impl ReadRows {
     const INLINE_INPUT_BYTES_MAX: usize = 64;
 
     /// Predicted work up to which a read is inline-eligible: about the cost of waking a thread.
-    const INLINE_WORK_MAX: u16 = (5_000 >> Charge::UNIT_SHIFT) as u16;
+    const INLINE_WORK_MAX: u16 = (5_000 >> BookedCost::UNIT_SHIFT) as u16;
 
     /// Whether the read likely takes no longer than waking a thread, so that the sender may run it in the
     /// sleeping thread's place.
-    pub fn is_little(&self) -> bool {
+    pub fn is_inline_eligible(&self) -> bool {
         matches!(self.program.access, Access::PrimaryKeys)
             && self.input.len() <= Self::INLINE_INPUT_BYTES_MAX
-            && self.charge.work <= Self::INLINE_WORK_MAX
+            && self.booked_cost.work <= Self::INLINE_WORK_MAX
     }
 }
 
@@ -111,7 +111,7 @@ pub struct ReadRowsReply {
     /// Duration of the read in nanoseconds if it was requested; otherwise 0.
     pub service_ns: u32,
     /// Copied from the request.
-    pub charge: Charge,
+    pub booked_cost: BookedCost,
     /// Returned for the next batch or the pool.
     pub input: Buffer,
     /// Rows in the form of the program's output.

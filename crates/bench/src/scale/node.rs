@@ -351,7 +351,7 @@ impl<'a> Node<'a> {
             && let Some((route, service_ns)) = request.parts.get(place as usize).copied()
         {
             let router = &mut self.routers[request.sql];
-            router.discharge(route.charge);
+            router.release(route.booked_cost);
             if let Some(sample) = route.sample {
                 router.observe(sample, service_ns, self.engine.now_ns());
             }

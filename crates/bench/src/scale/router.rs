@@ -5,9 +5,11 @@
 //! real one: it asks the controller, remembers the cheapest other query block of each owner, and renews
 //! prices and weights with each sample of the loads.
 
-use junctor_gateway::route::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
+use junctor_gateway::route::adaptive::{
+    Candidate, Controller, Decision, Load, Measurement, ReadLocation, RemoteCandidates,
+};
 use junctor_gateway::route::weighted::{ThreadBusy, WeightedRule, Weights};
-use junctor_gateway::route::{Charge, ReadRule};
+use junctor_gateway::route::{BookedCost, ReadRule};
 
 use junctor_kernel::scheduler::load::ThreadState;
 
@@ -35,8 +37,8 @@ pub struct Route {
     pub thread: usize,
     /// State at the decision, if the read is to be measured.
     pub sample: Option<Sample>,
-    /// Cost booked to the thread, for [`Router::discharge`] after the answer.
-    pub charge: Charge,
+    /// Cost booked to the thread, for [`Router::release`] after the answer.
+    pub booked_cost: BookedCost,
 }
 
 /// State at the decision of a measured read.
@@ -127,7 +129,7 @@ impl Router {
 
     fn apply_rule(&mut self, read: Read, layout: &Layout, engine: &Engine) -> Route {
         let owner = read.owner;
-        let plain = |thread| Route { thread, sample: None, charge: Charge::default() };
+        let plain = |thread| Route { thread, sample: None, booked_cost: BookedCost::default() };
         let owner_thread = layout.ldm[owner];
         match self.rule {
             ReadRule::Adaptive => self.adapt(read, layout, engine),
@@ -147,8 +149,8 @@ impl Router {
     }
 
     /// Releases the booked cost of an answered read.
-    pub fn discharge(&mut self, charge: Charge) {
-        self.controller.discharge(charge);
+    pub fn release(&mut self, booked_cost: BookedCost) {
+        self.controller.release(booked_cost);
     }
 
     /// Records a measured read that took `service_ns` and was answered at `now_ns`.
@@ -194,19 +196,19 @@ impl Router {
         let Router { owners, controller, own, .. } = self;
         let known = &mut owners[owner];
         let here = is_own || known.reads_here;
-        let away = || Away {
+        let away = || RemoteCandidates {
             owner: (!is_own).then(|| candidate(owner_thread)),
             query: known.better_query(engine).map(candidate),
         };
-        let Decision { place, is_sampled, charge } = controller.choose(kind, units, here, away);
-        let thread = match place {
-            Place::Here => *own,
-            Place::Owner => owner_thread,
-            Place::Query => known.best.unwrap_or(owner_thread),
+        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, units, here, away);
+        let thread = match location {
+            ReadLocation::Here => *own,
+            ReadLocation::Owner => owner_thread,
+            ReadLocation::Query => known.best.unwrap_or(owner_thread),
         };
         let away = (thread != *own).then_some(thread as u16);
-        let waiting_ns = controller.waiting_ns(charge);
+        let waiting_ns = controller.waiting_ns(booked_cost);
         let sample = Sample { kind, units, away, state: state(thread), waiting_ns, sent_ns: now_ns };
-        Route { thread, sample: is_sampled.then_some(sample), charge }
+        Route { thread, sample: is_sampled.then_some(sample), booked_cost }
     }
 }

@@ -16,7 +16,7 @@
 
 use junctor_kernel::KernelLimits;
 use junctor_kernel::scheduler::load::ThreadState;
-use junctor_signals::read_rows::Charge;
+use junctor_signals::read_rows::BookedCost;
 
 use super::estimate::Mean;
 
@@ -51,7 +51,7 @@ const SAME_PER_MILLE: u32 = 100;
 
 /// A read of this much work, 50 microseconds, waits in the queue of long work even on the own thread. The
 /// thread takes in other requests meanwhile, and the next decision sees the queued work.
-const LONG_READ_WORK: u64 = 50_000 >> Charge::UNIT_SHIFT;
+const LONG_READ_WORK: u64 = 50_000 >> BookedCost::UNIT_SHIFT;
 
 /// Assumed time of one key or range before any measurement, in nanoseconds.
 const UNIT_GUESS_NS: u64 = 1_000;
@@ -64,7 +64,7 @@ const BUSY_PER_MILLE_MAX: u32 = 960;
 
 /// Where a read may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ReadLocation {
     /// The query or ldm block of the own thread.
     Here = 0,
     /// The owner ldm, on another thread.
@@ -95,7 +95,7 @@ pub struct Load {
 
 /// The other threads that may run a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Away {
+pub struct RemoteCandidates {
     /// The thread of the owner ldm, unless it is the own one.
     pub owner: Option<Candidate>,
     /// The thread of a query block, unless it is the own one.
@@ -105,18 +105,18 @@ pub struct Away {
 /// The candidates for one read.
 struct Options {
     here: bool,
-    away: Away,
+    away: RemoteCandidates,
 }
 
 /// The decision for one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The place of least predicted cost, or one to explore.
-    pub place: Place,
+    pub location: ReadLocation,
     /// Whether the read is to be measured.
     pub is_sampled: bool,
-    /// Pass this to [`Controller::discharge`] when the read is answered.
-    pub charge: Charge,
+    /// Pass this to [`Controller::release`] when the read is answered.
+    pub booked_cost: BookedCost,
 }
 
 /// The measurement of one read.
@@ -145,7 +145,7 @@ pub struct KindFigures {
     pub here: Mean,
     /// Mean nanoseconds of a key or range in other threads.
     pub away: Mean,
-    /// Number of decisions for each [`Place`].
+    /// Number of decisions for each [`ReadLocation`].
     pub chosen: [u64; 3],
     /// Number of decisions for a place other than the best.
     pub explored: u64,
@@ -174,9 +174,9 @@ struct ThreadFigures {
     signal_ns: u64,
     price: u64,
     /// Unanswered work that was sent there, in units of work.
-    under_way: u64,
+    outstanding: u64,
     /// The long part of it, for which a short read on the own thread does not wait.
-    long_under_way: u64,
+    long_outstanding: u64,
     /// Units of visible work sent there since the last refresh, and the share of time that such work took
     /// recently, in thousandths.
     seen: u64,
@@ -189,12 +189,12 @@ const THREADS: usize = KernelLimits::THREADS_MAX.next_power_of_two();
 impl ThreadFigures {
     #[inline(always)]
     fn under_way_ns(&self) -> u64 {
-        self.under_way << Charge::UNIT_SHIFT
+        self.outstanding << BookedCost::UNIT_SHIFT
     }
 
     /// Busy share of the thread that unanswered work does not explain, in thousandths.
     fn unseen_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
-        let seen_ns = std::mem::take(&mut self.seen) << Charge::UNIT_SHIFT;
+        let seen_ns = std::mem::take(&mut self.seen) << BookedCost::UNIT_SHIFT;
         let now_per_mille = (seen_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;
         self.seen_per_mille = (self.seen_per_mille + now_per_mille) / 2;
         busy_per_mille.saturating_sub(self.seen_per_mille)
@@ -203,9 +203,9 @@ impl ThreadFigures {
     /// Cost of `work_ns` on the own thread, less the margin by which another place must be cheaper.
     #[inline(always)]
     fn cost_here(&self, work_ns: u64) -> u64 {
-        let passes = if work_ns >> Charge::UNIT_SHIFT < LONG_READ_WORK { self.long_under_way } else { 0 };
+        let passes = if work_ns >> BookedCost::UNIT_SHIFT < LONG_READ_WORK { self.long_outstanding } else { 0 };
         let cost = priced(work_ns, self.price);
-        (self.under_way.saturating_sub(passes) << Charge::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
+        (self.outstanding.saturating_sub(passes) << BookedCost::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
     }
 
     /// Cost of `work_ns` after a hand-over. The thread's published queue includes part of the unanswered work
@@ -240,8 +240,8 @@ impl Controller {
             hand_over_ns: [0; ThreadState::COUNT],
             signal_ns: 0,
             price: u64::from(PRICE_ONE),
-            under_way: 0,
-            long_under_way: 0,
+            outstanding: 0,
+            long_outstanding: 0,
             seen: 0,
             seen_per_mille: 0,
         };
@@ -261,40 +261,40 @@ impl Controller {
     /// Chooses a place for a read of `units` keys or ranges and books its cost there. Other threads are
     /// considered only if the read is long enough for a hand-over to pay, or if it is to be measured.
     #[inline]
-    pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> Away) -> Decision {
+    pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> RemoteCandidates) -> Decision {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         let here_ns = (figures.here.sixteenths() * u64::from(units)) >> 4;
         let here_cost = if here { self.own.cost_here(here_ns) } else { u64::MAX };
         if here_cost <= self.hand_over_ns_min && figures.until_sample > 1 {
             figures.until_sample -= 1;
-            figures.chosen[Place::Here as usize] += 1;
-            let charge = Charge::new(self.own_thread, here_ns);
-            self.own.under_way += u64::from(charge.work);
-            return Decision { place: Place::Here, is_sampled: false, charge };
+            figures.chosen[ReadLocation::Here as usize] += 1;
+            let booked_cost = BookedCost::new(self.own_thread, here_ns);
+            self.own.outstanding += u64::from(booked_cost.work);
+            return Decision { location: ReadLocation::Here, is_sampled: false, booked_cost };
         }
         self.compare(kind, units, [here_ns, here_cost], &Options { here, away: away() })
     }
 
     /// Books the cost of a read that was sent.
     #[inline]
-    pub fn charge(&mut self, charge: Charge) {
-        let is_own = charge.thread == self.own_thread;
-        let work = u64::from(charge.work);
-        let long = if is_long(charge) { work } else { 0 };
-        let figures = self.figures_mut(charge.thread);
-        figures.under_way += work;
-        figures.long_under_way += long;
+    pub fn book(&mut self, booked_cost: BookedCost) {
+        let is_own = booked_cost.thread == self.own_thread;
+        let work = u64::from(booked_cost.work);
+        let long = if is_long(booked_cost) { work } else { 0 };
+        let figures = self.figures_mut(booked_cost.thread);
+        figures.outstanding += work;
+        figures.long_outstanding += long;
         figures.seen += if is_own { long } else { work };
     }
 
     /// Removes the cost of a read that was answered.
     #[inline]
-    pub fn discharge(&mut self, charge: Charge) {
-        let work = u64::from(charge.work);
-        let long = if is_long(charge) { work } else { 0 };
-        let figures = self.figures_mut(charge.thread);
-        figures.under_way = figures.under_way.saturating_sub(work);
-        figures.long_under_way = figures.long_under_way.saturating_sub(long);
+    pub fn release(&mut self, booked_cost: BookedCost) {
+        let work = u64::from(booked_cost.work);
+        let long = if is_long(booked_cost) { work } else { 0 };
+        let figures = self.figures_mut(booked_cost.thread);
+        figures.outstanding = figures.outstanding.saturating_sub(work);
+        figures.long_outstanding = figures.long_outstanding.saturating_sub(long);
     }
 
     /// Nanoseconds of unanswered work on a thread.
@@ -303,10 +303,11 @@ impl Controller {
     }
 
     /// Nanoseconds of unanswered work, apart from this read, that the read may have to wait for.
-    pub fn waiting_ns(&self, charge: Charge) -> u64 {
-        let figures = self.figures(charge.thread);
-        let passes = if charge.thread == self.own_thread && !is_long(charge) { figures.long_under_way } else { 0 };
-        figures.under_way.saturating_sub(passes + u64::from(charge.work)) << Charge::UNIT_SHIFT
+    pub fn waiting_ns(&self, booked_cost: BookedCost) -> u64 {
+        let figures = self.figures(booked_cost.thread);
+        let passes =
+            if booked_cost.thread == self.own_thread && !is_long(booked_cost) { figures.long_outstanding } else { 0 };
+        figures.outstanding.saturating_sub(passes + u64::from(booked_cost.work)) << BookedCost::UNIT_SHIFT
     }
 
     fn figures(&self, thread: u16) -> &ThreadFigures {
@@ -323,28 +324,28 @@ impl Controller {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         let [here_ns, mut cost] = here;
         let away_ns = (figures.away.sixteenths() * u64::from(units)) >> 4;
-        let mut place = Place::Here;
+        let mut location = ReadLocation::Here;
         if let Some(owner) = options.away.owner {
             let owner_cost = self.threads[usize::from(owner.thread) % THREADS].cost_away(owner, away_ns);
-            (cost, place) = if owner_cost < cost { (owner_cost, Place::Owner) } else { (cost, place) };
+            (cost, location) = if owner_cost < cost { (owner_cost, ReadLocation::Owner) } else { (cost, location) };
         }
         if let Some(query) = options.away.query {
             let query_cost = self.threads[usize::from(query.thread) % THREADS].cost_away(query, away_ns);
-            place = if query_cost < cost { Place::Query } else { place };
+            location = if query_cost < cost { ReadLocation::Query } else { location };
         }
         figures.until_sample -= 1;
         let is_sampled = figures.until_sample == 0;
         if is_sampled {
-            place = self.sample(kind, place, units, options);
+            location = self.sample(kind, location, units, options);
         }
-        self.kinds[usize::from(kind) % KINDS_MAX].chosen[place as usize] += 1;
-        let charge = match (place, options.away.owner, options.away.query) {
-            (Place::Owner, Some(owner), _) => Charge::new(owner.thread, away_ns),
-            (Place::Query, _, Some(query)) => Charge::new(query.thread, away_ns),
-            _ => Charge::new(self.own_thread, here_ns),
+        self.kinds[usize::from(kind) % KINDS_MAX].chosen[location as usize] += 1;
+        let booked_cost = match (location, options.away.owner, options.away.query) {
+            (ReadLocation::Owner, Some(owner), _) => BookedCost::new(owner.thread, away_ns),
+            (ReadLocation::Query, _, Some(query)) => BookedCost::new(query.thread, away_ns),
+            _ => BookedCost::new(self.own_thread, here_ns),
         };
-        self.charge(charge);
-        Decision { place, is_sampled, charge }
+        self.book(booked_cost);
+        Decision { location, is_sampled, booked_cost }
     }
 
     /// Learns from a measurement.
@@ -413,24 +414,26 @@ impl Controller {
     /// The more expensive a place, the rarer its trial.
     #[cold]
     #[inline(never)]
-    fn sample(&mut self, kind: u8, best: Place, units: u32, options: &Options) -> Place {
+    fn sample(&mut self, kind: u8, best: ReadLocation, units: u32, options: &Options) -> ReadLocation {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
         figures.sampled = figures.sampled.wrapping_add(1);
         let is_new = figures.sampled < FIRST_DECISIONS;
         figures.until_sample = if is_new { 1 } else { DECISIONS_PER_SAMPLE };
         let [here_ns, away_ns] = [figures.here, figures.away].map(|mean| (mean.sixteenths() * u64::from(units)) >> 4);
-        let cost = |place: Place| match place {
-            Place::Here => options.here.then(|| self.own.cost_here(here_ns)),
-            Place::Owner | Place::Query => {
-                let candidate = if place == Place::Owner { options.away.owner } else { options.away.query }?;
+        let cost = |location: ReadLocation| match location {
+            ReadLocation::Here => options.here.then(|| self.own.cost_here(here_ns)),
+            ReadLocation::Owner | ReadLocation::Query => {
+                let candidate = if location == ReadLocation::Owner { options.away.owner } else { options.away.query }?;
                 let thread = &self.threads[usize::from(candidate.thread) % THREADS];
                 Some(thread.cost_away(candidate, away_ns))
             }
         };
-        let others = [Place::Here, Place::Owner, Place::Query].into_iter().filter(|place| *place != best);
-        let others = others.filter_map(|place| Some((place, cost(place)?)));
+        let others = [ReadLocation::Here, ReadLocation::Owner, ReadLocation::Query]
+            .into_iter()
+            .filter(|location| *location != best);
+        let others = others.filter_map(|location| Some((location, cost(location)?)));
         // Explore the place that was tried least.
-        let Some((other, other_cost)) = others.min_by_key(|(place, _)| figures.chosen[*place as usize]) else {
+        let Some((other, other_cost)) = others.min_by_key(|(location, _)| figures.chosen[*location as usize]) else {
             return best;
         };
         let best_cost = cost(best).unwrap_or(0);
@@ -451,8 +454,8 @@ impl Controller {
 
 /// Whether a read on the own thread waits in the queue of long work.
 #[inline(always)]
-pub(crate) fn is_long(charge: Charge) -> bool {
-    u64::from(charge.work) >= LONG_READ_WORK
+pub(crate) fn is_long(booked_cost: BookedCost) -> bool {
+    u64::from(booked_cost.work) >= LONG_READ_WORK
 }
 
 /// `work_ns` at a price.

@@ -6,9 +6,11 @@ use junctor_kernel::{Address, Directory, Duration, LoadBoard, Time};
 use junctor_model::id::TableId;
 use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
-use junctor_signals::read_rows::Charge;
+use junctor_signals::read_rows::BookedCost;
 
-use super::adaptive::{Away, Candidate, Controller, Decision, KINDS_MAX, KindFigures, Load, Measurement, Place};
+use super::adaptive::{
+    Candidate, Controller, Decision, KINDS_MAX, KindFigures, Load, Measurement, ReadLocation, RemoteCandidates,
+};
 use super::rule::ReadRule;
 use super::static_rule::Turns;
 use super::weighted::{ThreadBusy, WeightedRule, Weights};
@@ -29,15 +31,15 @@ pub struct Choice {
     pub to: Address,
     /// Whether the read is to be measured.
     pub is_sampled: bool,
-    /// Pass this to [`Route::discharge`] when the read is answered.
-    pub charge: Charge,
+    /// Pass this to [`Route::release`] when the read is answered.
+    pub booked_cost: BookedCost,
 }
 
 impl Choice {
     /// A fixed place, neither measured nor booked.
     #[inline]
     pub fn of(to: Address) -> Choice {
-        Choice { to, is_sampled: false, charge: Charge::default() }
+        Choice { to, is_sampled: false, booked_cost: BookedCost::default() }
     }
 }
 
@@ -207,23 +209,23 @@ impl Route {
 
     /// Books the cost of a part that continues at the same place.
     #[inline]
-    pub fn charge(&mut self, charge: Charge) {
-        self.controller.charge(charge);
+    pub fn book(&mut self, booked_cost: BookedCost) {
+        self.controller.book(booked_cost);
     }
 
     /// The booked cost of a part that continues at `from`. `from` differs from the chosen place if a query
     /// block forwarded the read to the owner.
-    pub fn charge_at(&self, charge: Charge, from: Address) -> Charge {
+    pub fn booked_cost_at(&self, booked_cost: BookedCost, from: Address) -> BookedCost {
         match self.owners.get(usize::from(from.instance)) {
-            Some(owner) if from.module == Module::Ldm => Charge { thread: owner.thread, ..charge },
-            _ => charge,
+            Some(owner) if from.module == Module::Ldm => BookedCost { thread: owner.thread, ..booked_cost },
+            _ => booked_cost,
         }
     }
 
     /// Removes the cost of a part that was answered.
     #[inline]
-    pub fn discharge(&mut self, charge: Charge) {
-        self.controller.discharge(charge);
+    pub fn release(&mut self, booked_cost: BookedCost) {
+        self.controller.release(booked_cost);
     }
 
     /// Learns from a measured read that the block `from` answered at `now` after `service_ns` of execution.
@@ -278,15 +280,17 @@ impl Route {
         let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return Choice::of(owner) };
         let away_owner = known.thread != *own_thread;
         let here = !away_owner || known.reads_here;
-        let away =
-            || Away { owner: away_owner.then(|| candidate(known.thread, loads)), query: known.better_query(loads) };
-        let Decision { place, is_sampled, charge } = controller.choose(kind, units, here, away);
-        let to = match place {
-            Place::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
-            Place::Owner => owner,
-            Place::Query => known.best.map_or(owner, |(query, _)| query),
+        let away = || RemoteCandidates {
+            owner: away_owner.then(|| candidate(known.thread, loads)),
+            query: known.better_query(loads),
         };
-        Choice { to, is_sampled, charge }
+        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, units, here, away);
+        let to = match location {
+            ReadLocation::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
+            ReadLocation::Owner => owner,
+            ReadLocation::Query => known.best.map_or(owner, |(query, _)| query),
+        };
+        Choice { to, is_sampled, booked_cost }
     }
 
     /// The sample of a read sent at `sent`.
@@ -299,7 +303,7 @@ impl Route {
         loads: &LoadBoard,
         sent: Time,
     ) -> Sample {
-        let Choice { to, charge, .. } = *choice;
+        let Choice { to, booked_cost, .. } = *choice;
         let kind = self.kind_of(program);
         let thread = match to.module == Module::Ldm {
             true => self.owners.get(usize::from(to.instance)).map(|owner| owner.thread),
@@ -309,7 +313,7 @@ impl Route {
         };
         let away = thread.filter(|thread| *thread != self.own_thread);
         let state = away.map_or(ThreadState::Executing, |thread| loads.state(thread));
-        let waiting_ns = self.controller.waiting_ns(charge);
+        let waiting_ns = self.controller.waiting_ns(booked_cost);
         Sample { to, sent, kind, units, away, state, waiting_ns }
     }
 

@@ -14,7 +14,7 @@ pub mod weighted;
 
 pub(crate) use adaptive::is_long;
 pub use choice::{Choice, Readers, Route, RoutingRow, Sample};
-pub use junctor_signals::read_rows::Charge;
+pub use junctor_signals::read_rows::BookedCost;
 pub use rule::ReadRule;
 
 #[cfg(test)]

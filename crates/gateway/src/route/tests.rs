@@ -10,7 +10,7 @@ use junctor_model::schema::{
 use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
-use super::adaptive::{Away, Candidate, Controller, Decision, Load, Measurement, Place};
+use super::adaptive::{Candidate, Controller, Decision, Load, Measurement, ReadLocation, RemoteCandidates};
 use super::choice::Route;
 use super::estimate::Mean;
 use super::rule::ReadRule;
@@ -24,8 +24,8 @@ fn candidate(thread: u16) -> Candidate {
     Candidate { thread, queue_length: 0, state: ThreadState::Executing }
 }
 
-fn both() -> Away {
-    Away { owner: Some(candidate(OTHER)), query: None }
+fn both() -> RemoteCandidates {
+    RemoteCandidates { owner: Some(candidate(OTHER)), query: None }
 }
 
 /// A world of two threads: what a read takes in each of them, and how late an answer comes.
@@ -48,8 +48,8 @@ fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> 
             }
         }
         let decision = controller.choose(KIND, 1, true, both);
-        controller.discharge(decision.charge);
-        let is_here = decision.place == Place::Here;
+        controller.release(decision.booked_cost);
+        let is_here = decision.location == ReadLocation::Here;
         stayed += u64::from(is_here);
         if decision.is_sampled {
             let service_ns = if is_here { world.here_ns } else { world.away_ns };
@@ -129,13 +129,13 @@ fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
     let mut controller = Controller::new(OWN, 2);
     let long = World { here_ns: 100_000, away_ns: 100_000, latency_ns: 20_000, busy_per_mille: [100, 100] };
     run(&mut controller, long, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both).place).collect();
-    assert_eq!(places.iter().filter(|place| **place == Place::Here).count(), 2, "{places:?}");
+    let locations: Vec<ReadLocation> = (0..4).map(|_| controller.choose(KIND, 1, true, both).location).collect();
+    assert_eq!(locations.iter().filter(|location| **location == ReadLocation::Here).count(), 2, "{locations:?}");
     // Short ones are not.
     let mut controller = Controller::new(OWN, 2);
     run(&mut controller, World { here_ns: 1_000, away_ns: 1_000, ..long }, 10_000, 0);
-    let places: Vec<Place> = (0..4).map(|_| controller.choose(KIND, 1, true, both).place).collect();
-    assert!(places.iter().all(|place| *place == Place::Here), "{places:?}");
+    let locations: Vec<ReadLocation> = (0..4).map(|_| controller.choose(KIND, 1, true, both).location).collect();
+    assert!(locations.iter().all(|location| *location == ReadLocation::Here), "{locations:?}");
 }
 
 #[test]
@@ -143,17 +143,17 @@ fn long_reads_go_where_less_is_under_way_until_it_is_answered() {
     let mut controller = Controller::new(OWN, 2);
     let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
     run(&mut controller, long, 10_000, 0);
-    let mut under_way: Vec<_> = (0..8).map(|_| controller.choose(KIND, 1, true, both)).collect();
-    let count_here = |all: &[Decision]| all.iter().filter(|one| one.place == Place::Here).count();
-    assert!((4..=5).contains(&count_here(&under_way)), "{under_way:?}");
+    let mut outstanding: Vec<_> = (0..8).map(|_| controller.choose(KIND, 1, true, both)).collect();
+    let count_here = |all: &[Decision]| all.iter().filter(|one| one.location == ReadLocation::Here).count();
+    assert!((4..=5).contains(&count_here(&outstanding)), "{outstanding:?}");
     // Whatever is answered makes room for the next at its place, in whichever order answers come.
     for answered in [0, 3, 3, 5, 1, 1, 6] {
-        let answered = under_way.remove(answered);
-        controller.discharge(answered.charge);
-        under_way.push(controller.choose(KIND, 1, true, both));
-        assert!((4..=5).contains(&count_here(&under_way)), "{under_way:?}");
+        let answered = outstanding.remove(answered);
+        controller.release(answered.booked_cost);
+        outstanding.push(controller.choose(KIND, 1, true, both));
+        assert!((4..=5).contains(&count_here(&outstanding)), "{outstanding:?}");
     }
-    under_way.iter().for_each(|one| controller.discharge(one.charge));
+    outstanding.iter().for_each(|one| controller.release(one.booked_cost));
     assert_eq!([OWN, OTHER].map(|thread| controller.under_way_ns(thread)), [0, 0]);
 }
 
@@ -168,16 +168,16 @@ fn short_reads_do_not_wait_for_long_ones_that_stay() {
         let away = None;
         controller.observe(&Measurement { kind: long, units: 1, away, state, service_ns, waiting_ns: 0, total_ns });
     }
-    let scans: Vec<_> = (0..8).map(|_| controller.choose(long, 1, true, Away::default)).collect();
+    let scans: Vec<_> = (0..8).map(|_| controller.choose(long, 1, true, RemoteCandidates::default)).collect();
     assert!(controller.under_way_ns(OWN) > 2_000_000);
     let mut stayed = 0;
     for _ in 0..1_000 {
         let decision = controller.choose(short, 1, true, both);
-        stayed += u32::from(decision.place == Place::Here);
-        controller.discharge(decision.charge);
+        stayed += u32::from(decision.location == ReadLocation::Here);
+        controller.release(decision.booked_cost);
     }
     assert!(stayed > 980, "{stayed}");
-    scans.iter().for_each(|scan| controller.discharge(scan.charge));
+    scans.iter().for_each(|scan| controller.release(scan.booked_cost));
     assert_eq!(controller.under_way_ns(OWN), 0);
 }
 
@@ -194,8 +194,8 @@ fn waiting_for_what_was_sent_before_is_no_latency() {
             let (service_ns, away, state) = (200_000, Some(OTHER), ThreadState::Executing);
             controller.observe(&Measurement { kind: KIND, units: 1, away, state, service_ns, waiting_ns, total_ns });
         }
-        let places: Vec<Place> = (0..2).map(|_| controller.choose(KIND, 1, true, both).place).collect();
-        assert_eq!(places.contains(&Place::Owner), goes, "{waiting_ns} {places:?}");
+        let locations: Vec<ReadLocation> = (0..2).map(|_| controller.choose(KIND, 1, true, both).location).collect();
+        assert_eq!(locations.contains(&ReadLocation::Owner), goes, "{waiting_ns} {locations:?}");
     }
 }
 
@@ -206,11 +206,12 @@ fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
     run(&mut controller, world, 10_000, 0);
     let query = Candidate { thread: 2, queue_length: 0, state: ThreadState::Executing };
     let owner = Candidate { queue_length: 1_000, ..candidate(OTHER) };
-    let waiting = Away { owner: Some(owner), query: Some(query) };
-    assert_eq!(controller.choose(KIND, 1, true, || waiting).place, Place::Query);
-    let sleeping = Away { owner: Some(Candidate { state: ThreadState::Sleeping, ..candidate(OTHER) }), query: None };
-    let idle = Away { query: Some(query), ..sleeping };
-    assert_eq!(controller.choose(KIND, 1, true, || idle).place, Place::Query);
+    let waiting = RemoteCandidates { owner: Some(owner), query: Some(query) };
+    assert_eq!(controller.choose(KIND, 1, true, || waiting).location, ReadLocation::Query);
+    let sleeping =
+        RemoteCandidates { owner: Some(Candidate { state: ThreadState::Sleeping, ..candidate(OTHER) }), query: None };
+    let idle = RemoteCandidates { query: Some(query), ..sleeping };
+    assert_eq!(controller.choose(KIND, 1, true, || idle).location, ReadLocation::Query);
 }
 
 #[test]
@@ -228,8 +229,8 @@ fn a_thread_may_be_in_any_state() {
         let (service_ns, waiting_ns, total_ns) = (50_000, 0, 60_000);
         let away = Some(OTHER);
         controller.observe(&Measurement { kind: KIND, units: 1, away, state, service_ns, waiting_ns, total_ns });
-        let away = || Away { owner: Some(Candidate { state, ..candidate(OTHER) }), query: None };
-        assert_eq!(controller.choose(KIND, 100, false, away).place, Place::Owner);
+        let away = || RemoteCandidates { owner: Some(Candidate { state, ..candidate(OTHER) }), query: None };
+        assert_eq!(controller.choose(KIND, 100, false, away).location, ReadLocation::Owner);
     }
 }
 

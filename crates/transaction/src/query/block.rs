@@ -155,9 +155,9 @@ impl QueryBlock {
 
 /// Passes a read to the owner.
 fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
-    let is_little = request.is_little();
+    let is_inline_eligible = request.is_inline_eligible();
     outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request)));
-    if !is_little {
+    if !is_inline_eligible {
         outbox.mark_heavy(owner);
     }
 }
@@ -181,7 +181,7 @@ pub(crate) fn answer(
         partition: request.partition,
         rows: position.rows,
         service_ns,
-        charge: request.charge,
+        booked_cost: request.booked_cost,
         input: request.input,
         output: request.output,
         resume: position.resume(),
@@ -204,7 +204,7 @@ pub(crate) fn fail(
         partition: request.partition,
         rows: 0,
         service_ns: 0,
-        charge: request.charge,
+        booked_cost: request.booked_cost,
         input: request.input,
         output: request.output,
         resume: None,

@@ -22,7 +22,7 @@ use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Endi
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
-use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::undo_statements::UndoStatements;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
@@ -338,7 +338,7 @@ impl Harness {
                     rows_max: 100,
                     warnings_max: 2,
                     is_sampled: false,
-                    charge: Charge::default(),
+                    booked_cost: BookedCost::default(),
                     program: Arc::clone(program),
                     snapshot,
                     transaction,
@@ -385,7 +385,7 @@ impl Harness {
             rows_max: 100,
             warnings_max: 2,
             is_sampled: false,
-            charge: Charge::default(),
+            booked_cost: BookedCost::default(),
             program: Arc::clone(program),
             snapshot,
             transaction: TransactionId::default(),

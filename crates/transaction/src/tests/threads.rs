@@ -16,7 +16,7 @@ use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, 
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol, WriteProgram};
-use junctor_signals::read_rows::{Charge, OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
@@ -284,7 +284,7 @@ impl Driver {
                 rows_max: 1000,
                 warnings_max: 0,
                 is_sampled: false,
-                charge: Charge::default(),
+                booked_cost: BookedCost::default(),
                 program: Arc::clone(&self.read),
                 snapshot: number,
                 transaction: TransactionId::default(),
