@@ -51,7 +51,7 @@ impl MainBlock {
         // The end of a change that has begun is never refused.
         let ends = matches!(*change, SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. });
         if self.waiting.len() >= QUEUE_MAX && !ends {
-            let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes wait");
+            let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
             return reply(requester, Vec::new(), Some(error), outbox);
         }
         let goes_on = ends || self.is_under_way(&change);

@@ -203,7 +203,7 @@ impl Inserter<'_> {
                 match self.lock(row, self.mode_behind_writer(store, row))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None => junctor_kernel::invariant::fail(
-                        "who locks a row made its newest version",
+                        "the holder of a row lock made the uncommitted version",
                         format_args!("row {row}"),
                     ),
                 }

@@ -323,7 +323,10 @@ impl Evaluation<'_> {
             return Ok(None);
         };
         if newest.transaction().is_some_and(|other| other != transaction) {
-            junctor_kernel::invariant::fail("who locks a row made its newest version", format_args!("row {row}"));
+            junctor_kernel::invariant::fail(
+                "the holder of a row lock made the uncommitted version",
+                format_args!("row {row}"),
+            );
         }
         let mut image = std::mem::take(&mut self.rows.image);
         let view = self.store.view(&newest, &mut image);

@@ -316,7 +316,7 @@ fn prepare_images(
     while let Some(shipped) = next_shipped(&mut images) {
         let ShippedRow { row, kind, key, image } = shipped;
         if kind != DELETE && !check_image(store.format(), image) {
-            return Err(Error::new(ErrorCode::UnknownError, "A row from the primary replica is broken"));
+            return Err(Error::new(ErrorCode::UnknownError, "The primary replica sent an invalid row image"));
         }
         let hash = key_hash(key);
         let written = match kind {
