@@ -228,7 +228,8 @@ impl LockTable {
             if self.requests[holder].mode < mode && !self.is_only_holder(lock, holder) {
                 // Two holders that both upgrade wait for each other. The deadlock search ends that, not the
                 // table.
-                return Ok(self.wait(lock, transaction, mode, token, true));
+                let request = self.add_request(lock, transaction, mode, token);
+                return Ok(self.wait(request, true));
             }
             self.strengthen(holder, mode);
             return Ok(LockReply::Granted);
@@ -240,7 +241,8 @@ impl LockTable {
             self.hold(request);
             return Ok(LockReply::Granted);
         }
-        Ok(self.wait(lock, transaction, mode, token, false))
+        let request = self.add_request(lock, transaction, mode, token);
+        Ok(self.wait(request, false))
     }
 
     /// Releases one request of a holder. Appends the tokens of the requests that this grants.
@@ -535,15 +537,8 @@ impl LockTable {
         push_back(&mut self.requests, &mut self.locks[lock].holders, request);
     }
 
-    fn wait(
-        &mut self,
-        lock: u32,
-        transaction: TransactionId,
-        mode: LockMode,
-        token: WaiterToken,
-        is_upgrade: bool,
-    ) -> LockReply {
-        let request = self.add_request(lock, transaction, mode, token);
+    fn wait(&mut self, request: u32, is_upgrade: bool) -> LockReply {
+        let lock = self.requests[request].lock;
         match is_upgrade {
             true => push_front(&mut self.requests, &mut self.locks[lock].waiters, request),
             false => push_back(&mut self.requests, &mut self.locks[lock].waiters, request),

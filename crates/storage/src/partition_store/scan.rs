@@ -50,6 +50,20 @@ enum Visibility {
     Writer(TransactionId),
 }
 
+/// An index entry's key, as the tree keeps it.
+#[derive(Clone, Copy)]
+struct EntryKey<'a> {
+    index: &'a LocalIndex,
+    key: &'a [u8],
+}
+
+/// Buffers of one scan.
+#[derive(Default)]
+struct ScanScratch {
+    image: Vec<u8>,
+    whole_key: Vec<u8>,
+}
+
 impl PartitionStore {
     /// Calls `visit` for each row of the range that the reader sees, in key order. Each row comes once, under
     /// the key of the version that the reader sees. Examines at most `budget_entries` index entries. `None`
@@ -97,7 +111,7 @@ impl PartitionStore {
         let mut budget = budget_entries;
         let mut end = ScanEnd::Exhausted;
         let mut last = ScanCursor::default();
-        let (mut image, mut whole_key) = (Vec::new(), Vec::new());
+        let mut scratch = ScanScratch::default();
         let start_after = cursor.row.map(|row| (&cursor.key[..], row));
         let flow = entry.tree.scan(range.bounds, range.direction, start_after, |key, row| {
             if budget == 0 {
@@ -105,7 +119,7 @@ impl PartitionStore {
                 return ControlFlow::Break(());
             }
             budget -= 1;
-            let accepted = self.accept(entry, key, row, visibility, &mut image, &mut whole_key);
+            let accepted = self.accept(EntryKey { index: entry, key }, row, visibility, &mut scratch);
             let is_stopped = match accepted {
                 Some(view) if !check_bounds || self.lies_within(entry, view, range.bounds) => {
                     visit(row, view).is_break()
@@ -184,43 +198,38 @@ impl PartitionStore {
     #[inline(always)]
     fn accept<'a>(
         &'a self,
-        entry: &'a LocalIndex,
-        key: &[u8],
+        entry: EntryKey<'_>,
         row: RowId,
         visibility: Visibility,
-        image: &'a mut Vec<u8>,
-        whole_key: &mut Vec<u8>,
+        scratch: &'a mut ScanScratch,
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
         let version = self.candidate(newest, visibility)?;
         // A row with one version has exactly the entries of that version, so the key need not be compared.
         if newest.older().is_none() {
-            return Some(RowView::new(self.format(), self.rows.image(&version, image)));
+            return Some(RowView::new(self.format(), self.rows.image(&version, &mut scratch.image)));
         }
-        self.accept_one_of_several(entry, key, newest, version, visibility, image, whole_key)
+        self.accept_one_of_several(entry, (newest, version), visibility, scratch)
     }
 
     #[inline(never)]
     fn accept_one_of_several<'a>(
         &'a self,
-        entry: &'a LocalIndex,
-        key: &[u8],
-        newest: RowVersion<'a>,
-        mut version: RowVersion<'a>,
+        entry: EntryKey<'_>,
+        (newest, mut version): (RowVersion<'a>, RowVersion<'a>),
         visibility: Visibility,
-        image: &'a mut Vec<u8>,
-        whole_key: &mut Vec<u8>,
+        scratch: &'a mut ScanScratch,
     ) -> Option<RowView<'a>> {
         // The row has several versions, and the entry may belong to another one.
-        if !self.has_key(entry, &version, key, image, whole_key) {
+        if !self.has_key(entry, &version, scratch) {
             let Visibility::Writer(own) = visibility else { return None };
             // The entry may belong to the committed version below an uncommitted one of another transaction.
             version = self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own))?;
-            if !self.has_key(entry, &version, key, image, whole_key) {
+            if !self.has_key(entry, &version, scratch) {
                 return None;
             }
         }
-        Some(RowView::new(self.format(), self.rows.image(&version, image)))
+        Some(RowView::new(self.format(), self.rows.image(&version, &mut scratch.image)))
     }
 
     /// The version of a row to examine first.
@@ -234,18 +243,12 @@ impl PartitionStore {
     }
 
     #[inline]
-    fn has_key(
-        &self,
-        entry: &LocalIndex,
-        version: &RowVersion<'_>,
-        key: &[u8],
-        image: &mut Vec<u8>,
-        whole_key: &mut Vec<u8>,
-    ) -> bool {
+    fn has_key(&self, entry: EntryKey<'_>, version: &RowVersion<'_>, scratch: &mut ScanScratch) -> bool {
+        let ScanScratch { image, whole_key } = scratch;
         let view = RowView::new(self.format(), self.rows.image(version, image));
         whole_key.clear();
-        entry.shape.append(self.definitions(), view, whole_key);
-        entry.tree.truncated(whole_key) == key
+        entry.index.shape.append(self.definitions(), view, whole_key);
+        entry.index.tree.truncated(whole_key) == entry.key
     }
 
     #[cold]

@@ -17,8 +17,8 @@ impl OrderedIndex {
                 }
             };
         }
-        let mut state = State { entries: 0, nodes: 0, previous: Vec::new() };
-        self.check_node(self.root, 1, (&[], None), &mut state, &mut visit)?;
+        let mut state = State { entries: 0, nodes: 0, previous: Vec::new(), visit: &mut visit };
+        self.check_node(self.root, 1, (&[], None), &mut state)?;
         if state.entries != self.entries || state.nodes != self.blocks().used_blocks() {
             return Err(format!(
                 "{} entries and {} nodes in the tree, counted {} and {}",
@@ -36,8 +36,7 @@ impl OrderedIndex {
         id: NodeId,
         depth: usize,
         range: (&[u8], Option<&[u8]>),
-        state: &mut State,
-        visit: &mut Visit<'_>,
+        state: &mut State<'_>,
     ) -> Result<(), String> {
         state.nodes += 1;
         let node: Node<'_> = self.node(id);
@@ -59,14 +58,14 @@ impl OrderedIndex {
                 state.previous = entry.to_vec();
                 state.entries += 1;
                 let (key, row) = entry.split_at(entry.len() - 4);
-                visit(key, RowId(u32::from_be_bytes(row.try_into().expect("4 bytes"))))?;
+                (state.visit)(key, RowId(u32::from_be_bytes(row.try_into().expect("4 bytes"))))?;
             }
             return Ok(());
         }
         for child in 0..=node.count() {
             let low = if child == 0 { range.0 } else { node.entry(child - 1) };
             let high = if child == node.count() { range.1 } else { Some(node.entry(child)) };
-            self.check_node(node.child(child), depth + 1, (low, high), state, visit)?;
+            self.check_node(node.child(child), depth + 1, (low, high), state)?;
         }
         Ok(())
     }
@@ -74,8 +73,9 @@ impl OrderedIndex {
 
 type Visit<'a> = dyn FnMut(&[u8], RowId) -> Result<(), String> + 'a;
 
-struct State {
+struct State<'a> {
     entries: u64,
     nodes: usize,
     previous: Vec<u8>,
+    visit: &'a mut Visit<'a>,
 }

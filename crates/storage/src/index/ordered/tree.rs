@@ -187,12 +187,12 @@ impl OrderedIndex {
         }
         // Decided before the split, while `path` still describes the way to the leaf.
         let is_append = index == self.node(leaf).count() && self.is_right_edge();
-        let (mut separator, mut right) = self.split(leaf, index, entry, None, is_append);
+        let (mut separator, mut right) = self.split(leaf, index, (entry, None), is_append);
         while let Some((parent, index)) = self.path.pop() {
             if self.insert_into(parent, index, &separator, Some(right)) {
                 return true;
             }
-            (separator, right) = self.split(parent, index, &separator, Some(right), is_append);
+            (separator, right) = self.split(parent, index, (&separator, Some(right)), is_append);
         }
         require!(self.height < HEIGHT_MAX, "a tree grows only up to its greatest height");
         let root = self.new_node(false, self.root);
@@ -247,8 +247,7 @@ impl OrderedIndex {
         &mut self,
         id: NodeId,
         index: usize,
-        entry: &[u8],
-        child: Option<NodeId>,
+        (entry, child): (&[u8], Option<NodeId>),
         is_append: bool,
     ) -> (Vec<u8>, NodeId) {
         let old_bytes = self.node(id);
