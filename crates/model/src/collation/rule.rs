@@ -47,11 +47,12 @@ impl CollationId {
         self.append_weights(text, out);
     }
 
-    /// Appends the bytes that begin the weight key of every text that LIKE finds by `prefix` and a `%`: those whose first
-    /// characters weigh the same, one by one, as those of `prefix`. Other texts may have such keys too.
+    /// Appends the common prefix of the weight keys of all texts that match LIKE `prefix%`, that is of texts
+    /// whose first characters have the weights of those of `prefix`, one by one. Keys of other texts may begin
+    /// with the same bytes, so the caller must still check each text.
     pub fn append_prefix_key(self, prefix: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
-            // The key of a space depends on what follows it, so the bytes end before the first one.
+            // The key of a space depends on the characters after it, so the prefix ends before the first one.
             Rule::GeneralCi | Rule::Utf8mb4Bin => {
                 let end = prefix.iter().position(|byte| matches!(*byte, padding::SPACE | padding::BELOW_SPACE));
                 self.append_weights(&prefix[..end.unwrap_or(prefix.len())], out);
