@@ -6,6 +6,7 @@ use junctor_model::schema::{DatabaseDefinition, Dictionary, TableLayout};
 use junctor_signals::change_schema::SchemaChange;
 
 use super::message;
+use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::statement::ObjectName;
 
@@ -37,11 +38,6 @@ impl Defined {
     pub(super) fn plain(change: SchemaChange) -> Defined {
         Defined { change, notes: Vec::new() }
     }
-}
-
-/// Whether a database has only tables that are computed, so that nothing can be defined in it.
-pub fn is_system_database(name: &str) -> bool {
-    ["information_schema", "junctor_info"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 impl<'a> DefinitionContext<'a> {

@@ -6,9 +6,9 @@ use junctor_model::id::StatementNumber;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::read_rows::OperationId;
 
-use crate::engine::Engine;
+use super::engine::Engine;
+use super::session::Session;
 use crate::result::ResultSink;
-use crate::session::Session;
 
 /// The four things that every step of a statement needs.
 pub(crate) struct StatementContext<'c, 't> {

@@ -25,9 +25,9 @@ use super::context::StatementContext;
 use super::index_backfill::for_each_image;
 use super::resume::unexpected;
 use super::schema::{ChangeWait, SchemaState, SchemaStep};
+use super::session::{Session, TEXT};
 use super::state::Execution;
 use crate::result::Progress;
-use crate::session::{Session, TEXT};
 
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;

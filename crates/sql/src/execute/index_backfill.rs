@@ -32,11 +32,11 @@ use super::context::StatementContext;
 use super::read::broken_reply;
 use super::resume::unexpected;
 use super::schema::{ChangeWait, SchemaState, SchemaStep};
+use super::session::{Session, TEXT};
 use super::state::Execution;
 use super::transaction::note_lost_transaction;
 use super::write::{StatementOutcome, write_options};
 use crate::result::Progress;
-use crate::session::{Session, TEXT};
 
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;

@@ -22,19 +22,19 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{Changed, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
+use super::engine::Engine;
 use super::numbers::{NumberRange, NumberRequest, next_number, numbers_exhausted};
-use super::parameters::{fill_from_shape, literal_value, plain_literal_value};
 use super::retry::StatementInput;
+use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
 use super::write::{check_writable, write_options};
 use crate::bind::empty_value;
-use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::LiftedLiteral;
 use crate::parse::{Ordinal, Shape};
 use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue};
+use crate::plan::{fill_from_shape, literal_value, plain_literal_value};
 use crate::result::Progress;
-use crate::session::Session;
 
 /// An INSERT that awaits numbers.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use junctor_signals::read_rows::OperationId;
 
 use super::completion::{Changed, fail, finish_ok, interrupted};
 use super::context::StatementContext;
-use super::keys::abandon_key_read;
+use super::engine::Engine;
+use super::key_read::abandon_key_read;
 use super::read::abandon_read;
 use super::schema::SchemaStep;
+use super::session::Session;
 use super::state::Execution;
-use crate::engine::Engine;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// KILL of another session, which all sql blocks were asked for.
 #[derive(Debug)]

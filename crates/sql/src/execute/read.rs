@@ -20,18 +20,18 @@ use junctor_signals::read_rows::OperationId;
 
 use super::completion::{fail, finish_rows};
 use super::context::StatementContext;
+use super::engine::Engine;
 use super::key::{InputWriter, KeyMaker, Values, push_keys};
 use super::packets::{Window, append_row};
 use super::retry::{RetryInput, RetryState};
+use super::session::Session;
 use super::sorter::{SortRequest, SortStep, Sorter};
 use super::state::{Execution, GatherState, LockReadState, PlanInput, ReadState, SortedState, Workspace};
 use super::write::{check_writable, locks_exclusively, send_lock_read};
 use crate::bind::{message, operand_type};
-use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
-use crate::session::Session;
 
 /// Maximum number of partitions whose replies each get the header in front, because each may be the first to arrive.
 pub(super) const HEADERS_MAX: usize = 4;

@@ -7,9 +7,9 @@ use junctor_model::id::StatementNumber;
 
 use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
+use super::session::Session;
 use super::state::Execution;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// Maximum number of savepoints in one transaction; more is error 1041.
 const SAVEPOINTS_MAX: usize = 4096;

@@ -12,12 +12,12 @@ use super::context::StatementContext;
 use super::foreign_key_check::{ForeignKeyCheck, resume_check};
 use super::index_backfill::{IndexBackfill, resume_backfill};
 use super::resume::unexpected;
+use super::session::Session;
 use super::state::Execution;
 use super::transaction::{AfterEnding, start_ending};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::TableUse;
 use crate::result::Progress;
-use crate::session::Session;
 use junctor_signals::end_transaction::Ending;
 
 /// A schema change of the session.

@@ -13,7 +13,7 @@ use super::compound::CompoundState;
 use super::insert::{InsertState, Numbered};
 use super::interrupt::KillState;
 use super::key::KeyMaker;
-use super::keys::KeyReadState;
+use super::key_read::KeyReadState;
 use super::packets::Window;
 use super::retry::{RetryInput, RetryState, StatementInput};
 use super::schema::SchemaState;

@@ -9,12 +9,12 @@ use junctor_signals::end_transaction::Ending;
 use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
 use super::schema::send_schema_change;
+use super::session::Session;
 use super::state::Execution;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// Number of the warning that a phrase was ignored.
 const UNSUPPORTED_BY_ENGINE: u16 = 138;

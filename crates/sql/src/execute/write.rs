@@ -16,6 +16,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{Changed, fail, finish_ok, finish_rows};
 use super::compound::start_ordered_change;
 use super::context::StatementContext;
+use super::engine::Engine;
 use super::insert::Numbered;
 use super::key::{InputWriter, Values};
 use super::numbers::NumberRequest;
@@ -23,14 +24,13 @@ use super::packets::{Window, row_start};
 use super::read::{all_true, finish_select, gather_state, merge_states, push_path, rows_of};
 use super::retry::{RetryInput, RetryState};
 use super::savepoint::newest_savepoint;
+use super::session::Session;
 use super::sorter::{SortRequest, Sorter};
 use super::state::{Execution, GatherState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
 use super::transaction::note_lost_transaction;
-use crate::engine::Engine;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
 use crate::result::{Progress, ResultHeader};
-use crate::session::Session;
 
 /// The options of a write, as the session's variables have them.
 pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowProtocol) -> WriteOptions {

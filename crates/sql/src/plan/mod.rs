@@ -11,9 +11,12 @@ mod insert;
 mod operand;
 mod operation_kind;
 mod order;
+mod parameters;
+mod prepared;
 mod process_list;
 mod restriction;
 mod select;
+mod shared_statements;
 mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
@@ -25,7 +28,12 @@ pub use explain::explain_plan;
 pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertReturning, InsertValue};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
 pub use operation_kind::OperationKind;
+pub(crate) use parameters::{
+    fill_from_shape, fits_class, kind_of_value, kinds_of_shape, literal_value, plain_literal_value,
+};
+pub(crate) use prepared::{PreparedStatement, PreparedStatements};
 pub use select::{Gather, SelectPlan};
+pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{ControlPlan, FindVirtual, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
 

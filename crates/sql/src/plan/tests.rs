@@ -15,10 +15,10 @@ use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 
+use super::parameters::kinds_of_shape;
 use super::*;
 use crate::bind::{Environment, ParameterKind, message};
 use crate::definition::{DefinitionContext, create_table};
-use crate::execute::kinds_of_shape;
 use crate::parse::{Parameterised, Shape, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
 
 const TABLES: [&str; 4] = [

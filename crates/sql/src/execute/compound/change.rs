@@ -22,8 +22,8 @@ use super::drive::{Next, continue_steps, may_leave_out, may_retry, take_transact
 use super::insert::{Locking, send_step};
 use super::returned::check_returned;
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
-use crate::engine::Engine;
 use crate::execute::context::StatementContext;
+use crate::execute::engine::Engine;
 use crate::execute::key::{InputWriter, Values};
 use crate::execute::packets::{RowPackets, Window};
 use crate::execute::read::{broken_reply, push_path};

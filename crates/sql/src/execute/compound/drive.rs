@@ -12,11 +12,11 @@ use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
 use crate::execute::resume::{operation_of, unexpected};
 use crate::execute::retry::RetryState;
+use crate::execute::session::Session;
 use crate::execute::state::Execution;
 use crate::execute::transaction::note_lost_transaction;
 use crate::execute::write::{ChangedRows, StatementOutcome, finish_change};
 use crate::result::Progress;
-use crate::session::Session;
 
 /// What follows a step.
 pub(super) enum Next {

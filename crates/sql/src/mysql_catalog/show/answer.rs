@@ -85,7 +85,7 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowFacts<'_>) -> Result<Vi
     if let Some(fields) = table_rows::computed_fields(database, &name.name) {
         return Ok(column_rows::of_fields(fields, full));
     }
-    if crate::definition::is_system_database(database) {
+    if crate::mysql_catalog::is_system_database(database) {
         return Err(unknown_table(&name.name, database));
     }
     Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full))

@@ -202,7 +202,7 @@ pub(super) fn show_create_table(name: &ObjectName, facts: &ShowFacts<'_>) -> Res
 }
 
 pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
-    let computed = crate::definition::is_system_database(name).then(|| junctor_model::schema::DatabaseDefinition {
+    let computed = crate::mysql_catalog::is_system_database(name).then(|| junctor_model::schema::DatabaseDefinition {
         name: name.to_ascii_lowercase().into(),
         collation: junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI,
     });
@@ -229,7 +229,7 @@ pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&
     if let Some(table) = facts.dictionary.table_named(database, &name.name) {
         return Ok(table);
     }
-    if !crate::definition::is_system_database(database) {
+    if !crate::mysql_catalog::is_system_database(database) {
         check_database(database, facts)?;
     } else if computed_fields(database, &name.name).is_some() {
         return Err(Error::not_supported("SHOW of a computed table"));

@@ -9,16 +9,18 @@ use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::RowProtocol;
 
-use super::Engine;
-use super::query::keeps_diagnostics;
-use super::shared_statements::{SHARED_BYTES_MAX, StatementKey};
-use super::user_locks::refuse_lock_calls;
+use super::lock_calls::refuse_lock_calls;
+use super::text::keeps_diagnostics;
 use crate::bind::{ParameterKind, PatternPrefix, message};
-use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail, kind_of_value};
+use crate::execute::Engine;
+use crate::execute::Session;
+use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
 use crate::parse::parse;
 use crate::plan::Plan;
+use crate::plan::PreparedStatement;
+use crate::plan::kind_of_value;
+use crate::plan::{SHARED_BYTES_MAX, StatementKey};
 use crate::result::{Progress, ResultHeader};
-use crate::session::{PreparedStatement, Session};
 
 /// Longest statement that can be prepared, in bytes.
 const PREPARED_BYTES_MAX: usize = 1 << 20;

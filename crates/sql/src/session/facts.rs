@@ -6,8 +6,9 @@ use junctor_model::error::Result;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
-use super::Engine;
 use crate::bind::{Environment, Folded, ParameterKind};
+use crate::execute::Engine;
+use crate::execute::Session;
 use crate::mysql_catalog::show::{
     ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table, thread_block_rows,
     thread_rows, thread_status_rows, virtual_table,
@@ -15,7 +16,6 @@ use crate::mysql_catalog::show::{
 use crate::mysql_catalog::variable::{SessionFacts, fold_session_expression};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
-use crate::session::Session;
 
 /// Everything that a statement may ask for besides rows.
 pub(super) struct Facts<'a, 'd> {

@@ -7,13 +7,13 @@ use junctor_model::id::TableId;
 use junctor_signals::change_schema::{SchemaChange, TableLockRequest};
 use junctor_signals::end_transaction::Ending;
 
-use super::Engine;
+use super::engine::Engine;
+use super::session::Session;
+use super::{AfterEnding, Changed, StatementContext, finish_ok, start_ending, start_schema_change};
 use crate::bind::message;
-use crate::execute::{AfterEnding, StatementContext, start_ending, start_schema_change};
 use crate::parse::statement::TableLock;
 use crate::plan::Plan;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// What LOCK TABLES has got, or waits for.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ struct TableLocked {
 impl StatementContext<'_, '_> {
     /// LOCK TABLES: what was locked before is given back first, and the open transaction committed. Errors: 1046, 1049, 1066,
     /// 1146, 1205.
-    pub(super) fn lock_tables(&mut self, locks: &[TableLock]) -> Progress {
+    pub(crate) fn start_lock_tables(&mut self, locks: &[TableLock]) -> Progress {
         let requests = self.engine.requests_of(self.session, locks);
         match requests {
             Ok(locks) => {
@@ -57,9 +57,9 @@ impl StatementContext<'_, '_> {
     }
 
     /// UNLOCK TABLES: commits, if there is something to give back.
-    pub(super) fn unlock_tables(&mut self) -> Progress {
+    pub(crate) fn start_unlock_tables(&mut self) -> Progress {
         if self.session.table_locks.is_none() {
-            return super::command::answer(self, Ok(()));
+            return finish_ok(self, Changed::default());
         }
         let after = AfterEnding::UnlockTables { error: None };
         start_ending(self, Ending::Commit, after)
@@ -177,7 +177,7 @@ fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), wri
 }
 
 /// What error 1192 says of a change of the schema by a session that has locked tables.
-pub(super) fn has_locked_tables() -> Box<Error> {
+pub(crate) fn has_locked_tables() -> Box<Error> {
     let message = "Can't execute the given command because you have active locked tables or an active transaction";
     Error::new(ErrorCode::LockOrActiveTransaction, message)
 }

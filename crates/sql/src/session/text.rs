@@ -4,15 +4,18 @@
 use junctor_gateway::invariant;
 use junctor_model::error::Result;
 
+use super::PreparedExecution;
 use super::facts::{Facts, with_environment};
-use super::user_locks::refuse_lock_calls;
-use super::{Engine, PreparedExecution};
+use super::lock_calls::refuse_lock_calls;
 use crate::bind::{Environment, ParameterKind, message};
+use crate::execute::Engine;
 use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
-    fail, fill_from_shape, fits_class, start_change, start_compute, start_control, start_insert, start_select,
+    fail, start_change, start_compute, start_control, start_insert, start_select,
 };
 use crate::parse::{ShapeOutcome, Statement, first_statement_end, parse, scan};
+use crate::plan::fill_from_shape;
+use crate::plan::fits_class;
 use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, plan_statement};
 use crate::result::Progress;
 

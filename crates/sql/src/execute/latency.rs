@@ -5,10 +5,10 @@
 use junctor_gateway::threads::Time;
 use junctor_model::value::Value;
 
-use super::Engine;
+use super::engine::Engine;
 use super::histogram::{Histogram, bounds_ns};
+use super::session::Session;
 use crate::plan::OperationKind;
-use crate::session::Session;
 
 /// Statements that began in other turns than they ended in, or are of other kinds than the first of their turn: so many wait for the
 /// end of the turn, others are taken to end at once.

@@ -1,81 +1,40 @@
-//! The statements of all sessions of one sql block: commands come in, plans run, answers of the data plane take them further.
+//! The statements of sessions, from a command of the protocol to the plan that is executed: text statements, prepared
+//! statements, key readers, and statements without a plan.
+//!
+//! One verb: `execute_*` executes a command, a text, a prepared statement or a plan. The executors below say `start_*`.
 
 mod command;
 mod facts;
-mod histogram;
-mod latency;
 mod prepared;
-mod key_reads;
-mod query;
-mod several;
+mod key_reader;
+mod text;
+mod next_statement;
 mod routing;
-mod sending;
-mod session_statement;
-mod settings;
+mod unplanned;
 mod shape_plans;
-mod shared_statements;
-mod spinning;
-mod lock_tables;
-mod user_locks;
-mod table_use;
+mod lock_calls;
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use junctor_gateway::{Gateway, TurnContext};
+use junctor_gateway::{Event, Gateway, TurnContext};
 use junctor_model::error::Result;
 use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
 use crate::execute::{
-    Execution, LockCalls, NumberRanges, StatementContext, Workspace, continue_output, continue_statement, resume,
+    Engine, Execution, Latencies, NumberRanges, SHAPE_SEED, ServerSettings, Session, SessionOpening, StatementContext,
+    TableBlocks, Workspace, continue_output, continue_statement, resume,
 };
-use crate::mysql_catalog::variable::{GlobalVariables, SessionVariables};
+use crate::mysql_catalog::is_system_database;
+use crate::mysql_catalog::variable::SessionVariables;
 use crate::parse::Shape;
-use crate::plan::{OperationKind, PlanCache};
+use crate::plan::{OperationKind, PlanCache, SharedStatements};
 use crate::result::{Progress, ResultSink};
-use crate::session::{Session, SessionOpening};
-use junctor_gateway::Event;
 
 pub use command::SqlCommand;
-pub(crate) use key_reads::KeyReader;
-pub use key_reads::{KeyReadRequest, KeyReaderRequest};
-pub(crate) use lock_tables::TableLocks;
+pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
-
-use latency::Latencies;
-pub(crate) use latency::{bucket_rows, summary_rows};
-pub use settings::ServerSettings;
-use shared_statements::SharedStatements;
-use table_use::TableBlocks;
-
-/// All shapes of a block are hashed from this.
-const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
-/// Shapes that are kept for statements that wait with theirs.
-const SPARE_SHAPES_MAX: usize = 4;
-
-/// The statements of one sql block.
-pub struct Engine {
-    /// The way into the data plane.
-    pub gateway: Gateway,
-    pub(crate) settings: Arc<ServerSettings>,
-    pub(crate) globals: GlobalVariables,
-    pub(crate) cache: PlanCache,
-    shared_statements: SharedStatements,
-    pub(crate) shape: Shape,
-    spare_shapes: Vec<Shape>,
-    pub(crate) work: Workspace,
-    /// Filled while a statement is planned, which changes nothing else.
-    lock_calls: RefCell<LockCalls>,
-    pub(crate) ranges: NumberRanges,
-    pub(crate) tables: TableBlocks,
-    prepared_count: usize,
-    session_count: usize,
-    /// What SHOW STATUS and `junctor_info.counters` count.
-    pub counters: SqlCounters,
-    latencies: Latencies,
-}
 
 impl Engine {
     /// An engine over a client.
@@ -90,7 +49,7 @@ impl Engine {
             shape: Shape::new(SHAPE_SEED),
             spare_shapes: Vec::new(),
             work: Workspace::default(),
-            lock_calls: RefCell::default(),
+            lock_calls: Default::default(),
             ranges: NumberRanges::new(),
             tables: TableBlocks::default(),
             prepared_count: 0,
@@ -183,25 +142,7 @@ impl Engine {
     /// Error 1049 for a database that does not exist.
     pub(crate) fn check_database(&self, name: &str) -> Result<()> {
         let exists = self.gateway.catalog().dictionary.database(name).is_some();
-        if exists || crate::definition::is_system_database(name) {
-            Ok(())
-        } else {
-            Err(message::unknown_database(name))
-        }
-    }
-
-    /// Takes the shape that was scanned last, for a statement that has to wait.
-    pub(crate) fn take_shape(&mut self) -> Shape {
-        let spare = self.spare_shapes.pop().unwrap_or_else(|| Shape::new(SHAPE_SEED));
-        std::mem::replace(&mut self.shape, spare)
-    }
-
-    /// Puts a shape back as the one that was scanned last.
-    pub(crate) fn give_shape(&mut self, shape: Shape) {
-        let spare = std::mem::replace(&mut self.shape, shape);
-        if self.spare_shapes.len() < SPARE_SHAPES_MAX {
-            self.spare_shapes.push(spare);
-        }
+        if exists || is_system_database(name) { Ok(()) } else { Err(message::unknown_database(name)) }
     }
 }
 
@@ -349,6 +290,19 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
+    /// Starts the statement of a session that waited for tables.
+    pub(super) fn retry_tables(&mut self) -> Progress {
+        let wait = match std::mem::take(&mut self.session.execution) {
+            Execution::Tables(wait) => wait,
+            other => {
+                // The wait ended in the meantime, as by KILL.
+                self.session.execution = other;
+                return Progress::Waiting;
+            }
+        };
+        self.execute_input(wait.input, wait.may_retry)
+    }
+
     /// Called after each reply. A session whose client is gone never waits for it.
     fn finish_step(&mut self, progress: Progress) -> Progress {
         match progress {

@@ -6,7 +6,7 @@ use junctor_gateway::{
 };
 use junctor_model::value::Value;
 
-use super::Engine;
+use crate::execute::engine::Engine;
 use crate::mysql_catalog::variable::GlobalVariables;
 
 /// The system variables of spinning.
@@ -33,7 +33,7 @@ pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
 
 impl Engine {
     /// Tells the threads what the variables say, if one of those that were set is about spinning.
-    pub(super) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
+    pub(crate) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
             turn.set_spinning(choice(&self.globals).settings());
         }

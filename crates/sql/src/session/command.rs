@@ -7,13 +7,13 @@ use junctor_model::row_encoding::{ResultColumn, append_text_value};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 
-use super::Engine;
 use crate::bind::message;
+use crate::execute::Engine;
+use crate::execute::Session;
 use crate::execute::{AfterEnding, Changed, StatementContext, fail, finish_ok, start_ending};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// A command of the protocol, besides the execution of prepared statements.
 #[derive(Clone, Copy, Debug)]

@@ -11,12 +11,13 @@ use junctor_signals::inbox::{Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
 
-use super::Engine;
 use super::command::answer;
 use super::facts::{Facts, with_environment};
-use super::lock_tables::has_locked_tables;
 use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
 use crate::definition::{self, Defined, DefinitionContext};
+use crate::execute::Engine;
+use crate::execute::Session;
+use crate::execute::has_locked_tables;
 use crate::execute::{
     AfterEnding, Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction,
     no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to, start_schema_change,
@@ -27,7 +28,6 @@ use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader};
-use crate::session::Session;
 
 impl StatementContext<'_, '_> {
     /// Executes a statement that has no plan.
@@ -37,8 +37,8 @@ impl StatementContext<'_, '_> {
         match statement {
             // A text of comments only; the parser refuses a text without even these.
             Statement::Empty => answer(self, Ok(())),
-            Statement::LockTables(locks) => self.lock_tables(locks),
-            Statement::UnlockTables => self.unlock_tables(),
+            Statement::LockTables(locks) => self.start_lock_tables(locks),
+            Statement::UnlockTables => self.start_unlock_tables(),
             Statement::Use(name) => {
                 let outcome = self.engine.use_database(self.session, name);
                 answer(self, outcome)

@@ -3,10 +3,7 @@
 use junctor_gateway::route::{ReadRule, RoutingRow};
 use junctor_model::value::Value;
 
-use super::Engine;
-
-/// The system variable of the rule.
-pub(super) const READ_ROUTING: &str = "read_routing";
+use crate::execute::{Engine, READ_ROUTING};
 
 impl Engine {
     /// Takes the rule that the server's variables name.

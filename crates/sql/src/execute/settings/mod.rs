@@ -1,15 +1,19 @@
-//! What the node tells its engines, and what they count.
+//! The settings of the node's sql blocks, and the system variables that they start with.
+
+mod sending;
+mod spinning;
 
 use junctor_gateway::route::ReadRule;
 use junctor_gateway::threads::{SendSettings, SpinChoice};
 
-use super::routing::READ_ROUTING;
-use super::{sending, spinning};
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 
-/// What the node tells its engines.
+/// The system variable of the rule by which reads are routed.
+pub(crate) const READ_ROUTING: &str = "read_routing";
+
+/// The settings of a node's sql blocks.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
     /// VERSION().
@@ -83,7 +87,7 @@ impl Default for ServerSettings {
 
 impl ServerSettings {
     /// The system variables that a server with these settings begins with.
-    pub(super) fn globals(&self) -> GlobalVariables {
+    pub(crate) fn globals(&self) -> GlobalVariables {
         let facts = ServerFacts {
             version: self.server_version.as_str().into(),
             version_comment: self.version_comment.as_str().into(),

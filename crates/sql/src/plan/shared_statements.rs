@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use junctor_model::schema::Dictionary;
 
+use super::prepared::PreparedStatement;
 use crate::bind::ParameterKind;
-use crate::session::PreparedStatement;
 
 /// Sets; a power of two.
 const SETS: usize = 256;
 /// Statements of one set.
 const WAYS: usize = 4;
 /// Bytes of the longest text that is shared.
-pub(super) const SHARED_BYTES_MAX: usize = 2048;
+pub(crate) const SHARED_BYTES_MAX: usize = 2048;
 /// Bytes of all texts, since a long text may have a large plan.
 const ALL_BYTES_MAX: usize = 256 << 10;
 
 /// What a prepared statement depends on besides the schema.
 #[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct StatementKey<'a> {
+pub(crate) struct StatementKey<'a> {
     /// All of the text.
     pub text: &'a [u8],
     /// The session's database.
@@ -63,7 +63,7 @@ impl Default for SharedStatements {
 
 impl SharedStatements {
     /// The statement of that key whose plan is for these kinds, if it is known and the schema is still what it was planned for.
-    pub(super) fn get(
+    pub(crate) fn get(
         &mut self,
         key: &StatementKey<'_>,
         kinds: impl Fn(&[ParameterKind]) -> bool,
@@ -91,7 +91,7 @@ impl SharedStatements {
     }
 
     /// Keeps a statement that has a plan that lasts.
-    pub(super) fn put(&mut self, key: &StatementKey<'_>, statement: &Arc<PreparedStatement>) {
+    pub(crate) fn put(&mut self, key: &StatementKey<'_>, statement: &Arc<PreparedStatement>) {
         if statement.plan.is_none() || key.text.len() > SHARED_BYTES_MAX {
             return;
         }
@@ -110,7 +110,7 @@ impl SharedStatements {
     }
 
     /// Forgets every statement whose plan is stale, so that tables that are gone are not kept alive.
-    pub(super) fn forget_stale(&mut self, dictionary: &Dictionary) {
+    pub(crate) fn forget_stale(&mut self, dictionary: &Dictionary) {
         for slot in &mut self.entries {
             if let Some(entry) = slot
                 && !entry.statement.is_current(dictionary)

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use junctor_model::error::Result;
 
-use super::Engine;
 use crate::bind::message;
-use crate::execute::{LockCallMode, StatementContext, kinds_of_shape};
+use crate::execute::Engine;
+use crate::execute::{LockCallMode, StatementContext};
 use crate::parse::lift::can_keep;
 use crate::parse::{Parameterised, parse_with_parameters};
+use crate::plan::kinds_of_shape;
 use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
 
 impl StatementContext<'_, '_> {

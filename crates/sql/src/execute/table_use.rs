@@ -16,11 +16,11 @@ use junctor_model::value::Value;
 use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
 use junctor_signals::read_rows::OperationId;
 
-use super::Engine;
-use crate::execute::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_schema_started};
+use super::engine::Engine;
+use super::session::Session;
+use super::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_schema_started};
 use crate::plan::{Plan, TableUse};
 use crate::result::Progress;
-use crate::session::Session;
 
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
@@ -135,7 +135,7 @@ impl TableBlocks {
 impl StatementContext<'_, '_> {
     /// Before a statement runs that is part of a transaction, or while tables are blocked: what it comes to if it must not run.
     #[cold]
-    pub(super) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
+    pub(crate) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
             return Some(fail(self, &error));
         }
@@ -192,21 +192,8 @@ impl StatementContext<'_, '_> {
         Progress::Waiting
     }
 
-    /// Starts the statement of a session that waited for tables.
-    pub(super) fn retry_tables(&mut self) -> Progress {
-        let wait = match std::mem::take(&mut self.session.execution) {
-            Execution::Tables(wait) => wait,
-            other => {
-                // The wait ended in the meantime, as by KILL.
-                self.session.execution = other;
-                return Progress::Waiting;
-            }
-        };
-        self.execute_input(wait.input, wait.may_retry)
-    }
-
     /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
-    pub fn fail_table_wait(&mut self) -> Progress {
+    pub(crate) fn fail_table_wait(&mut self) -> Progress {
         let error = Error::lock_wait_timeout();
         self.end_table_wait(&error)
     }

@@ -1,8 +1,8 @@
 //! Texts of several statements. The session keeps the position of the rest; the text itself stays with the command. Each
 //! statement is executed as if it had arrived alone.
 
-use super::Engine;
 use crate::bind::message;
+use crate::execute::Engine;
 use crate::execute::{InputForm, StatementContext, StatementInput, fail, interrupted};
 use crate::parse::{ShapeOutcome, first_statement_end, parse_next, scan};
 use crate::plan::Known;

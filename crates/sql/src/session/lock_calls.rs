@@ -6,7 +6,8 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
 use junctor_signals::use_user_lock::UserLockAction;
 
-use super::Engine;
+use crate::execute::Engine;
+use crate::execute::Session;
 use crate::execute::{
     LockCallMode, StatementContext, StatementInput, fail, lock_call_in_table_statement, start_user_locks,
 };
@@ -15,7 +16,6 @@ use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
 use crate::result::Progress;
-use crate::session::Session;
 
 /// Maximum number of characters in a lock name; more is error 3057.
 const NAME_CHARACTERS_MAX: usize = 64;

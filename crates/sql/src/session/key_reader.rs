@@ -11,13 +11,13 @@ use junctor_wire::field::Fields;
 use junctor_wire::request::parse_keys;
 use junctor_wire::{KEYS_MAX, KeyValues};
 
-use super::Engine;
 use crate::bind::message;
+use crate::execute::Session;
+use crate::execute::{Engine, KeyReader};
 use crate::execute::{InputForm, KeyReadPlan, PlanInput, StatementContext, StatementInput, fail, start_key_read};
 use crate::parse::parse;
 use crate::plan::{AccessPath, Gather, OperationKind, Plan, SelectPlan};
 use crate::result::Progress;
-use crate::session::Session;
 use junctor_signals::program::RowProtocol;
 
 /// The columns that a key reader reads.
@@ -42,20 +42,6 @@ pub struct KeyReadRequest<'a> {
     pub keys: KeyValues<'a>,
     /// The same keys in their wire form, with form and count in front; kept for a retry.
     pub bytes: &'a [u8],
-}
-
-/// A prepared key reader.
-#[derive(Debug)]
-pub(crate) struct KeyReader {
-    /// The query of all rows that the reader was planned as.
-    text: Box<str>,
-    /// The database of names without one.
-    database: Option<Box<str>>,
-    plan: Arc<SelectPlan>,
-    /// The read of the plan, by keys.
-    program: Arc<ReadProgram>,
-    settings: u64,
-    dictionary_version: u64,
 }
 
 impl StatementContext<'_, '_> {

@@ -6,7 +6,7 @@ use junctor_gateway::{
 };
 use junctor_model::value::Value;
 
-use super::Engine;
+use crate::execute::engine::Engine;
 use crate::mysql_catalog::variable::GlobalVariables;
 
 /// The system variables of sending.
@@ -23,7 +23,7 @@ pub(super) fn values(settings: &SendSettings) -> [(&'static str, Value); 2] {
 
 impl Engine {
     /// Tells the threads what the variables say, if one of those that were set is about sending.
-    pub(super) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
+    pub(crate) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
             turn.set_sending(settings(&self.globals));
         }

@@ -18,11 +18,11 @@ use junctor_wire::value::read_value;
 use super::bound::{KeyFit, append_key_floor};
 use super::completion::fail;
 use super::context::StatementContext;
+use super::engine::Engine;
 use super::key::{InputWriter, partition_of_key};
 use super::read::HEADERS_MAX;
 use super::retry::{RetryInput, RetryState, StatementInput};
 use super::state::{Execution, Workspace};
-use crate::engine::Engine;
 use crate::plan::SelectPlan;
 use crate::result::{KeyRows, NO_PARTITION, Progress};
 
@@ -42,6 +42,20 @@ pub(crate) struct KeyReadPlan {
     pub plan: Arc<SelectPlan>,
     /// The same read, by primary keys.
     pub program: Arc<ReadProgram>,
+}
+
+/// A prepared key reader.
+#[derive(Debug)]
+pub(crate) struct KeyReader {
+    /// The query of all rows that the reader was planned as.
+    pub text: Box<str>,
+    /// The database of names without one.
+    pub database: Option<Box<str>>,
+    pub plan: Arc<SelectPlan>,
+    /// The read of the plan, by keys.
+    pub program: Arc<ReadProgram>,
+    pub settings: u64,
+    pub dictionary_version: u64,
 }
 
 /// A read by keys that awaits rows.

@@ -1,0 +1,63 @@
+//! What the sessions of one sql block share.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use junctor_gateway::Gateway;
+use junctor_signals::counter::SqlCounters;
+
+use super::latency::Latencies;
+use super::numbers::NumberRanges;
+use super::settings::ServerSettings;
+use super::state::Workspace;
+use super::table_use::TableBlocks;
+use super::user_lock::LockCalls;
+use crate::mysql_catalog::variable::GlobalVariables;
+use crate::parse::Shape;
+use crate::plan::{PlanCache, SharedStatements};
+
+/// Seed of the hashes of all shapes, so that a statement has the same hash in every run.
+pub(crate) const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
+/// Maximum number of idle shapes.
+const SPARE_SHAPES_MAX: usize = 4;
+
+/// What the sessions of one sql block share.
+pub struct Engine {
+    /// The operations of the data plane.
+    pub gateway: Gateway,
+    pub(crate) settings: Arc<ServerSettings>,
+    pub(crate) globals: GlobalVariables,
+    /// Plans of text statements, by shape.
+    pub(crate) cache: PlanCache,
+    pub(crate) shared_statements: SharedStatements,
+    pub(crate) shape: Shape,
+    /// Idle shapes, for statements that wait with theirs.
+    pub(crate) spare_shapes: Vec<Shape>,
+    pub(crate) work: Workspace,
+    /// In a cell because planning, which borrows the engine, collects them.
+    pub(crate) lock_calls: RefCell<LockCalls>,
+    /// AUTO_INCREMENT numbers that are reserved.
+    pub(crate) ranges: NumberRanges,
+    pub(crate) tables: TableBlocks,
+    pub(crate) prepared_count: usize,
+    pub(crate) session_count: usize,
+    /// The counters of SHOW STATUS and `junctor_info.counters`.
+    pub counters: SqlCounters,
+    pub(crate) latencies: Latencies,
+}
+
+impl Engine {
+    /// Takes the shape that was scanned last, for a statement that has to wait.
+    pub(crate) fn take_shape(&mut self) -> Shape {
+        let spare = self.spare_shapes.pop().unwrap_or_else(|| Shape::new(SHAPE_SEED));
+        std::mem::replace(&mut self.shape, spare)
+    }
+
+    /// Puts a shape back as the one that was scanned last.
+    pub(crate) fn give_shape(&mut self, shape: Shape) {
+        let spare = std::mem::replace(&mut self.shape, shape);
+        if self.spare_shapes.len() < SPARE_SHAPES_MAX {
+            self.spare_shapes.push(spare);
+        }
+    }
+}
