@@ -1,16 +1,16 @@
-# Each target is a few commands that can be typed by hand. docs/testing.md says what each proves.
+# Each target is a few commands that can be typed by hand. docs/testing.md lists what each proves.
 #
-#   make demo        a node, sysbench against it, what each thread did
-#   make run         a node to play with: make run ARGS="--port 3307"
-#   make test        everything that a change must pass
-#   make bench       comparison with MariaDB and an echo, DBT2 and YCSB, instruction counts, idle connections
+#   make demo        starts a node, runs sysbench, shows how each thread spent its time
+#   make run         starts a node to try: make run ARGS="--port 3307"
+#   make test        all checks that a change must pass
+#   make bench       comparison with MariaDB and an echo server, DBT2, YCSB, instruction counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
-#   make history     a million transactions a level, judged by what the level forbids
-#   make deadlocks   a storm of deadlocks, compared with MariaDB
-#   make long-transactions  transactions of 1,000,000 rows, and how long they keep others waiting
+#   make history     a million transactions per isolation level, checked for anomalies that the level forbids
+#   make deadlocks   very many deadlocks, compared with MariaDB
+#   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
 #   make long-statements    point selects beside scans, counts and sorts of 400,000 rows, in one thread
-#   make load        up to 16,384 connections; one alone beside an echo; an idle node
-#   make scale       placements for 4 to 128 CPUs, simulated: the plots and figures of docs/scale
+#   make load        up to 16,384 connections; a single one beside an echo server; an idle node
+#   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
