@@ -15,7 +15,7 @@ use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, pa
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
 
-/// A step of a session that the engine executes, once what it waited for is over.
+/// A step of a session in the engine, when the event that it waited for has happened.
 pub(super) type Step = fn(&mut Engine, &mut Session, &mut TurnContext<'_>, &mut dyn ResultSink) -> Progress;
 
 impl SqlBlock {
@@ -163,6 +163,7 @@ impl SqlBlock {
             CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {}
         }
         record.is_disconnected = true;
+        // A write is rolled back, but a commit goes on: the record stays until the engine is done with the session.
         self.engine.interrupt(&mut record.session, turn);
         self.end_step(connection, turn);
         self.admit_waiting(turn);
@@ -300,6 +301,7 @@ pub(super) fn send_progress(
         Progress::Close => AfterReply::Close,
     };
     if progress == Progress::MoreOutput {
+        // The client gets a part of the result, so an error cannot replace it any more.
         record.result_start = None;
     } else {
         engine.note_done(&mut record.session, record.statement_start, turn.now);
@@ -310,6 +312,7 @@ pub(super) fn send_progress(
         }
     }
     if record.is_disconnected {
+        // Nobody asks for the next part, so the rest of the answer must not wait for that.
         if progress == Progress::MoreOutput {
             engine.interrupt(&mut record.session, turn);
         }
@@ -328,8 +331,8 @@ pub(super) fn send_progress(
     }
 }
 
-/// Notes that a part of an answer was sent, which must be written before more is asked for: the thread of the
-/// socket does both itself.
+/// Marks a part of an answer as too much for a delegated turn. The socket's own thread is woken, which writes the
+/// part before it asks for the next one.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
     turn.outbox.mark_heavy(recv);
 }

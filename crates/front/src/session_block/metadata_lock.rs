@@ -60,6 +60,7 @@ impl SqlBlock {
 
     pub(super) fn retry_next_waiter(&mut self, turn: &mut TurnContext<'_>) {
         let Some(connection) = self.engine.next_table_waiter(turn) else { return };
+        // The next waiter has a turn of its own.
         self.queue_retry(turn);
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         if !record.is_admitted && !self.admission.try_enter() {
