@@ -14,7 +14,9 @@ use junctor_history::check::{Report, check};
 use junctor_history::draw::Options;
 use junctor_history::history::{History, Transaction};
 use junctor_history::level::{Anomaly, Level};
-use junctor_history::session::{Answer, Request, Session, create_tables, fill_tables, final_statements, take_finals};
+use junctor_history::session::{
+    Answer, Request, Session, create_tables, final_reads, populate_tables, record_final_read,
+};
 
 use crate::mysql::{ClientError, Connection, Rows, Statement};
 use crate::process::{JunctorOptions, Server, start_junctor, start_mariadb};
@@ -140,7 +142,7 @@ fn run_level(options: &HistoryOptions, level: Level, server: &Server) -> Outcome
         if first_id == 1 {
             clients[0].run_all(&create_tables(&run))?;
         }
-        clients[0].run_all(&fill_tables(&run))?;
+        clients[0].run_all(&populate_tables(&run))?;
         let history = run_batch(options.seed ^ u64::from(first_id), &run, &mut clients)?;
         report.add(check(&history, level));
         first_id += run.objects;
@@ -167,9 +169,9 @@ fn run_batch(seed: u64, run: &Options, clients: &mut [Client]) -> Outcome<Histor
     for transactions in results {
         history.transactions.extend(transactions?);
     }
-    for (position, request) in final_statements(run).iter().enumerate() {
+    for (position, request) in final_reads(run).iter().enumerate() {
         let rows = clients[0].ask(request)?.rows;
-        take_finals(run, position, &rows, &mut history.finals).map_err(Failure::new)?;
+        record_final_read(run, position, &rows, &mut history.finals).map_err(Failure::new)?;
     }
     Ok(history)
 }

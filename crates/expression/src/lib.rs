@@ -20,7 +20,9 @@ pub mod store;
 pub use aggregate::{Accumulator, AggregateKind};
 pub use evaluate::compare_values;
 pub use parameter::{ParameterList, Parameters, ParametersBuilder};
-pub use program::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Domain, Expression, IsTest, Node};
+pub use program::{
+    ArithmeticOperator, BitOperator, CastTarget, CompareDomain, CompareOperator, Expression, IsTest, Node,
+};
 pub use result_type::{Coercibility, Kind, ResultType};
 pub use scratch::{Scratch, Warning};
 pub use store::{StoreMode, StoreTarget};

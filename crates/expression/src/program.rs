@@ -46,7 +46,7 @@ pub enum Node {
     /// COLLATE: the operand's value with another collation.
     Collate(Box<Expression>),
     /// A comparison of two operands in a domain.
-    Compare(CompareOperator, Domain, Box<[Expression; 2]>),
+    Compare(CompareOperator, CompareDomain, Box<[Expression; 2]>),
     /// True if all operands are true.
     And(Box<[Expression]>),
     /// True if any operand is true.
@@ -69,7 +69,7 @@ pub enum Node {
         /// NOT BETWEEN.
         negated: bool,
         /// The domains for comparing the value with low and with high.
-        domains: [Domain; 2],
+        domains: [CompareDomain; 2],
         /// Value, low, high.
         operands: Box<[Expression; 3]>,
     },
@@ -80,14 +80,14 @@ pub enum Node {
         /// The value to search for.
         operand: Box<Expression>,
         /// The values to search.
-        list: Box<[(Domain, Expression)]>,
+        list: Box<[(CompareDomain, Expression)]>,
     },
     /// IN where one list parameter holds all values of the list.
     InParameters {
         /// NOT IN.
         negated: bool,
         /// The domain for comparing the value with each element of the list.
-        domain: Domain,
+        domain: CompareDomain,
         /// The value to search for.
         operand: Box<Expression>,
         /// The ordinal of the list parameter.
@@ -122,14 +122,14 @@ pub enum Node {
     /// The first operand that is not NULL.
     Coalesce(Box<[Expression]>),
     /// NULL if the operands are equal in the domain, otherwise the first operand.
-    NullIf(Domain, Box<[Expression; 2]>),
+    NullIf(CompareDomain, Box<[Expression; 2]>),
     /// A call of a function of the function table.
     Call(&'static Function, Box<[Expression]>),
 }
 
 /// How to compare two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Domain {
+pub enum CompareDomain {
     /// As integers, signed or not, exactly.
     Integer,
     /// As exact numbers with fractions.

@@ -193,7 +193,7 @@ impl Gateway {
     /// Requests another step of the session's statement, after the other work of this thread.
     pub fn continue_later(&self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = ContinueStatement { connection: session };
-        turn.outbox.send_long(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
+        turn.outbox.send_long_running(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
     }
 
     /// Interrupts a statement: it is undone and fails with error 1317, unless it is committing already. Other

@@ -305,7 +305,7 @@ fn send_part(
         return several;
     }
     match is_long {
-        true => turn.outbox.send_long(to, read_signal(to, request)),
+        true => turn.outbox.send_long_running(to, read_signal(to, request)),
         false => held.push((to, request)),
     }
     false

@@ -63,7 +63,7 @@ pub fn create_tables(options: &Options) -> Vec<String> {
 }
 
 /// The statements that insert the objects of a run into the tables.
-pub fn fill_tables(options: &Options) -> Vec<String> {
+pub fn populate_tables(options: &Options) -> Vec<String> {
     let level = options.level.name();
     let ids: Vec<u32> = (options.first_id..options.first_id + options.objects).collect();
     let mut statements = Vec::new();
@@ -75,8 +75,8 @@ pub fn fill_tables(options: &Options) -> Vec<String> {
     statements
 }
 
-/// The statements that read all objects of a run, in the order that [`take_finals`] expects.
-pub fn final_statements(options: &Options) -> Vec<Request> {
+/// The statements that read all objects of a run, in the order that [`record_final_read`] expects.
+pub fn final_reads(options: &Options) -> Vec<Request> {
     let level = options.level.name();
     let range = [i64::from(options.first_id), i64::from(options.first_id + options.objects)];
     [
@@ -92,7 +92,7 @@ pub fn final_statements(options: &Options) -> Vec<Request> {
 ///
 /// # Errors
 /// A description of an unexpected answer.
-pub fn take_finals(
+pub fn record_final_read(
     options: &Options,
     position: usize,
     rows: &[Vec<Cell>],

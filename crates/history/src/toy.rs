@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::draw::Options;
 use crate::history::{History, Key, Kind};
 use crate::level::Level;
-use crate::session::{Answer, Cell, Request, Session, final_statements, take_finals};
+use crate::session::{Answer, Cell, Request, Session, final_reads, record_final_read};
 
 /// The defect of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ pub fn run(level: Level, defect: Defect, seed: u64) -> History {
     }
     let mut history = History::default();
     let objects = options.first_id..options.first_id + options.objects;
-    for (position, _) in final_statements(&options).iter().enumerate() {
+    for (position, _) in final_reads(&options).iter().enumerate() {
         let mut rows = Vec::new();
         for id in objects.clone() {
             let key = [Key::list(id), Key::register(id), Key::family(id)][position];
@@ -237,7 +237,7 @@ pub fn run(level: Level, defect: Defect, seed: u64) -> History {
                 rows.extend(toy.rows(toy.sessions.len() - 1, key, toy.log.len(), true));
             }
         }
-        take_finals(&options, position, &rows, &mut history.finals).unwrap();
+        record_final_read(&options, position, &rows, &mut history.finals).unwrap();
     }
     history.transactions = sessions.into_iter().flat_map(Session::into_transactions).collect();
     history

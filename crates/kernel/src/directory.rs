@@ -191,7 +191,7 @@ impl Directory {
 
 /// Everything that a thread's blocks may depend on when they are created.
 #[derive(Clone, Debug)]
-pub struct ThreadSeat {
+pub struct ThreadAssignment {
     /// This node.
     pub node: NodeId,
     /// Index of the thread in the layout.

@@ -41,7 +41,7 @@ pub use address::{Address, NodeId};
 pub use block::{Host, Priority, Signal, SignalClass};
 pub use buffer::{Buffer, BufferPool};
 pub use context::{Context, Duration, Time};
-pub use directory::{Directory, NodeLayout, ThreadLayout, ThreadSeat};
+pub use directory::{Directory, NodeLayout, ThreadAssignment, ThreadLayout};
 pub use limit::KernelLimits;
 pub use module::ModuleId;
 pub use outbox::Outbox;

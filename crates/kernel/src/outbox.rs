@@ -111,7 +111,7 @@ impl<S: Signal> Outbox<S> {
 
     /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. It is handled once each
     /// earlier one had a turn of its own, or once [`LONG_MAX`] others wait behind it.
-    pub fn send_long(&mut self, to: Address, signal: S) {
+    pub fn send_long_running(&mut self, to: Address, signal: S) {
         if !self.stays(to) {
             return self.send(to, signal);
         }
@@ -140,7 +140,7 @@ impl<S: Signal> Outbox<S> {
     /// Takes nothing more from other threads in this turn. A handler that took long calls this, so that its
     /// output is published before similar work begins.
     #[inline]
-    pub fn take_no_more(&mut self) {
+    pub fn stop_intake(&mut self) {
         self.takes_no_more = true;
     }
 
@@ -392,7 +392,7 @@ impl<S: Signal> Outbox<S> {
         self.takes_no_more = false;
     }
 
-    /// Whether a handler called [`Outbox::take_no_more`] since [`Outbox::take_more`].
+    /// Whether a handler called [`Outbox::stop_intake`] since [`Outbox::take_more`].
     #[inline(always)]
     pub(crate) fn takes_no_more(&self) -> bool {
         self.takes_no_more

@@ -7,7 +7,7 @@ use crate::address::{Address, NodeId};
 use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
-use crate::directory::ThreadSeat;
+use crate::directory::ThreadAssignment;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::world::{FileId, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
@@ -110,7 +110,7 @@ pub(crate) struct ToyPlan {
 /// The blocks of a thread, and their counts.
 #[derive(Debug)]
 pub(crate) struct ToyHost {
-    pub seat: ThreadSeat,
+    pub seat: ThreadAssignment,
     pub plan: ToyPlan,
     pub started: u32,
     pub opened: u32,
@@ -133,7 +133,7 @@ pub(crate) struct ToyHost {
 }
 
 impl ToyHost {
-    pub(crate) fn new(seat: ThreadSeat, plan: ToyPlan) -> Self {
+    pub(crate) fn new(seat: ThreadAssignment, plan: ToyPlan) -> Self {
         Self {
             seat,
             plan,
@@ -172,7 +172,7 @@ impl ToyHost {
         }
         if own.module == STARTER {
             for _ in 0..self.plan.longs {
-                outbox.send_long(own, ToySignal::Long);
+                outbox.send_long_running(own, ToySignal::Long);
                 outbox.send(context.directory.address(PLAYER, 0), ToySignal::Long);
             }
             outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
@@ -269,7 +269,7 @@ impl Host<ToySignal> for ToyHost {
             ToySignal::Long => {
                 self.longs += 1;
                 self.longs_of_turn.0 += 1;
-                outbox.take_no_more();
+                outbox.stop_intake();
             }
             ToySignal::Step(left) => {
                 self.steps += 1;

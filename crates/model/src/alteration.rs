@@ -37,19 +37,19 @@ impl Alteration {
     }
 
     /// Whether anything that readers of the table know is dropped or renamed.
-    pub fn takes_away(&self) -> bool {
+    pub fn has_drops_or_renames(&self) -> bool {
         !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
     }
 
     /// Whether the existing rows must be checked for their parents.
-    pub fn checks_rows(&self) -> bool {
+    pub fn validates_rows(&self) -> bool {
         self.needs_parents && !self.add_foreign_keys.is_empty()
     }
 
     /// Whether the session has work of its own before the change is complete: entries of unique indexes, and
     /// checks of parents.
     pub fn has_session_work(&self) -> bool {
-        self.checks_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
+        self.validates_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
     }
 }
 
@@ -65,7 +65,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     // have.
     let building: Vec<IndexDefinition> =
         table.indexes.extract_if(.., |index| index.state == IndexState::Building).collect();
-    take_away(&mut table, alteration)?;
+    apply_drops(&mut table, alteration)?;
     for (from, to) in &alteration.rename_indexes {
         rename_index(&mut table, from, to)?;
     }
@@ -89,7 +89,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
 ///
 /// # Errors
 /// 1091, 1235.
-pub fn take_away(table: &mut TableDefinition, alteration: &Alteration) -> Result<()> {
+pub fn apply_drops(table: &mut TableDefinition, alteration: &Alteration) -> Result<()> {
     for name in &alteration.drop_indexes {
         let position = index_position(table, name).ok_or_else(|| cannot_drop(name))?;
         if position == 0 {
@@ -216,7 +216,7 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
     for key in table.foreign_keys.iter_mut().filter(|key| key.parent == from) {
         key.parent = to.clone();
     }
-    call_table(table, to);
+    set_table_name(table, to);
     let keys = std::mem::take(&mut table.foreign_keys);
     for key in &keys {
         check_key_name(dictionary, table, &[], key)?;
@@ -226,7 +226,7 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
 }
 
 /// Renames a table, and its foreign keys whose names derive from the table's.
-pub fn call_table(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
+pub fn set_table_name(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
     let prefix = format!("{}_ibfk_", table.name);
     for key in &mut table.foreign_keys {
         if let Some(number) = key.name.strip_prefix(&prefix) {

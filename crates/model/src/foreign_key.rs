@@ -164,7 +164,7 @@ impl ForeignKeyWork {
     }
 
     /// Like `of`, and with the tables that cascades can reach.
-    pub fn with_reach(
+    pub fn with_reachable_tables(
         dictionary: &Dictionary,
         table: &TableDefinition,
         write: RowWrite<'_>,

@@ -21,7 +21,7 @@ pub struct LockWaitStarted {
     /// Rows that the statement has changed there, whose undo would lose work.
     pub changed: u32,
     /// Whether the transaction holds or awaits other locks there, so that others may wait for it already.
-    pub has_others: bool,
+    pub has_other_requests: bool,
     /// Holders, or waiters ahead in the queue, which wait for the holders themselves.
     pub blockers: Vec<Blocker>,
 }

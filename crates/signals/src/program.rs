@@ -36,7 +36,7 @@ pub struct SortKey {
     pub descending: bool,
     /// Whether the result row evaluates the same expression, so that the sort key need not repeat its
     /// warnings.
-    pub is_said: bool,
+    pub is_in_result: bool,
 }
 
 /// One aggregate of the select list.

@@ -69,7 +69,7 @@ impl Cluster {
         }
         let of_nodes = shared.clone();
         let make_host =
-            move |seat: junctor_kernel::ThreadSeat| NodeHost::new(&seat, &of_nodes[usize::from(seat.node.0) - 1]);
+            move |seat: junctor_kernel::ThreadAssignment| NodeHost::new(&seat, &of_nodes[usize::from(seat.node.0) - 1]);
         let mut options = draw.simulation.clone();
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
         let mut simulation = Simulation::new(options, make_host);

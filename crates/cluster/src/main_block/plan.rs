@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_kernel::Address;
-use junctor_model::alteration::call_table;
+use junctor_model::alteration::set_table_name;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_key_name};
@@ -186,7 +186,7 @@ impl MainBlock {
             }
             let mut definition = layout.definition.clone();
             catalog.dictionary.remove_table(definition.id);
-            call_table(&mut definition, to);
+            set_table_name(&mut definition, to);
             for key in &definition.foreign_keys {
                 check_key_name(&catalog.dictionary, &definition, &[], key)?;
             }

@@ -196,7 +196,8 @@ impl MainBlock {
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
         // Reads do not check foreign keys.
-        let leaves_readers = matches!(change, SchemaChange::HoldTables { alteration, .. } if !alteration.takes_away());
+        let leaves_readers =
+            matches!(change, SchemaChange::HoldTables { alteration, .. } if !alteration.has_drops_or_renames());
         let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
         let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()

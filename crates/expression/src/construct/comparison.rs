@@ -6,7 +6,7 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::collation::aggregate_collations;
 use crate::number::parse_number;
-use crate::program::{CompareOperator, Domain, Expression, Node};
+use crate::program::{CompareDomain, CompareOperator, Expression, Node};
 use crate::result_type::{Kind, ResultType};
 
 impl Expression {
@@ -27,7 +27,7 @@ impl Expression {
         // MySQL compares all three operands alike: a string between a string and a number is compared as a
         // number with both.
         if operand.result.kind == Kind::String && (low.result.is_number() || high.result.is_number()) {
-            (low_domain, high_domain) = (Domain::Double, Domain::Double);
+            (low_domain, high_domain) = (CompareDomain::Double, CompareDomain::Double);
         }
         let low = convert_constant(low, low_domain, &operand);
         let high = convert_constant(high, high_domain, &operand);
@@ -79,7 +79,7 @@ impl Expression {
 
 /// Finds the domain of two operands. If one is a constant of another kind, converts it now instead of for
 /// each row.
-fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<Domain> {
+fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<CompareDomain> {
     let [left, right] = operands;
     let domain = domain_of(operation, left, right)?;
     if right.as_constant().is_some() {
@@ -91,25 +91,25 @@ fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<Dom
 }
 
 /// The domain for comparing values of these two types, as MySQL chooses it.
-pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<Domain> {
+pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<CompareDomain> {
     let kinds = (left.result.kind, right.result.kind);
     Ok(match kinds {
         (Kind::String, Kind::String | Kind::Null) | (Kind::Null, Kind::String) => {
-            Domain::String(aggregate_collations(operation, [left, right])?.collation)
+            CompareDomain::String(aggregate_collations(operation, [left, right])?.collation)
         }
-        (Kind::Null, Kind::Null) => Domain::String(CollationId::BINARY),
-        (Kind::String, Kind::Int | Kind::UInt) | (Kind::Int | Kind::UInt, Kind::String) => Domain::Number,
-        (Kind::String | Kind::Double, _) | (_, Kind::String | Kind::Double) => Domain::Double,
-        (Kind::Decimal, _) | (_, Kind::Decimal) => Domain::Decimal,
-        _ => Domain::Integer,
+        (Kind::Null, Kind::Null) => CompareDomain::String(CollationId::BINARY),
+        (Kind::String, Kind::Int | Kind::UInt) | (Kind::Int | Kind::UInt, Kind::String) => CompareDomain::Number,
+        (Kind::String | Kind::Double, _) | (_, Kind::String | Kind::Double) => CompareDomain::Double,
+        (Kind::Decimal, _) | (_, Kind::Decimal) => CompareDomain::Decimal,
+        _ => CompareDomain::Integer,
     })
 }
 
 /// Converts a string constant to a number if it is compared with one. A string that is not entirely a number
 /// stays a string, so that each comparison causes a warning.
-fn convert_constant(constant: Expression, domain: Domain, other: &Expression) -> Expression {
+fn convert_constant(constant: Expression, domain: CompareDomain, other: &Expression) -> Expression {
     let Some(Value::Bytes(text)) = constant.as_constant() else { return constant };
-    if !matches!(domain, Domain::Number | Domain::Double) || other.result.kind == Kind::String {
+    if !matches!(domain, CompareDomain::Number | CompareDomain::Double) || other.result.kind == Kind::String {
         return constant;
     }
     let parsed = parse_number(text);
@@ -117,8 +117,8 @@ fn convert_constant(constant: Expression, domain: Domain, other: &Expression) ->
         return constant;
     }
     let number = match (parsed.value, domain) {
-        (ValueRef::Int(value), Domain::Double) => Value::Double(value as f64),
-        (ValueRef::UInt(value), Domain::Double) => Value::Double(value as f64),
+        (ValueRef::Int(value), CompareDomain::Double) => Value::Double(value as f64),
+        (ValueRef::UInt(value), CompareDomain::Double) => Value::Double(value as f64),
         (value, _) => value.to_value(),
     };
     Expression::constant(number, CollationId::BINARY)
@@ -126,10 +126,12 @@ fn convert_constant(constant: Expression, domain: Domain, other: &Expression) ->
 
 /// The domain after constants were converted: two integers compare as integers, an integer and a double as
 /// doubles.
-fn exact_domain(domain: Domain, left: &Expression, right: &Expression) -> Domain {
+fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) -> CompareDomain {
     match domain {
-        Domain::Number if left.result.is_integer() && right.result.is_integer() => Domain::Integer,
-        Domain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => Domain::Double,
+        CompareDomain::Number if left.result.is_integer() && right.result.is_integer() => CompareDomain::Integer,
+        CompareDomain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => {
+            CompareDomain::Double
+        }
         domain => domain,
     }
 }

@@ -7,7 +7,7 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::Context;
 use super::convert::{to_decimal, to_double, to_number, to_text};
-use crate::program::{CompareOperator, Domain, Expression, Node};
+use crate::program::{CompareDomain, CompareOperator, Expression, Node};
 use crate::scratch::Scratch;
 
 /// An integer or NULL. It is small enough to stay in registers, unlike a `ValueRef`.
@@ -82,7 +82,7 @@ fn holds(operator: CompareOperator, order: Ordering) -> bool {
 #[inline]
 pub(super) fn compare(
     operator: CompareOperator,
-    domain: Domain,
+    domain: CompareDomain,
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     scratch: &Scratch,
@@ -108,14 +108,14 @@ pub(super) fn compare(
 /// Whether two values are equal; `None` if either is NULL.
 #[inline]
 pub(super) fn equal_in_domain(
-    domain: Domain,
+    domain: CompareDomain,
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     scratch: &Scratch,
 ) -> Result<Option<bool>> {
     match (domain, left, right) {
         (_, ValueRef::Null, _) | (_, _, ValueRef::Null) => Ok(None),
-        (Domain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
+        (CompareDomain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
             Ok(Some(collation.equal(left, right)))
         }
         _ => Ok(Some(order_in_domain(domain, left, right, scratch)?.is_eq())),
@@ -125,15 +125,15 @@ pub(super) fn equal_in_domain(
 /// The order of two values, neither of which is NULL.
 #[inline]
 pub(crate) fn order_in_domain(
-    domain: Domain,
+    domain: CompareDomain,
     left: ValueRef<'_>,
     right: ValueRef<'_>,
     scratch: &Scratch,
 ) -> Result<Ordering> {
     match (domain, left, right) {
-        (Domain::Integer, ValueRef::Int(left), ValueRef::Int(right)) => Ok(left.cmp(&right)),
-        (Domain::Integer, ValueRef::UInt(left), ValueRef::UInt(right)) => Ok(left.cmp(&right)),
-        (Domain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
+        (CompareDomain::Integer, ValueRef::Int(left), ValueRef::Int(right)) => Ok(left.cmp(&right)),
+        (CompareDomain::Integer, ValueRef::UInt(left), ValueRef::UInt(right)) => Ok(left.cmp(&right)),
+        (CompareDomain::String(collation), ValueRef::Bytes(left), ValueRef::Bytes(right)) => {
             Ok(collation.compare(left, right))
         }
         _ => order_converted(domain, left, right, scratch),
@@ -144,20 +144,31 @@ pub(crate) fn order_in_domain(
 /// compares one value several times converts it first, so that a string that is not a number causes only one
 /// warning.
 #[inline]
-pub(super) fn number_of_text<'r>(domain: Domain, value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
+pub(super) fn number_of_text<'r>(
+    domain: CompareDomain,
+    value: ValueRef<'r>,
+    scratch: &Scratch,
+) -> Result<ValueRef<'r>> {
     match (domain, value) {
-        (Domain::Double, ValueRef::Bytes(_)) => Ok(ValueRef::Double(to_double(value, scratch)?)),
-        (Domain::Integer | Domain::Number, ValueRef::Bytes(_)) => to_number(value, scratch),
+        (CompareDomain::Double, ValueRef::Bytes(_)) => Ok(ValueRef::Double(to_double(value, scratch)?)),
+        (CompareDomain::Integer | CompareDomain::Number, ValueRef::Bytes(_)) => to_number(value, scratch),
         _ => Ok(value),
     }
 }
 
-fn order_converted(domain: Domain, left: ValueRef<'_>, right: ValueRef<'_>, scratch: &Scratch) -> Result<Ordering> {
+fn order_converted(
+    domain: CompareDomain,
+    left: ValueRef<'_>,
+    right: ValueRef<'_>,
+    scratch: &Scratch,
+) -> Result<Ordering> {
     match domain {
-        Domain::Integer | Domain::Number => Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?)),
-        Domain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
-        Domain::Double => Ok(order_doubles(to_double(left, scratch)?, to_double(right, scratch)?)),
-        Domain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
+        CompareDomain::Integer | CompareDomain::Number => {
+            Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?))
+        }
+        CompareDomain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
+        CompareDomain::Double => Ok(order_doubles(to_double(left, scratch)?, to_double(right, scratch)?)),
+        CompareDomain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
     }
 }
 

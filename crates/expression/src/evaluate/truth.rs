@@ -7,7 +7,7 @@ use junctor_model::value::ValueRef;
 use super::Context;
 use super::compare::{compare, compare_integers, equal_in_domain, number_of_text, order_in_domain};
 use super::convert::{to_double, to_text};
-use crate::program::{CompareOperator, Domain, Expression, IsTest, Node};
+use crate::program::{CompareDomain, CompareOperator, Expression, IsTest, Node};
 use crate::scratch::Scratch;
 
 impl Expression {
@@ -18,7 +18,7 @@ impl Expression {
             Node::Compare(operator, domain, operands) => {
                 let [left, right] = &**operands;
                 match domain {
-                    Domain::Integer => {
+                    CompareDomain::Integer => {
                         let (left, right) = (left.integer(context)?, right.integer(context)?);
                         Ok(compare_integers(*operator, left, right))
                     }
@@ -53,7 +53,7 @@ impl Expression {
 
     fn compare_operands<'r>(
         operator: CompareOperator,
-        domain: Domain,
+        domain: CompareDomain,
         left: &'r Expression,
         right: &'r Expression,
         context: &Context<'r>,
@@ -113,7 +113,11 @@ fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
     })
 }
 
-fn between<'r>(domains: [Domain; 2], operands: &'r [Expression; 3], context: &Context<'r>) -> Result<Option<bool>> {
+fn between<'r>(
+    domains: [CompareDomain; 2],
+    operands: &'r [Expression; 3],
+    context: &Context<'r>,
+) -> Result<Option<bool>> {
     let [value, low, high] = operands;
     let mut value = value.value(context)?;
     let low = low.value(context)?;
@@ -141,7 +145,7 @@ fn between<'r>(domains: [Domain; 2], operands: &'r [Expression; 3], context: &Co
 
 fn in_list<'r>(
     operand: &'r Expression,
-    list: &'r [(Domain, Expression)],
+    list: &'r [(CompareDomain, Expression)],
     context: &Context<'r>,
 ) -> Result<Option<bool>> {
     let value = operand.rounded_value(context)?;
@@ -172,7 +176,7 @@ fn in_list<'r>(
 
 fn in_parameters<'r>(
     operand: &'r Expression,
-    domain: Domain,
+    domain: CompareDomain,
     parameter: u16,
     context: &Context<'r>,
 ) -> Result<Option<bool>> {

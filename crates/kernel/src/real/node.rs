@@ -15,7 +15,7 @@ use mio::{Poll, Token, Waker};
 use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
-use crate::directory::{Directory, LayoutError, NodeLayout, ThreadLayout, ThreadSeat};
+use crate::directory::{Directory, LayoutError, NodeLayout, ThreadAssignment, ThreadLayout};
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
 use crate::random::mix;
@@ -118,7 +118,7 @@ impl Node {
     where
         S: Signal,
         H: Host<S> + Send + 'static,
-        F: Fn(ThreadSeat) -> H + Send + Sync + 'static,
+        F: Fn(ThreadAssignment) -> H + Send + Sync + 'static,
     {
         crate::trace::dump_on_panic();
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
@@ -430,14 +430,14 @@ impl ThreadStart {
         poll: Option<Poll>,
         listeners: Vec<(u16, TcpListener)>,
         slots: &ThreadSlots<S, H>,
-        make_host: &impl Fn(ThreadSeat) -> H,
+        make_host: &impl Fn(ThreadAssignment) -> H,
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
     ) {
         let directory = self.directory.clone();
         let layout = &directory.threads()[usize::from(index)];
         let mut notices = if self.options.pin { bind(layout) } else { Vec::new() };
         notices.extend(set_priority(layout));
-        let seat = ThreadSeat {
+        let seat = ThreadAssignment {
             node: self.options.node,
             thread: index,
             name: layout.name.clone(),

@@ -13,7 +13,7 @@ use crate::address::Address;
 use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::BufferPool;
 use crate::context::{Context, Duration, Time};
-use crate::directory::ThreadSeat;
+use crate::directory::ThreadAssignment;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::invariant::fail;
 use crate::limit::KernelLimits;
@@ -49,7 +49,7 @@ const HIGH: usize = 1;
 
 /// The part of a thread that is the same in both worlds.
 pub(crate) struct Engine<S: Signal, H: Host<S>> {
-    seat: ThreadSeat,
+    seat: ThreadAssignment,
     host: H,
     outbox: Outbox<S>,
     incoming: Vec<Incoming<S>>,
@@ -173,7 +173,7 @@ pub(crate) struct Services<'a> {
 
 impl<S: Signal, H: Host<S>> Engine<S, H> {
     pub(crate) fn new(
-        seat: ThreadSeat,
+        seat: ThreadAssignment,
         host: H,
         rings: ThreadRings<S>,
         limits: &KernelLimits,
@@ -473,7 +473,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.quota = quota.max(1);
     }
 
-    pub(crate) fn seat(&self) -> &ThreadSeat {
+    pub(crate) fn seat(&self) -> &ThreadAssignment {
         &self.seat
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::address::{Address, NodeId};
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
-use crate::directory::{Directory, LayoutError, NodeLayout, ThreadSeat};
+use crate::directory::{Directory, LayoutError, NodeLayout, ThreadAssignment};
 use crate::envelope::Envelope;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
@@ -94,7 +94,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     queue: BTreeMap<(Time, u64), ScheduledEvent<S>>,
     scheduled: u64,
     nodes: Vec<SimulatedNode<S, H>>,
-    make_host: Box<dyn FnMut(ThreadSeat) -> H>,
+    make_host: Box<dyn FnMut(ThreadAssignment) -> H>,
     /// Arrival of the last signal between each pair of nodes, so that none overtakes it.
     arrivals: BTreeMap<(u8, u8), Time>,
     digest: u64,
@@ -103,7 +103,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
     /// A simulation without nodes. `make_host` creates the blocks of every thread, also after a restart.
-    pub fn new(options: SimulationOptions, make_host: impl FnMut(ThreadSeat) -> H + 'static) -> Self {
+    pub fn new(options: SimulationOptions, make_host: impl FnMut(ThreadAssignment) -> H + 'static) -> Self {
         crate::invariant::panic_on_failure();
         Self {
             random: Random::new(options.seed),
@@ -267,7 +267,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let loads = Arc::new(LoadBoard::new(threads));
         for (index, rings) in connect_threads::<S>(threads, &self.options.limits).into_iter().enumerate() {
             let layout = &node.layout.threads[index];
-            let seat = ThreadSeat {
+            let seat = ThreadAssignment {
                 node: node.directory.node(),
                 thread: index as u16,
                 name: format!("{}:{}", node.directory.node().0, layout.name),

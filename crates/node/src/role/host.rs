@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
-use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadSeat, Time, WorldEvent, require};
+use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadAssignment, Time, WorldEvent, require};
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -29,7 +29,7 @@ pub struct NodeHost {
 
 impl NodeHost {
     /// Makes the blocks of a thread.
-    pub fn new(seat: &ThreadSeat, shared: &Arc<Shared>) -> NodeHost {
+    pub fn new(seat: &ThreadAssignment, shared: &Arc<Shared>) -> NodeHost {
         let mut host = NodeHost::default();
         for &(module, instance) in &seat.modules {
             host.add(Module::of(module), Address::new(seat.node, module, instance), seat, shared);
@@ -62,7 +62,7 @@ impl NodeHost {
         self.main.as_ref()
     }
 
-    fn add(&mut self, module: Module, own: Address, seat: &ThreadSeat, shared: &Arc<Shared>) {
+    fn add(&mut self, module: Module, own: Address, seat: &ThreadAssignment, shared: &Arc<Shared>) {
         let directory = &*seat.directory;
         match module {
             Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(seat, shared))),
@@ -138,7 +138,7 @@ impl Host<Signal> for NodeHost {
     }
 }
 
-fn recv_settings(seat: &ThreadSeat, shared: &Shared) -> RecvSettings {
+fn recv_settings(seat: &ThreadAssignment, shared: &Shared) -> RecvSettings {
     let instances = u32::from(seat.directory.instances(Module::Recv).max(1));
     RecvSettings {
         server_version: shared.config.server_version.as_str().into(),
@@ -149,7 +149,7 @@ fn recv_settings(seat: &ThreadSeat, shared: &Shared) -> RecvSettings {
     }
 }
 
-fn sql_block(own: Address, seat: &ThreadSeat, shared: &Shared) -> SqlBlock {
+fn sql_block(own: Address, seat: &ThreadAssignment, shared: &Shared) -> SqlBlock {
     let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(seat.thread));
     let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", seat.thread));
     let snapshots = ActiveSnapshots::new(word, SNAPSHOTS_MAX);

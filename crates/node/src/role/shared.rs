@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::MainConfiguration;
 use junctor_front::account::Accounts;
-use junctor_kernel::{NodeId, ThreadSeat};
+use junctor_kernel::{NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;
 use junctor_sql::ServerSettings;
@@ -93,7 +93,7 @@ impl Shared {
     }
 
     /// The part that a thread's ldm instance shares with other blocks.
-    pub(super) fn ldm_shared(&self, seat: &ThreadSeat) -> LdmShared {
+    pub(super) fn ldm_shared(&self, seat: &ThreadAssignment) -> LdmShared {
         LdmShared {
             sequence: Arc::clone(&self.sequence),
             snapshots: Arc::clone(&self.snapshots),

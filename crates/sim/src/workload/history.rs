@@ -5,7 +5,9 @@ use junctor_history::check::check;
 use junctor_history::draw::Options;
 use junctor_history::history::{History, Transaction};
 use junctor_history::level::Level;
-use junctor_history::session::{Answer, Request, Session, create_tables, fill_tables, final_statements, take_finals};
+use junctor_history::session::{
+    Answer, Request, Session, create_tables, final_reads, populate_tables, record_final_read,
+};
 use junctor_kernel::{Duration, Random};
 
 use super::{Step, Workload};
@@ -61,7 +63,7 @@ impl Workload for Histories {
 
     fn setup(&self) -> Vec<Statement> {
         let mut statements = create_tables(&self.options);
-        statements.extend(fill_tables(&self.options));
+        statements.extend(populate_tables(&self.options));
         statements.into_iter().map(Statement::plain).collect()
     }
 
@@ -96,13 +98,13 @@ impl Workload for Histories {
     }
 
     fn audit(&self) -> Vec<Statement> {
-        final_statements(&self.options).into_iter().map(statement).collect()
+        final_reads(&self.options).into_iter().map(statement).collect()
     }
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        take_finals(&self.options, position, reply.rows()?, &mut self.history.finals)?;
+        record_final_read(&self.options, position, reply.rows()?, &mut self.history.finals)?;
         self.audited += 1;
-        if self.audited < final_statements(&self.options).len() {
+        if self.audited < final_reads(&self.options).len() {
             return Ok(());
         }
         let sessions = std::mem::take(&mut self.sessions);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::alteration::{Alteration, altered, take_away, without_building};
+use junctor_model::alteration::{Alteration, altered, apply_drops, without_building};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
@@ -31,7 +31,7 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
     for change in &statement.changes {
         changes.drop(change)?;
     }
-    take_away(&mut changes.table, &changes.alteration)?;
+    apply_drops(&mut changes.table, &changes.alteration)?;
     // Foreign keys come last, so that they use the indexes that come with them.
     let is_key = |change: &&TableChange| matches!(change, TableChange::AddForeignKey(_));
     for change in statement.changes.iter().filter(|change| !is_key(change)) {

@@ -151,11 +151,11 @@ pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut al
         return start_backfill(context, altering, layout, index);
     }
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
-    if alteration.checks_rows() && !altering.is_held {
+    if alteration.validates_rows() && !altering.is_held {
         altering.step = AlterStep::Holding;
         return ask(context, altering, SchemaChange::HoldTables { table, alteration });
     }
-    if alteration.checks_rows() && altering.checked < alteration.add_foreign_keys.len() {
+    if alteration.validates_rows() && altering.checked < alteration.add_foreign_keys.len() {
         return start_check(context, altering, layout);
     }
     altering.step = AlterStep::Ending;

@@ -150,7 +150,7 @@ impl Computation<'_> {
         for key in &self.plan.sort {
             let mark = self.scratch.warning_mark();
             result.keys.push(key.value.evaluate(None, parameters, &self.scratch)?.to_value());
-            if key.is_said {
+            if key.is_in_result {
                 self.scratch.forget_warnings_after(mark);
             }
         }

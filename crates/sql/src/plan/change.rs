@@ -243,7 +243,7 @@ fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     let definition = &layout.definition;
     let key = |index: &ColumnIndex| {
         let value = Expression::column(*index, &definition.columns[usize::from(index.0)], "");
-        SortKey { value, descending: false, is_said: false }
+        SortKey { value, descending: false, is_in_result: false }
     };
     clustered_columns(definition).iter().map(key).collect()
 }
@@ -320,7 +320,7 @@ pub(super) fn foreign_keys(
     write: RowWrite<'_>,
 ) -> Option<Arc<ForeignKeyWork>> {
     match environment.foreign_key_checks {
-        true => ForeignKeyWork::with_reach(environment.dictionary, definition, write),
+        true => ForeignKeyWork::with_reachable_tables(environment.dictionary, definition, write),
         false => None,
     }
 }

@@ -39,8 +39,8 @@ pub(super) fn bind_order<'a>(
         };
         // A constant orders nothing.
         if !matches!(value.node, Node::Constant(_)) {
-            let is_said = value.as_column().is_none() && projection.values.contains(&value);
-            keys.push(SortKey { value, descending: item.descending, is_said });
+            let is_in_result = value.as_column().is_none() && projection.values.contains(&value);
+            keys.push(SortKey { value, descending: item.descending, is_in_result });
         }
     }
     binder.named = None;

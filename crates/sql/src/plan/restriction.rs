@@ -1,6 +1,6 @@
 //! What the conjuncts of a condition say about single columns, in a form that an index can serve.
 
-use junctor_expression::{CompareOperator, Domain, Expression, IsTest, Kind, Node};
+use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnIndex;
 use junctor_model::schema::{ColumnType, TableDefinition};
@@ -121,7 +121,7 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
 fn comparison(
     definition: &TableDefinition,
     operator: CompareOperator,
-    domain: Domain,
+    domain: CompareDomain,
     value: &Expression,
     bound: &Expression,
 ) -> Option<(ColumnIndex, Vec<Piece>, bool)> {
@@ -167,20 +167,20 @@ fn column_of(expression: &Expression) -> Option<ColumnIndex> {
 fn indexable(
     definition: &TableDefinition,
     value: &Expression,
-    domain: Domain,
+    domain: CompareDomain,
     bound: &Expression,
 ) -> Option<(ColumnIndex, bool)> {
     let column = column_of(value)?;
     fits(definition, column, domain, bound.result.kind).map(|exact| (column, exact))
 }
 
-fn fits(definition: &TableDefinition, column: ColumnIndex, domain: Domain, kind: Kind) -> Option<bool> {
+fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain, kind: Kind) -> Option<bool> {
     match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
-        (ColumnType::Integer { .. }, Domain::Integer | Domain::Decimal) => Some(kind != Kind::String),
+        (ColumnType::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
         // A text or double that meets an integer is a number first; the test of the row says what it warns of.
-        (ColumnType::Integer { .. }, Domain::Number | Domain::Double) => Some(false),
-        (ColumnType::Double, Domain::Double) => Some(kind != Kind::String),
-        (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, Domain::String(of)) => {
+        (ColumnType::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
+        (ColumnType::Double, CompareDomain::Double) => Some(kind != Kind::String),
+        (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, CompareDomain::String(of)) => {
             (collation == of).then_some(true)
         }
         _ => None,
@@ -189,10 +189,10 @@ fn fits(definition: &TableDefinition, column: ColumnIndex, domain: Domain, kind:
 
 /// The kind of the values of a list, as far as its domain tells. Strings are compared with a DOUBLE as doubles, so a list
 /// of that domain may hold texts that warn when they are compared.
-fn list_kind(domain: Domain) -> Kind {
+fn list_kind(domain: CompareDomain) -> Kind {
     match domain {
-        Domain::Integer => Kind::Int,
-        Domain::Decimal => Kind::Decimal,
-        Domain::Double | Domain::Number | Domain::String(_) => Kind::String,
+        CompareDomain::Integer => Kind::Int,
+        CompareDomain::Decimal => Kind::Decimal,
+        CompareDomain::Double | CompareDomain::Number | CompareDomain::String(_) => Kind::String,
     }
 }

@@ -69,7 +69,7 @@ impl LdmBlock {
             partition: work.request.partition,
             row: self.locks.awaited_row(waiter).map(|key| key.row),
             changed: work.changed,
-            has_others: self.locks.has_others(waiter),
+            has_other_requests: self.locks.has_other_requests(waiter),
             blockers,
         };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));

@@ -34,7 +34,7 @@ impl LdmBlock {
             Ok(Hold::ended(is_done))
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
-            outbox.take_no_more();
+            outbox.stop_intake();
         }
         let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
         match outcome {

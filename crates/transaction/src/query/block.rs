@@ -137,7 +137,7 @@ impl QueryBlock {
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             // Publishes the reply before the thread takes similar work.
-            outbox.take_no_more();
+            outbox.stop_intake();
         }
         match is_read {
             Ok(true) => {

@@ -123,7 +123,7 @@ impl Emitter {
         out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
         let mut is_cut = false;
         for key in sort {
-            let mark = key.is_said.then(|| self.scratch.warning_mark());
+            let mark = key.is_in_result.then(|| self.scratch.warning_mark());
             let value = value_of(&key.value, view, parameters, &self.scratch)?;
             if let Some(mark) = mark {
                 self.scratch.forget_warnings_after(mark);

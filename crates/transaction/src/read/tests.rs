@@ -231,7 +231,7 @@ fn entries_of_a_plan_are_those_of_its_values() {
     let input = table.everything().remove(&0).expect("one partition");
     for protocol in [RowProtocol::Text, RowProtocol::Binary] {
         let [planned, computed] = planned_and_computed(&table, &[TEXT, U, K, TEXT]).map(|projection| {
-            let sort = vec![SortKey { value: column(&table, K), descending: true, is_said: false }];
+            let sort = vec![SortKey { value: column(&table, K), descending: true, is_in_result: false }];
             let output = Output::Entries { projection, sort, distinct: None };
             read(&store, &program(&table, Access::AllRows, None, output), protocol, &input, 30)
         });
@@ -247,9 +247,9 @@ fn entries_carry_keys_that_order_as_bytes() {
         SortKey {
             value: Expression::arithmetic(ArithmeticOperator::Remainder, column(&table, ID), constant(3)),
             descending: true,
-            is_said: false,
+            is_in_result: false,
         },
-        SortKey { value: column(&table, ID), descending: false, is_said: false },
+        SortKey { value: column(&table, ID), descending: false, is_in_result: false },
     ];
     let output = Output::Entries { projection: projection(vec![column(&table, ID)]), sort, distinct: Some(vec![0]) };
     let program = program(&table, Access::AllRows, None, output);

@@ -35,7 +35,8 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_others, blockers } = signal;
+        let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, blockers } =
+            signal;
         let handle = self.awaiting(transaction);
         let Some(record) = self.transactions.get_mut(handle) else { return };
         require!(record.phase == Phase::Executing, "only parts of a running statement wait: {transaction}");
@@ -52,7 +53,7 @@ impl TcBlock {
         let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
         let changed = record.changed.saturating_add(u64::from(changed)).min(u64::from(u32::MAX)) as u32;
         self.counted.lock_waits += 1;
-        let may_be_waited_for = has_others || record.was_probed || record.participants.len() > 1;
+        let may_be_waited_for = has_other_requests || record.was_probed || record.participants.len() > 1;
         let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
         let since = context.now;
         record.waits.push(Wait {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Buffer, Context, Host, NodeId, NodeLayout, Outbox, ThreadSeat, WorldEvent, WorldRequest,
+    Address, Buffer, Context, Host, NodeId, NodeLayout, Outbox, ThreadAssignment, WorldEvent, WorldRequest,
 };
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
@@ -96,7 +96,7 @@ fn address(module: Module, instance: u16) -> Address {
 }
 
 impl ThreadHost {
-    fn new(seat: &ThreadSeat, common: &Arc<Common>) -> ThreadHost {
+    fn new(seat: &ThreadAssignment, common: &Arc<Common>) -> ThreadHost {
         let instance = |module| seat.directory.instance_on(module, seat.thread);
         let sequence = &common.ldm.sequence;
         let tc = |instance| TcBlock::new(address(Module::Tc, instance), &seat.directory, Arc::clone(sequence));

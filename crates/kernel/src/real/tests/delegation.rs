@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::block::Host;
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration, Time};
-use crate::directory::{Directory, ThreadSeat};
+use crate::directory::{Directory, ThreadAssignment};
 use crate::outbox::Outbox;
 use crate::toy::{ECHO, PLAYER, ToySignal};
 use crate::world::{SocketId, WorldEvent, WorldRequest};
@@ -139,7 +139,7 @@ fn a_timer_started_in_a_delegated_turn_fires_in_time() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let fired = Arc::new(Mutex::new((0, 0)));
     let shared = fired.clone();
-    let make_host = move |seat: ThreadSeat| DelayedEcho {
+    let make_host = move |seat: ThreadAssignment| DelayedEcho {
         directory: seat.directory.clone(),
         waiting: None,
         due: Time(0),

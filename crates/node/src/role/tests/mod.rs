@@ -9,7 +9,7 @@ use junctor_front::Protocol;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadSeat, Time, WorldEvent,
+    Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadAssignment, Time, WorldEvent,
     WorldRequest,
 };
 use junctor_model::id::ConnectionId;
@@ -68,7 +68,7 @@ impl Node {
                 let address = directory.address(module, instance);
                 node.delivery.add_block(address, &layout, 1).expect("the layout is valid");
             }
-            let seat = ThreadSeat {
+            let seat = ThreadAssignment {
                 node: NODE,
                 thread: thread as u16,
                 name: seat.name.clone(),

@@ -6,10 +6,12 @@ use proptest::prelude::*;
 
 use crate::index::RangeBounds;
 use crate::lock::LockMode::{Exclusive, Shared};
-use crate::lock::{IndexPlace, LockKey, LockReply, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken};
+use crate::lock::{
+    LockKey, LockReply, LockTable, LockTableFull, PartitionIndex, WIDE_RANGES_MAX, WaiterId, WaiterToken,
+};
 
 const PARTITION: PartitionId = PartitionId { table: TableId(1), index: 0 };
-const PLACE: IndexPlace = IndexPlace { partition: PARTITION, index: IndexId(2) };
+const PLACE: PartitionIndex = PartitionIndex { partition: PARTITION, index: IndexId(2) };
 
 fn table() -> LockTable {
     LockTable::new(7, 1000)
@@ -24,7 +26,7 @@ fn lock(table: &mut LockTable, bounds: RangeBounds<'_>, transaction: u64) {
 }
 
 fn is_blocked(table: &LockTable, key: &[u8], transaction: u64) -> bool {
-    table.is_range_of_other(PLACE, key, TransactionId(transaction))
+    table.is_range_locked_by_other(PLACE, key, TransactionId(transaction))
 }
 
 fn wait(table: &mut LockTable, key: &[u8], transaction: u64) -> WaiterId {
@@ -52,7 +54,7 @@ fn a_range_keeps_keys_of_others_out_and_lets_readers_in() {
     assert_eq!(blocked, [false, true, true, true, false]);
     assert!(!is_blocked(&table, b"b", 1), "the own range");
     assert!(is_blocked(&table, b"cc", 1), "the range of the other reader");
-    assert!(!table.is_range_of_other(IndexPlace { index: IndexId(1), ..PLACE }, b"cc", TransactionId(3)));
+    assert!(!table.is_range_locked_by_other(PartitionIndex { index: IndexId(1), ..PLACE }, b"cc", TransactionId(3)));
     assert_eq!((release(&mut table, 1), release(&mut table, 2)), (vec![], vec![]));
     assert_eq!(table.request_count(), 0);
 }
@@ -137,7 +139,7 @@ fn a_waiter_for_a_row_that_holds_a_range_may_block_others() {
     lock(&mut table, RangeBounds::ALL, 2);
     let holder = wait_for_row(&mut table, 2);
     let other = wait_for_row(&mut table, 3);
-    assert_eq!((table.has_others(holder), table.has_others(other)), (true, false));
+    assert_eq!((table.has_other_requests(holder), table.has_other_requests(other)), (true, false));
 }
 
 #[test]

@@ -97,11 +97,11 @@ fn a_long_queue_is_a_chain() {
     for transaction in 2..100 {
         let waiter = waiter(ask(&mut table, 1, transaction, Exclusive));
         assert_eq!(blockers(&table, waiter), [transaction - 1]);
-        assert!(!table.has_others(waiter));
+        assert!(!table.has_other_requests(waiter));
     }
     ask(&mut table, 2, 100, Shared);
     let holding = waiter(ask(&mut table, 1, 100, Exclusive));
-    assert!(table.has_others(holding));
+    assert!(table.has_other_requests(holding));
 }
 
 #[test]

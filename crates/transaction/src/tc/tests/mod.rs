@@ -163,8 +163,16 @@ impl Stage {
         let partition = PartitionId { table: self.table.layout.definition.id, index: 0 };
         let blockers = vec![Blocker { transaction: blocker, ahead: 0 }];
         let (row, changed) = (None, self.changed);
-        let signal =
-            LockWaitStarted { transaction, at: ldm(0), sequence, partition, row, changed, has_others: true, blockers };
+        let signal = LockWaitStarted {
+            transaction,
+            at: ldm(0),
+            sequence,
+            partition,
+            row,
+            changed,
+            has_other_requests: true,
+            blockers,
+        };
         self.send(ldm(0), TcSignal::LockWaitStarted(signal))
     }
 }
