@@ -163,7 +163,7 @@ impl SqlBlock {
             CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {}
         }
         record.is_disconnected = true;
-        // A write is rolled back, but a commit goes on: the record stays until the engine is done with the session.
+        // A write is rolled back, but a commit goes on: the record stays until the engine is done.
         self.engine.interrupt(&mut record.session, turn);
         self.end_step(connection, turn);
         self.admit_waiting(turn);
@@ -331,8 +331,8 @@ pub(super) fn send_progress(
     }
 }
 
-/// Marks a part of an answer as too much for a delegated turn. The socket's own thread is woken, which writes the
-/// part before it asks for the next one.
+/// Marks a part of an answer as too much for a delegated turn. The socket's own thread is woken, which writes
+/// the part before it asks for the next one.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
     turn.outbox.mark_heavy(recv);
 }
