@@ -63,6 +63,45 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     assert!(answers[0] > count / 4 && answers[1] > count / 20, "most statements are answered: {answers:?}");
 }
 
+/// Statements with values that only the session knows, and those with literals that are part of their meaning, are planned
+/// once.
+#[test]
+fn statements_with_session_values_and_kept_literals_are_planned_once() {
+    let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
+    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
+    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let mut session = Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    prepare_table(&mut session);
+    let forms: [fn(u64) -> String; 6] = [
+        |round| format!("SELECT a FROM t WHERE s < NOW() AND id = {round}"),
+        |round| {
+            format!(
+                "INSERT INTO t (id, a, s) VALUES ({}, @i, CURDATE()), ({}, @i, CURDATE())",
+                1_000 + round,
+                2_000 + round
+            )
+        },
+        |round| format!("UPDATE t SET a = @i WHERE id = {round} AND a <> LAST_INSERT_ID()"),
+        |_| "SELECT @@autocommit, LAST_INSERT_ID(), NOW()".to_owned(),
+        |round| format!("SELECT a FROM t WHERE id = {round} ORDER BY ROUND(a / 3, 1), 1"),
+        |round| format!("UPDATE t SET s = LEFT(s, 5) WHERE id = {round}"),
+    ];
+    let plans = |session: &mut Session| -> u64 {
+        let text = "SELECT SUM(value) FROM junctor_info.counters WHERE name = 'plans'";
+        let plans = session.query_value(text).expect("the counters are there").expect("blocks count plans");
+        plans.parse().expect("a count is a number")
+    };
+    let before = plans(&mut session);
+    for round in 1..=20 {
+        for form in forms {
+            run(&mut session, &form(round));
+        }
+    }
+    let made = plans(&mut session) - before;
+    // The query of the counters is planned each time, and values of another number of digits have another type.
+    assert!(made <= forms.len() as u64 + 4, "{made} plans");
+}
+
 /// LIKE finds the same rows by a range of an index as by looking at every row.
 #[test]
 fn like_finds_the_same_rows_with_and_without_an_index() {
@@ -159,7 +198,11 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
     let (first_text, second_text) = (text(first), text(second));
     let (verb, rest) = second_text.split_once(' ').expect("a statement has words");
     let unshaped_text = format!("{verb} {HINT}{rest}");
+    // A user variable may change its type between two executions of one plan.
+    let kinds = ["5", "'abc'", "2.50", "NULL", "'7'", "-3e0", "'longer text'"];
+    run(session, &format!("SET @n = {}", kinds[first_text.len() % kinds.len()]));
     observe(session, first, |session| session.query(&first_text));
+    run(session, &format!("SET @n = {}", kinds[second_text.len() / 3 % kinds.len()]));
     let shaped = observe(session, second, |session| session.query(&second_text));
     let unshaped = observe(session, second, |session| session.query(&unshaped_text));
     let prepared_text =

@@ -9,7 +9,7 @@ use junctor_signals::program::{Aggregate, Projection};
 use super::column_default::default_of;
 use super::literal::{among_numbers, bind_literal};
 use super::scope::{RowSource, shown};
-use super::{Environment, Scope, SelectList, item_named, message};
+use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{RowAlias, Select, SelectItem};
 
@@ -208,6 +208,9 @@ impl<'a> Binder<'a> {
     fn parameter(&self, ordinal: ast::Ordinal) -> Result<Expression> {
         let kind = self.environment.parameters.get(ordinal.0 as usize).filter(|kind| !kind.is_list);
         match (kind, u16::try_from(ordinal.0)) {
+            (Some(ParameterKind { exact: Some(result), .. }), Ok(ordinal)) => {
+                Ok(Expression::parameter_of_type(ordinal, *result))
+            }
             (Some(kind), Ok(ordinal)) => {
                 Ok(Expression::parameter(ordinal, kind.kind, kind.scale, self.environment.collation))
             }

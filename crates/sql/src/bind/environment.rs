@@ -1,6 +1,6 @@
 //! What a statement is bound against.
 
-use junctor_expression::Kind;
+use junctor_expression::{Kind, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{Dictionary, TableLayout};
@@ -30,6 +30,8 @@ pub struct ParameterKind {
     pub is_list: bool,
     /// What a string bounds as a LIKE pattern.
     pub prefix: PatternPrefix,
+    /// The type of a value that only the session knows: the plan is for values of this type alone.
+    pub exact: Option<ResultType>,
 }
 
 /// What a string bounds as a LIKE pattern.
@@ -47,7 +49,12 @@ pub enum PatternPrefix {
 impl ParameterKind {
     /// The kind of a single value that is no decimal.
     pub const fn of(kind: Kind) -> ParameterKind {
-        ParameterKind { kind, scale: 0, is_list: false, prefix: PatternPrefix::Unknown }
+        ParameterKind { kind, scale: 0, is_list: false, prefix: PatternPrefix::Unknown, exact: None }
+    }
+
+    /// A value of exactly this type.
+    pub fn exactly(result: ResultType) -> ParameterKind {
+        ParameterKind { exact: Some(result), ..ParameterKind::of(result.kind) }
     }
 
     /// Whether a plan made for this kind is right for a value of the other kind.

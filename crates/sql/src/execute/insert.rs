@@ -441,6 +441,10 @@ impl RowMaker<'_> {
         self.row_parameters.clear();
         let Some(folded) = rows.folded else { return Ok(()) };
         fill_from_shape(folded.text, folded.shape, row as u32, self.decoded, self.builder);
+        // What only the session knows follows the literals and is the same for all rows.
+        for ordinal in folded.shape.slot_count()..rows.parameters.count() {
+            self.builder.push(rows.parameters.get(ordinal as u16));
+        }
         self.builder.append_to(self.row_parameters)
     }
 

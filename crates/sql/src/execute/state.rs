@@ -246,6 +246,8 @@ pub(crate) struct Workspace {
     /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
+    /// The values that only the session knows, which follow the literals of a shape as parameters.
+    pub session_values: Vec<junctor_model::value::Value>,
     /// The key of a statement whose shape keeps literals.
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,

@@ -190,16 +190,19 @@ impl Shape {
     }
 
     /// Appends the text that makes a shape with kept literals the key of one plan: the normalised text, then the kept
-    /// literals as they are written. Returns the hash of what was appended.
-    pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) -> [u64; 2] {
-        let start = out.len();
+    /// literals as they are written.
+    pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) {
         out.extend_from_slice(self.normalised());
         for ordinal in kept {
             let bytes = self.text_of(*ordinal, text);
             out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
             out.extend_from_slice(bytes);
         }
-        hash::of(&out[start..], self.seed)
+    }
+
+    /// The hash of a key made of the shape.
+    pub fn hash_of(&self, key: &[u8]) -> [u64; 2] {
+        hash::of(key, self.seed)
     }
 
     /// What is written for an ordinal; the first row's literal for one of rows.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use junctor_model::schema::Dictionary;
 
 use super::Plan;
-use crate::parse::Ordinal;
+use crate::parse::{Expression, Ordinal};
 
 /// Sets of the cache; a power of two.
 const SETS: usize = 512;
@@ -64,21 +64,25 @@ pub enum Known {
 /// The literals of a shape that are part of its statements' meaning.
 #[derive(Debug, Default)]
 pub struct KeptLiterals {
-    /// Their ordinals in ascending order; without any, statements of the shape are planned each time.
+    /// Their ordinals in ascending order.
     pub ordinals: Box<[Ordinal]>,
+    /// What only the session knows: parameters after those of the shape, of whose types there is a plan each.
+    pub session_values: Box<[Expression]>,
     /// Plans that were made since one was used.
     unused: AtomicU32,
 }
 
 impl KeptLiterals {
-    /// Statements of the shape keep these literals.
-    pub fn new(ordinals: &[Ordinal]) -> KeptLiterals {
-        KeptLiterals { ordinals: ordinals.into(), unused: AtomicU32::new(0) }
+    /// Statements of the shape keep these literals, and have these values of the session. With neither, they are planned
+    /// each time.
+    pub fn new(ordinals: &[Ordinal], session_values: Vec<Expression>) -> KeptLiterals {
+        KeptLiterals { ordinals: ordinals.into(), session_values: session_values.into(), unused: AtomicU32::new(0) }
     }
 
     /// Whether a plan may be looked for and kept.
     pub fn has_plans(&self) -> bool {
-        !self.ordinals.is_empty() && self.unused.load(Ordering::Relaxed) < UNUSED_VARIANTS_MAX
+        let has_parts = !self.ordinals.is_empty() || !self.session_values.is_empty();
+        has_parts && self.unused.load(Ordering::Relaxed) < UNUSED_VARIANTS_MAX
     }
 
     /// A plan was found.
@@ -104,7 +108,11 @@ impl Known {
     fn bytes(&self, text: &[u8]) -> usize {
         match self {
             Known::Plan(plan) => plan.bytes(text),
-            Known::Kept(kept) => size_of::<KeptLiterals>() + size_of_val(&*kept.ordinals),
+            Known::Kept(kept) => {
+                // A call or variable has a name of its own.
+                let session_bytes = 2 * size_of_val(&*kept.session_values);
+                size_of::<KeptLiterals>() + size_of_val(&*kept.ordinals) + session_bytes
+            }
         }
     }
 }

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
+use junctor_expression::ResultType;
 use junctor_model::error::Result;
 
-use crate::bind::message;
-use crate::execute::Engine;
-use crate::execute::{LockCallMode, StatementContext};
-use crate::parse::lift::can_keep;
-use crate::parse::{Parameterised, parse_with_parameters};
+use super::facts::Facts;
+use crate::bind::{ParameterKind, message};
+use crate::execute::{Engine, LockCallMode, StatementContext};
+use crate::mysql_catalog::variable::fold_session_expression;
+use crate::parse::lift::{can_keep, lift_session_values};
+use crate::parse::{Expression, Ordinal, Parameterised, parse_with_parameters};
 use crate::plan::kinds_of_shape;
 use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
 
@@ -21,6 +23,7 @@ impl StatementContext<'_, '_> {
     /// Those of parsing, binding and planning.
     #[inline(always)]
     pub(super) fn plan_of_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
+        self.engine.work.session_values.clear();
         let key = Engine::plan_key(&self.engine.shape, self.session);
         match self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary) {
             Some(Known::Plan(plan)) => Ok(Some(plan)),
@@ -34,9 +37,11 @@ impl StatementContext<'_, '_> {
         if !kept.has_plans() || !can_keep(&kept.ordinals, &self.engine.shape) {
             return Ok(None);
         }
+        if !self.evaluate_session_values(&kept.session_values) {
+            return Ok(None);
+        }
+        let hash = self.make_variant(text, &kept.ordinals);
         let engine = &mut *self.engine;
-        engine.work.variant.clear();
-        let hash = engine.shape.append_with_kept(text, &kept.ordinals, &mut engine.work.variant);
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
         if let Some(Known::Plan(plan)) = engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
@@ -50,7 +55,7 @@ impl StatementContext<'_, '_> {
     /// Plans a statement that has no plan yet.
     #[cold]
     fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
-        let (statement, kept) = match parse_with_parameters(text, &self.engine.shape) {
+        let (mut statement, kept) = match parse_with_parameters(text, &self.engine.shape) {
             Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
             Ok(Parameterised::LiteralsMatter) => {
                 self.keep_known(Known::Kept(Arc::default()));
@@ -58,33 +63,77 @@ impl StatementContext<'_, '_> {
             }
             Err(error) => return Err(message::of_parse_error(&error)),
         };
+        let first = Ordinal(self.engine.shape.slot_count() as u32);
+        let session_values = {
+            let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+            let session_facts = facts.session_facts();
+            let is_session_value =
+                |expression: &Expression| matches!(fold_session_expression(expression, &session_facts), Ok(Some(_)));
+            lift_session_values(&mut statement, first, &is_session_value)
+        };
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
+        self.evaluate_session_values(&session_values);
+        let collation = self.session.variables.collation_connection.computed_as;
+        let work = &mut self.engine.work;
+        let types = work.session_values.iter().map(|value| ResultType::of_value(value.as_ref(), collation));
+        work.kinds.extend(types.map(ParameterKind::exactly));
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
         let planned = self.plan(&statement, self.session.database());
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // The plan is used once, so the statement is planned with its literals instead, which is simpler.
+            // The plan is used once, so the statement is planned with its literals instead, which is simpler. So are all
+            // statements of the shape, because what made it so is in the text.
+            self.keep_known(Known::Kept(Arc::default()));
             return Ok(None);
         }
         self.engine.counters.plans += 1;
         let plan = planned.plan;
-        if kept.is_empty() {
+        if kept.is_empty() && session_values.is_empty() {
             self.keep_known(Known::Plan(plan.clone()));
             return Ok(Some(plan));
         }
+        let hash = self.make_variant(text, &kept);
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let dictionary = &engine.gateway.catalog().dictionary;
         // The entry counts how its plans are used, so it stays if it is there.
         if engine.cache.get(&shape_key, dictionary).is_none() {
-            engine.cache.put(&shape_key, Known::Kept(Arc::new(KeptLiterals::new(&kept))), dictionary);
+            let kept = KeptLiterals::new(&kept, session_values);
+            engine.cache.put(&shape_key, Known::Kept(Arc::new(kept)), dictionary);
         }
-        engine.work.variant.clear();
-        let hash = engine.shape.append_with_kept(text, &kept, &mut engine.work.variant);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
         engine.cache.put(&key, Known::Plan(plan.clone()), dictionary);
         Ok(Some(plan))
+    }
+
+    /// Evaluates what only the session knows into the workspace. False if an expression has no value any more.
+    fn evaluate_session_values(&mut self, expressions: &[Expression]) -> bool {
+        let mut values = std::mem::take(&mut self.engine.work.session_values);
+        values.clear();
+        if !expressions.is_empty() {
+            let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+            let session_facts = facts.session_facts();
+            let value = |expression| fold_session_expression(expression, &session_facts).ok().flatten();
+            values.extend(expressions.iter().map_while(value));
+        }
+        let has_all = values.len() == expressions.len();
+        self.engine.work.session_values = values;
+        has_all
+    }
+
+    /// Makes the key text of the plan for these kept literals and the types of the session's values. Returns its hash.
+    fn make_variant(&mut self, text: &[u8], kept: &[Ordinal]) -> [u64; 2] {
+        let Engine { shape, work, .. } = &mut *self.engine;
+        let collation = self.session.variables.collation_connection.computed_as;
+        work.variant.clear();
+        shape.append_with_kept(text, kept, &mut work.variant);
+        for value in &work.session_values {
+            let result = ResultType::of_value(value.as_ref(), collation);
+            work.variant.extend_from_slice(&[result.kind as u8, result.decimals]);
+            work.variant.extend_from_slice(&result.length.to_le_bytes());
+        }
+        shape.hash_of(&work.variant)
     }
 
     /// Keeps what is known of the shape that was scanned last.

@@ -220,13 +220,20 @@ impl Engine {
         work.parameters.clear();
         match plan {
             // The rows are read from the text itself.
-            Plan::Insert(insert) if insert.folded.is_some() && insert.takes_any_kind => return true,
+            Plan::Insert(insert)
+                if insert.folded.is_some() && insert.takes_any_kind && work.session_values.is_empty() =>
+            {
+                return true;
+            }
             Plan::Insert(_) if !self.shape.literals().iter().all(|literal| fits_class(text, literal)) => return false,
             Plan::Control(_) => return true,
             _ => {}
         }
-        fill_from_shape(text, &self.shape, 0, &mut work.decoded, &mut work.builder)
-            && work.builder.append_to(&mut work.parameters).is_ok()
+        let fits = fill_from_shape(text, &self.shape, 0, &mut work.decoded, &mut work.builder);
+        for value in &work.session_values {
+            work.builder.push(value.as_ref());
+        }
+        fits && work.builder.append_to(&mut work.parameters).is_ok()
     }
 }
 
