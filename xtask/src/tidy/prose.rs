@@ -29,7 +29,24 @@ const OPENINGS_REFUSED: &[&str] = &[
 
 /// Owners whose prose was rewritten. A violation there fails; elsewhere it is counted. An owner is the folder
 /// of a crate, `xtask`, or `docs` for every page.
-const CLEAN: &[&str] = &["bench", "cluster", "expression", "front", "history", "model", "sim", "storage", "xtask"];
+const CLEAN: &[&str] = &[
+    "bench",
+    "cluster",
+    "docs",
+    "expression",
+    "front",
+    "gateway",
+    "history",
+    "kernel",
+    "model",
+    "node",
+    "server",
+    "signals",
+    "sim",
+    "storage",
+    "transaction",
+    "xtask",
+];
 
 /// The prose of one line: its number from 1, its text without comment marks, and whether the width counts.
 struct Line {
@@ -119,7 +136,8 @@ fn comments(file: &SourceFile) -> Vec<Line> {
 }
 
 fn page_lines(path: &str, text: &str) -> Vec<Line> {
-    let printed = path.contains("/generated/");
+    // A program prints these pages, and does not wrap them.
+    let printed = path.contains("/generated/") || path == "docs/scale/figures.md";
     let mut in_code = false;
     let mut lines = Vec::new();
     for (index, line) in text.lines().enumerate() {

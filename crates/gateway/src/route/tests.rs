@@ -184,7 +184,7 @@ fn short_reads_do_not_wait_for_long_ones_that_stay() {
 #[test]
 fn waiting_for_what_was_sent_before_is_no_latency() {
     let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
-    // What was under way may have been waited for, or done already: neither makes a hand-over dear, or free.
+    // The time may include a wait behind earlier work. It makes a hand-over neither expensive nor free.
     for (waiting_ns, total_ns, goes) in
         [(200_000, 420_000, true), (2_000_000, 2_220_000, true), (900_000, 220_000, false)]
     {
