@@ -16,7 +16,7 @@ pub struct ResultHeader {
     pub native: OnceLock<Box<[u8]>>,
 }
 
-/// In place of the partition of a key that no row can have.
+/// Stands for the partition of a key that no row can have.
 pub const NO_PARTITION: u16 = u16::MAX;
 
 /// The rows of a read by keys.
@@ -24,10 +24,10 @@ pub const NO_PARTITION: u16 = u16::MAX;
 pub struct KeyRows {
     /// For each key the partition that it was sent to, or [`NO_PARTITION`].
     pub order: Vec<u16>,
-    /// Answers of partitions, those of one partition in their order: the partition, whether the bytes of `begin_key_rows` stand before
-    /// the packets, and a packet for each key, empty for one that no row has.
+    /// Answers of partitions, those of one partition in their order: the partition, whether the bytes of
+    /// `begin_key_rows` stand before the packets, and a packet for each key, empty for one that no row has.
     pub parts: Vec<(u16, bool, Vec<u8>)>,
-    /// How many bytes those are.
+    /// Number of those bytes.
     pub head_bytes: usize,
 }
 
@@ -38,7 +38,7 @@ impl ResultHeader {
     }
 }
 
-/// What an OK or end-of-rows packet says.
+/// The content of an OK or end-of-rows packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// Rows changed (or matched, if the client asked for found rows).
@@ -57,8 +57,8 @@ pub struct Completion {
     pub has_more: bool,
 }
 
-/// Where the answer of one command goes. Calls follow the protocol's order: either `complete`, or `error`, or `header`, rows,
-/// `end_rows`; `error` may also end rows that have begun.
+/// Receives the answer of one command. Calls follow the protocol's order: `complete`, or `error`, or
+/// `header`, rows, `end_rows`; `error` may also end rows that have begun.
 pub trait ResultSink {
     /// Begins a result with rows.
     fn header(&mut self, header: &ResultHeader, completion: &Completion);
@@ -68,37 +68,40 @@ pub trait ResultSink {
     fn output(&mut self) -> &mut Vec<u8>;
     /// Ends the rows.
     fn end_rows(&mut self, completion: &Completion);
-    /// Says OK.
+    /// Ends the answer with OK.
     fn complete(&mut self, completion: &Completion);
-    /// Says the error.
+    /// Ends the answer with an error.
     fn error(&mut self, error: &Error);
     /// Answers COM_STMT_PREPARE; `header` has no columns for a statement without rows.
     fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, completion: &Completion);
     /// Answers COM_FIELD_LIST: columns with their defaults as text.
     fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion);
-    /// Reserves what stands before the rows of a read by keys; only protocols that have such reads are asked.
+    /// Reserves the bytes in front of the rows of a read by keys. Only protocols with such reads implement
+    /// it.
     fn begin_key_rows(&mut self, _output: &mut Vec<u8>) {}
-    /// Answers a read by keys, and may take the buffers of its parts. Error: 1153 when the answer is too long.
+    /// Answers a read by keys, and may take the buffers of its parts. Error: 1153 when the answer is too
+    /// long.
     fn key_rows(&mut self, _rows: &mut KeyRows, _completion: &Completion) -> Result<()> {
         Ok(())
     }
     /// Answers COM_STATISTICS.
     fn plain_text(&mut self, text: &str);
-    /// Bytes that wait in the output; a session that has more than `OUTPUT_PART_BYTES` waiting sends the rest as another part.
+    /// Bytes that wait in the output. A session with more than `OUTPUT_PART_BYTES` waiting sends the rest as
+    /// another part.
     fn pending_bytes(&self) -> usize;
 }
 
 /// Output beyond which a session says `MoreOutput` and waits to be asked for the rest.
 pub const OUTPUT_PART_BYTES: usize = 128 * 1024;
 
-/// What a session does after a call.
+/// The state of a session after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The answer is complete in the sink.
     Done,
-    /// Replies of the data plane are awaited; what is in the sink may be kept or sent.
+    /// The session awaits the data plane. The content of the sink may be kept or sent.
     Waiting,
-    /// There is more, and the sink holds enough for now: call `continue_output` when the client has room.
+    /// The answer continues: call `continue_output` when the client has taken the content of the sink.
     MoreOutput,
     /// The answer is complete and the connection is to be closed.
     Close,

@@ -1,10 +1,10 @@
-//! Alterations of a table in which the session takes part: it fills new unique indexes, and checks that rows have parents for
-//! new foreign keys.
+//! Alterations of a table in which the session takes part: it fills new unique indexes, and checks that rows
+//! have parents for new foreign keys.
 //!
-//! Main creates the new indexes, and the session fills the unique ones while others use the table. Then main keeps writers
-//! from the table and from the parents, the session checks the rows, and main applies the rest in one step. Whatever fails,
-//! main drops the new indexes. The whole alteration is one operation of the gateway that is opened first, so an alteration
-//! that has begun can always be ended.
+//! Main creates the new indexes, and the session fills the unique ones while others use the table. Then main
+//! keeps writers from the table and from the parents, the session checks the rows, and main applies the rest
+//! in one step. Whatever fails, main drops the new indexes. The whole alteration is one operation of the
+//! gateway that is opened first, so an alteration that has begun can always be ended.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ use crate::result::Progress;
 #[derive(Debug)]
 pub(crate) struct Altering {
     operation: OperationId,
-    /// Database and table. A TRUNCATE meanwhile gives the table another id, so the next step finds it by name.
+    /// Database and table. A TRUNCATE meanwhile gives the table another id, so the next step finds it by
+    /// name.
     name: (Box<str>, Box<str>),
     pub(super) table: TableId,
     pub(super) alteration: Arc<Alteration>,
@@ -54,9 +55,9 @@ enum AlterStep {
 }
 
 impl Altering {
-    /// The table, once the alteration has begun. While the alteration waits for main to hold the tables, it counts as a
-    /// reader: two alterations of related tables would wait for each other forever otherwise. Its indexes are filled then,
-    /// so it writes nothing.
+    /// The table, once the alteration has begun. While the alteration waits for main to hold the tables, it
+    /// counts as a reader: two alterations of related tables would wait for each other forever otherwise.
+    /// Its indexes are filled then, so it writes nothing.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })

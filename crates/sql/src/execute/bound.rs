@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions an integer: the key bytes of a column for a value, and how the value compares with the
-//! column's values when it is not one of them.
+//! Hot path, budget 40 instructions an integer: the key bytes of a column for a value, and how the value
+//! compares with the column's values when it is not one of them.
 
 use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};

@@ -1,5 +1,5 @@
-//! How statements end: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and FOUND_ROWS() for the
-//! statements after them.
+//! How statements end: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and
+//! FOUND_ROWS() for the statements after them.
 
 use junctor_model::error::Error;
 

@@ -1,4 +1,5 @@
-//! Queries that the session answers from rows of its own: filter, aggregates, projection, order and limit are all applied here.
+//! Queries that the session answers from rows of its own: filter, aggregates, projection, order and limit
+//! are all applied here.
 
 use std::sync::Arc;
 

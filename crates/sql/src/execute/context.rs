@@ -23,7 +23,8 @@ pub(crate) struct StatementContext<'c, 't> {
 }
 
 impl StatementContext<'_, '_> {
-    /// Requests COMMIT or ROLLBACK of the session's transaction; `None` when nothing has to be asked of the data plane.
+    /// Requests COMMIT or ROLLBACK of the session's transaction; `None` when nothing has to be asked of the
+    /// data plane.
     pub(super) fn end_transaction(&mut self, ending: Ending) -> Result<Option<OperationId>> {
         let connection = self.session.connection;
         self.engine.gateway.end(connection, &mut self.session.transaction, ending, self.turn)

@@ -1,5 +1,5 @@
-//! Checks that the rows of a table have parents for a new foreign key, in batches, while other sessions write neither to the
-//! table nor to the parent.
+//! Checks that the rows of a table have parents for a new foreign key, in batches, while other sessions
+//! write neither to the table nor to the parent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

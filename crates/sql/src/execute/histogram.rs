@@ -1,13 +1,15 @@
-//! Hot path, budget 20 instructions a record. How often which duration was seen, in buckets whose width grows with the duration.
+//! Hot path, budget 20 instructions a record. Counts durations in buckets whose width grows with the
+//! duration.
 //!
-//! Buckets are linear within each power of two (as in HdrHistogram, Gil Tene): [`STEPS`] of them, so a bucket is at most an eighth
-//! as wide as the durations in it are long. Durations beyond [`DURATION_NS_MAX`] count as that.
+//! Buckets are linear within each power of two (as in HdrHistogram, Gil Tene): [`STEPS`] of them, so a
+//! bucket is at most an eighth as wide as the durations in it are long. Durations beyond [`DURATION_NS_MAX`]
+//! count as that.
 
 /// Buckets of each power of two.
 const STEPS: u64 = 8;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 
-/// The longest duration that is told apart: about 73 minutes.
+/// The longest duration that has a bucket of its own: about 73 minutes.
 pub(super) const DURATION_NS_MAX: u64 = (1 << 42) - 1;
 
 /// Buckets of a histogram.
@@ -55,8 +57,8 @@ impl Histogram {
         self.max_ns
     }
 
-    /// So many thousandths of the durations are not longer than this, in nanoseconds: the longest duration of the bucket in which
-    /// that one lies, so at most an eighth too much and never too little. 0 of none.
+    /// The quantile in nanoseconds, of `thousandths`. It is the longest duration of the quantile's bucket,
+    /// so it is at most an eighth too long and never too short; 0 without durations.
     pub fn quantile_ns(&self, thousandths: u64) -> u64 {
         let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000).max(1);
         let mut seen = 0;

@@ -1,11 +1,12 @@
 //! Fills a new unique index while other sessions write to its table.
 //!
-//! From the moment that the index exists in state Building, every statement maintains its entries, so only the rows from
-//! before are missing. The table is read in batches in primary key order. For each batch a transaction locks (shared) the
-//! range of keys up to its last one. That waits for rows that earlier transactions have not committed, and returns the rows
-//! as they are now. The transaction then locks their entries, inserts the missing ones, and commits. An existing entry that
-//! names the same row was made by a writer; one that names another row is a duplicate, and the index is dropped. At the end
-//! the range after the last batch is treated likewise. A table whose primary key has no order is locked as a whole instead.
+//! From the moment that the index exists in state Building, every statement maintains its entries, so only
+//! the rows from before are missing. The table is read in batches in primary key order. For each batch a
+//! transaction locks (shared) the range of keys up to its last one. That waits for rows that earlier
+//! transactions have not committed, and returns the rows as they are now. The transaction then locks their
+//! entries, inserts the missing ones, and commits. An existing entry that names the same row was made by a
+//! writer; one that names another row is a duplicate, and the index is dropped. At the end the range after
+//! the last batch is treated likewise. A table whose primary key has no order is locked as a whole instead.
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ use crate::result::Progress;
 
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;
-/// Number of times that a batch starts again after a deadlock or a race for an entry, before the backfill fails.
+/// Number of times that a batch starts again after a deadlock or a race for an entry, before the backfill
+/// fails.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// How the backfill ended.
@@ -184,7 +186,8 @@ fn start_read(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], context.turn.buffers);
     let transaction = &mut context.session.transaction;
     transaction.explicit = false;
-    // Rows that are inserted meanwhile make their entries themselves, so no range has to stay free of new keys.
+    // Rows that are inserted meanwhile make their entries themselves, so no range has to stay free of new
+    // keys.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
     match context.engine.gateway.read(context.session.connection, transaction, &read, options, inputs, context.turn) {
@@ -321,7 +324,8 @@ fn on_statement(
     }
 }
 
-/// Starts the batch again after a deadlock, reads the entries again after a duplicate, and fails after any other error.
+/// Starts the batch again after a deadlock, reads the entries again after a duplicate, and fails after any
+/// other error.
 fn after_error(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill, error: Box<Error>) -> Progress {
     backfill.attempts += 1;
     let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);

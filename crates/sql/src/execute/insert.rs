@@ -1,5 +1,6 @@
-//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and sorted into partitions. The AUTO_INCREMENT
-//! numbers that they need are reserved first, so that no row is encoded twice.
+//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and sorted into
+//! partitions. The AUTO_INCREMENT numbers that they need are reserved first, so that no row is encoded
+//! twice.
 
 use std::sync::Arc;
 
@@ -111,8 +112,8 @@ pub(super) enum Made {
     Rows(Numbered),
 }
 
-/// Starts an INSERT. The parameters are in the workspace; for rows that come with the text the engine's shape is that of the
-/// text.
+/// Starts an INSERT. The parameters are in the workspace; for rows that come with the text the engine's
+/// shape is that of the text.
 pub(crate) fn start_insert(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
@@ -194,8 +195,8 @@ pub(super) fn make_selected(
     Ok(made)
 }
 
-/// Adds the warnings of the rows. A strict write notes that trailing spaces were cut off; IGNORE warns of every value that
-/// did not fit.
+/// Adds the warnings of the rows. A strict write notes that trailing spaces were cut off; IGNORE warns of
+/// every value that did not fit.
 #[cold]
 fn add_warnings(session: &mut Session, plan: &InsertPlan, scratch: &mut Scratch) {
     let level = level_of_mode(plan.mode);
@@ -268,8 +269,8 @@ pub(crate) fn resume_insert(
     progress
 }
 
-/// Makes the rows into the inputs, and into the list of rows that may be needed again, unless numbers are missing. Rows that
-/// no query returned have the parameters of the workspace.
+/// Makes the rows into the inputs, and into the list of rows that may be needed again, unless numbers are
+/// missing. Rows that no query returned have the parameters of the workspace.
 fn make(
     rows: Rows<'_>,
     mut numbers: Numbers<'_>,
@@ -465,7 +466,8 @@ impl RowMaker<'_> {
             if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
         let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
-        // The values borrow from the row, so no memory of earlier rows can be used again: only wide rows allocate.
+        // The values borrow from the row, so no memory of earlier rows can be used again: only wide rows
+        // allocate.
         let mut on_heap = Vec::new();
         let values = match form.len() <= COLUMNS_ON_STACK {
             true => &mut on_stack[..form.len()],
@@ -506,8 +508,8 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// As [`RowMaker::row`] for a row with values that are computed from columns. As in MySQL, each column has its default
-    /// until its own value is computed, in the order of the statement.
+    /// As [`RowMaker::row`] for a row with values that are computed from columns. As in MySQL, each column
+    /// has its default until its own value is computed, in the order of the statement.
     #[cold]
     fn row_in_turn(
         &mut self,
@@ -678,7 +680,8 @@ fn is_zero(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// The number of a stored value, for the table's counter; `None` for zero, which asks for a generated number.
+/// The number of a stored value, for the table's counter; `None` for zero, which asks for a generated
+/// number.
 pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Int(0) | ValueRef::UInt(0) | ValueRef::Null => None,

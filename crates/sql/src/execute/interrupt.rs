@@ -1,5 +1,6 @@
-//! Statements that are stopped, because their client is gone or by KILL. A statement that only makes output ends
-//! immediately. A write is undone first and then fails. A commit or a schema change continues to its end.
+//! Statements that are stopped, because their client is gone or by KILL. A statement that only makes output
+//! ends immediately. A write is undone first and then fails. A commit or a schema change continues to its
+//! end.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
@@ -24,15 +25,16 @@ pub(crate) struct KillState {
 }
 
 impl Engine {
-    /// Stops the statement of a session whose client is gone. What cannot stop immediately continues without an answer.
+    /// Stops the statement of a session whose client is gone. What cannot stop immediately continues without
+    /// an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
         session.rest_at = 0;
         self.stop(session, turn);
     }
 
-    /// Stops the statement under way. True when it has ended; false when none runs, when its write must be undone first,
-    /// or when it can no longer be stopped.
+    /// Stops the statement under way. True when it has ended; false when none runs, when its write must be
+    /// undone first, or when it can no longer be stopped.
     fn stop(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) -> bool {
         match std::mem::take(&mut session.execution) {
             Execution::Idle => return false,
@@ -99,8 +101,8 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// KILL QUERY of this session by another: its statement fails with error 1317, immediately or once it is undone.
-    /// Nothing happens when the session is idle or commits already.
+    /// KILL QUERY of this session by another: its statement fails with error 1317, immediately or once it is
+    /// undone. Nothing happens when the session is idle or commits already.
     pub(crate) fn interrupt_statement(&mut self) -> Progress {
         match self.engine.stop(self.session, self.turn) {
             true => fail(self, &interrupted()),

@@ -1,4 +1,5 @@
-//! Hot path, budget 60 instructions a key: reads of rows by primary key, which return an answer for each key in its order.
+//! Hot path, budget 60 instructions a key: reads of rows by primary key, which return an answer for each key
+//! in its order.
 
 use std::sync::Arc;
 
@@ -224,7 +225,8 @@ fn malformed(error: Malformed) -> Box<Error> {
     Error::new(ErrorCode::MalformedPacket, error.to_string())
 }
 
-/// Continues a read by keys with the rows of one partition, as (partition, whether the header stands in front, output).
+/// Continues a read by keys with the rows of one partition, as (partition, whether the header stands in
+/// front, output).
 pub(crate) fn resume_key_read(
     context: &mut StatementContext<'_, '_>,
     mut state: KeyReadState,

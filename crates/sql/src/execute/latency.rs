@@ -1,6 +1,7 @@
-//! Hot path, budget 40 instructions a statement. How long statements took, by kind: from the turn in which a command came until the
-//! turn was over in which it was done, its answer written if that is this thread's work. So no clock is read but those that the
-//! turns need, and what waited for others in its turn counts as its client saw it.
+//! Hot path, budget 40 instructions a statement. How long statements took, by kind: from the turn in which a
+//! command came until the turn was over in which it was done, its answer written if that is this thread's
+//! work. So no clock is read but those that the turns need, and what waited for others in its turn counts as
+//! its client saw it.
 
 use junctor_gateway::threads::Time;
 use junctor_model::value::Value;
@@ -10,8 +11,8 @@ use super::histogram::{Histogram, bounds_ns};
 use super::session::Session;
 use crate::plan::OperationKind;
 
-/// Statements that began in other turns than they ended in, or are of other kinds than the first of their turn: so many wait for the
-/// end of the turn, others are taken to end at once.
+/// Statements that began in other turns than they ended in, or are of other kinds than the first of their
+/// turn: so many wait for the end of the turn, others are taken to end at once.
 const LATE_MAX: usize = 128;
 
 /// The durations of the statements of one sql block.
@@ -91,7 +92,8 @@ impl Engine {
         self.latencies.end_turn(began, ended);
     }
 
-    /// What other sql blocks need to tell `junctor_info.operation_latency`: a row for each kind of which there was one.
+    /// What other sql blocks need to tell `junctor_info.operation_latency`: a row for each kind of which
+    /// there was one.
     pub fn latency_rows(&self, instance: u16) -> Vec<Vec<Value>> {
         let kinds =
             OperationKind::MEASURED.iter().map(|(kind, name)| (name, &self.latencies.histograms[*kind as usize]));
@@ -104,7 +106,8 @@ impl Engine {
     }
 }
 
-/// The instance (none for the whole node), the kind and the durations of what all sql blocks told, the whole node first.
+/// The instance (none for the whole node), the kind and the durations of what all sql blocks told, the whole
+/// node first.
 fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
     let read = |row: &Vec<Value>| match row.as_slice() {
         [Value::UInt(instance), Value::Bytes(name), Value::Bytes(numbers)] => {

@@ -1,4 +1,5 @@
-//! LOCK TABLES and UNLOCK TABLES. Main keeps other sessions from the tables; here the session itself is kept from all others.
+//! LOCK TABLES and UNLOCK TABLES. Main keeps other sessions from the tables; here the session itself is kept
+//! from all others.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -38,8 +39,8 @@ struct TableLocked {
 }
 
 impl StatementContext<'_, '_> {
-    /// LOCK TABLES: what was locked before is given back first, and the open transaction committed. Errors: 1046, 1049, 1066,
-    /// 1146, 1205.
+    /// LOCK TABLES: what was locked before is given back first, and the open transaction committed. Errors:
+    /// 1046, 1049, 1066, 1146, 1205.
     pub(crate) fn start_lock_tables(&mut self, locks: &[TableLock]) -> Progress {
         let requests = self.engine.requests_of(self.session, locks);
         match requests {
@@ -95,7 +96,8 @@ impl Engine {
                 reached.push(related_tables(dictionary, definition));
             }
         }
-        // Tables that are reached by foreign keys need not be named: parents are only read, children may be changed.
+        // Tables that are reached by foreign keys need not be named: parents are only read, children may be
+        // changed.
         for RelatedTables { read, written } in reached {
             let related =
                 read.into_iter().map(|table| (table, false)).chain(written.into_iter().map(|table| (table, true)));
@@ -131,7 +133,8 @@ impl Engine {
         }
     }
 
-    /// Whether LOCK TABLES lets its session execute a plan: each table is to be called what LOCK TABLES called it. Errors: 1099, 1100.
+    /// Whether LOCK TABLES lets its session execute a plan: each table is to be called what LOCK TABLES
+    /// called it. Errors: 1099, 1100.
     pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
         let own = match plan {

@@ -28,8 +28,8 @@ impl NumberRanges {
         NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
     }
 
-    /// Adds numbers that main has reserved, as (first, count). Explicit numbers of the rows go up to `beyond`. Error: 1467 when
-    /// fewer than `needed` were reserved.
+    /// Adds numbers that main has reserved, as (first, count). Explicit numbers of the rows go up to
+    /// `beyond`. Error: 1467 when fewer than `needed` were reserved.
     pub(super) fn add_reserved(
         &mut self,
         table: TableId,
@@ -78,8 +78,8 @@ pub(super) struct NumberRequest {
 }
 
 impl NumberRange {
-    /// The request for rows that need `needed` numbers and have explicit numbers up to `explicit_max`; `None` when the
-    /// numbers held are enough and the counter is above that maximum.
+    /// The request for rows that need `needed` numbers and have explicit numbers up to `explicit_max`;
+    /// `None` when the numbers held are enough and the counter is above that maximum.
     pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<NumberRequest> {
         if explicit_max >= self.next && explicit_max < self.end {
             self.next = explicit_max + 1;

@@ -1,5 +1,5 @@
-//! Hot path, budget 200 instructions a point read besides its key: queries of a table. Rows are sent as they arrive, or sorted,
-//! or merged from partial aggregates.
+//! Hot path, budget 200 instructions a point read besides its key: queries of a table. Rows are sent as they
+//! arrive, or sorted, or merged from partial aggregates.
 
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
-/// Maximum number of partitions whose replies each get the header in front, because each may be the first to arrive.
+/// Maximum number of partitions whose replies each get the header in front, because each may be the first to
+/// arrive.
 pub(super) const HEADERS_MAX: usize = 4;
 /// Most room that is reserved for rows in advance; longer outputs grow.
 const ROOM_BYTES_MAX: usize = 64 * 1024;
@@ -186,8 +187,9 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Gives the replies of a few partitions buffers with the header in front and room for the rows of all: the first to arrive
-/// becomes the client's answer without a copy. With many partitions only the answer gets room.
+/// Gives the replies of a few partitions buffers with the header in front and room for the rows of all: the
+/// first to arrive becomes the client's answer without a copy. With many partitions only the answer gets
+/// room.
 fn reserve_output(
     context: &mut StatementContext<'_, '_>,
     plan: &SelectPlan,
@@ -297,7 +299,8 @@ pub(super) fn window_of(
     Ok(Window { offset: rows_of(limit.offset, parameters)?, remaining: rows_of(limit.count, parameters)? })
 }
 
-/// The value of a number of rows in this execution. Error: 1210 for a parameter that is not a number of rows.
+/// The value of a number of rows in this execution. Error: 1210 for a parameter that is not a number of
+/// rows.
 pub(super) fn rows_of(quantity: Quantity, parameters: Parameters<'_>) -> Result<u64> {
     match quantity {
         Quantity::Rows(rows) => Ok(rows),
@@ -375,7 +378,8 @@ pub(crate) fn resume_read(
     }
 }
 
-/// Requests more rows: every partition has replied, and some have more. A full output waits for the client first.
+/// Requests more rows: every partition has replied, and some have more. A full output waits for the client
+/// first.
 fn continue_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     state.awaits_room = !context.session.interrupted && context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
     let operation = state.operation;
@@ -582,8 +586,8 @@ pub(super) fn append_projection(
     Ok(())
 }
 
-/// Sends sorted rows for one step, while the output has room. The next step runs when the client has taken them, or after
-/// the other work of the thread.
+/// Sends sorted rows for one step, while the output has room. The next step runs when the client has taken
+/// them, or after the other work of the thread.
 pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progress {
     let Execution::Sorted(mut state) = std::mem::take(&mut context.session.execution) else {
         invariant::fail("sorted rows are sent of a sorted result", format_args!("the session has none"))
@@ -655,7 +659,8 @@ fn release_snapshot(engine: &mut Engine, session: &mut Session) {
     engine.gateway.end_statement(&mut session.transaction);
 }
 
-/// Error of a reply that cannot be decoded. Such replies come from blocks of this node, so they show a fault of the node.
+/// Error of a reply that cannot be decoded. Such replies come from blocks of this node, so they show a fault
+/// of the node.
 pub(super) fn broken_reply() -> Box<Error> {
     Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
 }

@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a reply besides its rows: from a reply of the data plane, or the client's readiness for
-//! more output, to the state that awaits it.
+//! Hot path, budget 60 instructions a reply besides its rows: from a reply of the data plane, or the
+//! client's readiness for more output, to the state that awaits it.
 
 use std::borrow::Cow;
 
@@ -94,8 +94,8 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
     }
 }
 
-/// Stops the node: the gateway answered an operation with what it was not asked for. Continuing would lose the statement's
-/// rows or hang its session.
+/// Stops the node: the gateway answered an operation with what it was not asked for. Continuing would lose
+/// the statement's rows or hang its session.
 #[cold]
 pub(super) fn unexpected(awaited_by: &str, event: &Event) -> ! {
     let operation = operation_of(event);
@@ -118,7 +118,8 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     progress
 }
 
-/// Continues an answer once the client has room for more. Nothing happens while a reply is awaited: its output follows.
+/// Continues an answer once the client has room for more. Nothing happens while a reply is awaited: its
+/// output follows.
 pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
         Execution::Sorted(state) => {
@@ -136,8 +137,8 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
     }
 }
 
-/// Runs the next step of a statement that let the other work of the thread pass. Nothing happens when the statement that
-/// requested the step has ended.
+/// Runs the next step of a statement that let the other work of the thread pass. Nothing happens when the
+/// statement that requested the step has ended.
 pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
     match &context.session.execution {
         Execution::Sorted(state) if state.step_requested => send_sorted_rows(context),

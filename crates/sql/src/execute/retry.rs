@@ -1,8 +1,8 @@
 //! The input of a statement, and the copy that starts it once more.
 //!
-//! A statement starts again when a table definition changed between planning and execution, when an AUTO_INCREMENT number
-//! was taken meanwhile, when tables that it waited for are free, and when main has answered its calls of user-level locks.
-//! After the first two it is not retried again.
+//! A statement starts again when a table definition changed between planning and execution, when an
+//! AUTO_INCREMENT number was taken meanwhile, when tables that it waited for are free, and when main has
+//! answered its calls of user-level locks. After the first two it is not retried again.
 
 use junctor_gateway::TurnContext;
 use junctor_model::value::Value;
@@ -18,7 +18,8 @@ pub(crate) struct StatementInput<'a> {
 /// The form in which a statement arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InputForm<'a> {
-    /// Nothing to retry with: the query of another statement, or a statement whose state has all that it needs.
+    /// Nothing to retry with: the query of another statement, or a statement whose state has all that it
+    /// needs.
     None,
     /// A text.
     Text(&'a [u8]),
@@ -62,8 +63,8 @@ impl<'a> StatementInput<'a> {
         StatementInput { form, may_retry: true }
     }
 
-    /// A copy for a statement that begins. Nothing is kept in a transaction of several statements, whose earlier
-    /// statements may depend on the old table definition.
+    /// A copy for a statement that begins. Nothing is kept in a transaction of several statements, whose
+    /// earlier statements may depend on the old table definition.
     pub(crate) fn keep(self, in_transaction: bool, parameters: &[u8], turn: &mut TurnContext<'_>) -> RetryInput {
         let bytes = match self.form {
             InputForm::None => return RetryInput::None,

@@ -1,5 +1,6 @@
-//! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps. So setting one needs
-//! no signal, and rolling back to it is the undo of later statements at the transaction's tc.
+//! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps. So
+//! setting one needs no signal, and rolling back to it is the undo of later statements at the transaction's
+//! tc.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
@@ -29,7 +30,8 @@ pub(crate) fn newest_savepoint(session: &Session) -> StatementNumber {
     session.savepoints.last().map_or(StatementNumber(0), |savepoint| savepoint.statement)
 }
 
-/// Executes SAVEPOINT, which replaces a savepoint of the same name. Outside a transaction nothing happens, as in MySQL.
+/// Executes SAVEPOINT, which replaces a savepoint of the same name. Outside a transaction nothing happens,
+/// as in MySQL.
 pub(crate) fn set_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
     if context.session.is_open || !context.session.variables.autocommit {
         context.session.savepoints.retain(|savepoint| !is_named(savepoint, name));
@@ -57,7 +59,8 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
                     Progress::Waiting
                 }
                 None => {
-                    // The transaction holds no locks, so others may change the tables that it has only read since.
+                    // The transaction holds no locks, so others may change the tables that it has only read
+                    // since.
                     context.session.tables.truncate(tables);
                     finish_ok(context, Changed::default())
                 }

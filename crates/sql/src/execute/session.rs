@@ -1,4 +1,4 @@
-//! What the server remembers of one connection.
+//! The record of one session: its transaction, variables, diagnostics and execution state.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
 use crate::result::Completion;
 
-/// What a login settled.
+/// The outcome of a login.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOpening<'a> {
     /// The connection.
@@ -42,15 +42,15 @@ pub struct SessionOpening<'a> {
     pub is_interactive: bool,
 }
 
-/// A connection's state. What a statement needs stands together and comes first, so that among thousands of sessions it reads few
-/// cache lines.
+/// The state of a session. The fields that every statement needs come first, so that a statement among
+/// thousands of sessions touches few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Session {
     pub(crate) connection: ConnectionId,
-    /// Where in the text of the command the statements begin that come after the one under way; 0 when there are none.
+    /// Byte position in the command's text of the statements after the current one; 0 when there are none.
     pub(crate) rest_at: u32,
-    /// How many transactions have begun, so that one can be told from the next.
+    /// Number of transactions that have begun, which identifies the open one.
     pub(crate) transactions: u32,
     pub(crate) next_statement: u32,
     pub(crate) warning_count: u16,
@@ -59,9 +59,10 @@ pub struct Session {
     pub(crate) is_open: bool,
     /// Whether writes are refused in it.
     pub(crate) is_read_only: bool,
-    /// The client is gone; what is under way is finished without an answer.
+    /// Whether the client is gone. The current statement then ends without an answer.
     pub(crate) interrupted: bool,
-    /// KILL came when the statement under way could not be stopped any more: it stops those after it.
+    /// Whether KILL arrived too late to stop the current statement, so that it stops the statements after
+    /// it.
     pub(crate) rest_is_stopped: bool,
     /// Whether a text may hold several statements.
     pub(crate) multi_statements: bool,
@@ -71,34 +72,34 @@ pub struct Session {
     pub(crate) holds_user_locks: bool,
     /// The wire form of the rows of statements that come as text.
     pub(crate) text_protocol: RowProtocol,
-    /// What the statement under way is measured as.
+    /// The kind of the current statement, for its latency.
     pub(crate) operation: OperationKind,
     pub(crate) statements: PreparedStatements,
-    /// What LAST_INSERT_ID(expression) was given by the statement under way, for its answer.
+    /// The argument of LAST_INSERT_ID(expression) in the current statement, for its answer.
     pub(crate) insert_id_argument: Option<u64>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) last_insert_id: u64,
     pub(crate) database: Option<Box<str>>,
-    /// What LOCK TABLES has got, or waits for.
+    /// What LOCK TABLES holds or waits for.
     pub(crate) table_locks: Option<Box<TableLocks>>,
     pub(crate) transaction: Transaction,
     pub(crate) variables: SessionVariables,
     pub(crate) execution: Execution,
     /// The tables that the open transaction has used.
     pub(crate) tables: Vec<TableUse>,
-    /// How many schema changes had asked for tables when it began to use some.
+    /// Number of schema changes that had blocked tables when it first used one.
     pub(crate) tables_since: u64,
     /// In the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) diagnostics: Vec<Warning>,
-    /// Readers of rows by primary key, by the client's numbers.
+    /// Key readers, by the numbers that the client chose.
     pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
     pub(crate) user: Box<str>,
     pub(crate) host: Box<str>,
 }
 
-// Thousands of idle connections are to be cheap.
+// Thousands of idle sessions must be cheap.
 const _: () = assert!(size_of::<Session>() <= 1024);
 
 impl Session {
@@ -107,17 +108,17 @@ impl Session {
         self.connection
     }
 
-    /// What the client library knows of the session's transaction.
+    /// The session's transaction, as the gateway knows it.
     pub fn transaction_mut(&mut self) -> &mut Transaction {
         &mut self.transaction
     }
 
-    /// Whether the data plane holds locks or uncommitted rows for the session, which others may wait for.
+    /// Whether the data plane holds locks or uncommitted rows of the session, for which others may wait.
     pub fn holds_locks(&self) -> bool {
         self.transaction.has_begun()
     }
 
-    /// What an OK packet without news says.
+    /// The status of an OK packet without rows, numbers or text.
     pub fn completion(&self) -> Completion {
         Completion {
             warnings: self.warning_count,
@@ -128,7 +129,7 @@ impl Session {
         }
     }
 
-    /// Whether statements of the same text come after the one under way, or the one that was done last.
+    /// Whether the same text has statements after the current or last one.
     #[inline]
     pub fn has_more_statements(&self) -> bool {
         self.rest_at != 0
@@ -139,7 +140,8 @@ impl Session {
         self.multi_statements
     }
 
-    /// Whether the session waits for others to leave a table, or changes one: it is not in the data plane meanwhile.
+    /// Whether the session waits for a table or changes the schema. It occupies no admission ticket
+    /// meanwhile.
     pub fn waits_for_tables(&self) -> bool {
         matches!(self.execution, Execution::Tables(_) | Execution::Schema(_))
     }
@@ -179,7 +181,7 @@ impl Session {
         self.database.as_deref()
     }
 
-    /// A new statement forgets what was said of the one before.
+    /// Clears the diagnostics of the statement before.
     #[inline]
     pub(crate) fn clear_diagnostics(&mut self) {
         self.diagnostics.clear();
@@ -188,7 +190,7 @@ impl Session {
         self.insert_id_argument = None;
     }
 
-    /// Whether the statement before has left something to be forgotten.
+    /// Whether the statement before has left diagnostics to clear.
     #[inline]
     pub(crate) fn has_diagnostics(&self) -> bool {
         self.warning_count != 0 || self.insert_id_argument.is_some()
@@ -203,7 +205,7 @@ impl Session {
         self.keep(Warning { level, code, message });
     }
 
-    /// Notes what evaluations had to say besides their values. Warnings of which there is no text are only counted.
+    /// Adds the diagnostics of evaluations. Warnings without text are only counted.
     #[cold]
     pub(crate) fn note_diagnostics(&mut self, level: WarningLevel, diagnostics: Diagnostics) {
         let Diagnostics { warnings, count, last_insert_id } = diagnostics;
@@ -221,7 +223,7 @@ impl Session {
         self.warning_count = self.warning_count.saturating_add(u16::try_from(untold).unwrap_or(u16::MAX));
     }
 
-    /// Notes what is in the scratch memory of evaluations that were made here.
+    /// Adds the diagnostics in the scratch memory of evaluations in this block.
     #[inline]
     pub(crate) fn note_evaluated(&mut self, level: WarningLevel, scratch: &mut Scratch) {
         if let Some(diagnostics) = diagnostics::take(scratch) {
@@ -244,7 +246,7 @@ impl Session {
         }
     }
 
-    /// The transaction has ended: statements commit by themselves again unless autocommit is off.
+    /// Ends the transaction: statements commit by themselves again unless autocommit is off.
     pub(crate) fn transaction_ended(&mut self) {
         self.is_open = false;
         self.savepoints.clear();
@@ -262,13 +264,14 @@ impl Session {
         self.transaction.isolation = characteristics.isolation.isolation();
     }
 
-    /// Another transaction begins that behaves as the one that has ended.
+    /// Begins another transaction with the characteristics of the one that has ended.
     pub(crate) fn chain_transaction(&mut self) {
         self.is_open = true;
         self.transaction.explicit = true;
     }
 
-    /// Before a statement on tables: with autocommit off, the first one begins a transaction; otherwise it is one.
+    /// Called before a statement on tables. With autocommit off the first one begins a transaction;
+    /// otherwise the statement is a transaction by itself.
     #[inline]
     pub(crate) fn enter_statement(&mut self) {
         if self.is_open {
@@ -291,15 +294,15 @@ impl Session {
         self.tables.iter().any(|known| known.table == used.table && (known.writes || !used.writes))
     }
 
-    /// What plans depend on besides text, tables and database.
+    /// The settings on which plans depend, as one number.
     #[inline]
     pub(crate) fn plan_settings(&self) -> u64 {
         // The constant is odd and without a pattern, so that the two keys of a session meet no other's.
         self.variables.plan_key().wrapping_add(u64::from(self.locks_reads()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Whether a query locks what it reads, shared, because its transaction of several statements is SERIALIZABLE. A query
-    /// that is a transaction by itself has its snapshot.
+    /// Whether a query locks what it reads, shared, because its transaction of several statements is
+    /// SERIALIZABLE. A query that is a transaction by itself has its snapshot.
     #[inline]
     pub(crate) fn locks_reads(&self) -> bool {
         if !self.transaction.explicit {

@@ -1,8 +1,10 @@
-//! Sorting the entries of all partitions: the first wanted ones in order, and equal ones once where rows are distinct.
+//! Sorting the entries of all partitions: the first wanted ones in order, and equal ones once where rows are
+//! distinct.
 //!
-//! No step of a sort is long, because every other session of the thread waits for it. Entries are sorted in runs of at most
-//! [`RUN_ENTRIES`]. The runs are merged while rows are given, [`STEP_ENTRIES`] a step. Where only the first rows are wanted, or
-//! equal rows only once, the runs are compacted into the wanted entries as more arrive.
+//! No step of a sort is long, because every other session of the thread waits for it. Entries are sorted in
+//! runs of at most [`RUN_ENTRIES`]. The runs are merged while rows are given, [`STEP_ENTRIES`] a step. Where
+//! only the first rows are wanted, or equal rows only once, the runs are compacted into the wanted entries
+//! as more arrive.
 
 use std::cmp::Ordering;
 
@@ -18,9 +20,11 @@ const STEP_ENTRIES: usize = 256;
 const SLACK_ENTRIES: usize = 4096;
 /// Bytes of a distinct result that are not worth a compaction.
 const SLACK_BYTES: usize = 1 << 20;
-/// Old entries that are merged for each entry taken while a compaction is under way. Two end it before the next one is due.
+/// Old entries that are merged for each entry taken while a compaction is under way. Two end it before the
+/// next one is due.
 const COMPACTED_PER_TAKEN: usize = 2;
-/// Sizes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one long step.
+/// Sizes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one
+/// long step.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_ENTRIES: usize = 16 * 1024;
 /// Chunks that one step frees.
@@ -121,7 +125,8 @@ struct Merge {
 }
 
 impl Sorter {
-    /// An empty sorter, an idle one if there is any. It uses at most `bytes_max` bytes, and twice that during a compaction.
+    /// An empty sorter, an idle one if there is any. It uses at most `bytes_max` bytes, and twice that
+    /// during a compaction.
     pub(crate) fn begin(request: SortRequest, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
         let mut sorter = idle.pop().unwrap_or_default();
         let Sorter { mut arena, .. } = std::mem::take(&mut *sorter);
@@ -178,8 +183,8 @@ impl Sorter {
         self.found
     }
 
-    /// Appends packets of the window to `out`, while it has fewer than `bytes_max` bytes. One step is short; another is due unless it says
-    /// that it is done.
+    /// Appends packets of the window to `out`, while it has fewer than `bytes_max` bytes. One step is short;
+    /// another is due unless it says that it is done.
     pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
         if self.merge.is_none() {
             if self.compaction.is_some() {

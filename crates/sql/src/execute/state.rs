@@ -1,4 +1,5 @@
-//! The states of a session's execution: what its statement waits for, and what it needs when the reply arrives.
+//! The states of a session's execution: what its statement waits for, and what it needs when the reply
+//! arrives.
 
 use std::sync::Arc;
 
@@ -85,7 +86,8 @@ impl Execution {
         }
     }
 
-    /// Whether the state awaits a reply of this operation. Replies to others are stale: their statement was stopped.
+    /// Whether the state awaits a reply of this operation. Replies to others are stale: their statement was
+    /// stopped.
     #[inline]
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
         match self {
@@ -215,10 +217,11 @@ pub(crate) struct StatusState {
 #[derive(Debug)]
 pub(crate) struct SortedState {
     pub sorter: Box<Sorter>,
-    /// What is left of OFFSET and LIMIT, and what was asked.
+    /// OFFSET and LIMIT, counted down; `asked` has them as the statement gave them.
     pub window: Window,
     pub asked: Window,
-    /// Number of rows without a LIMIT, as SQL_CALC_FOUND_ROWS asks, where it is known before the rows are merged.
+    /// Number of rows without a LIMIT, as SQL_CALC_FOUND_ROWS asks, where it is known before the rows are
+    /// merged.
     pub counted: Option<u64>,
     /// Whether every row of the result is counted, also behind the window.
     pub counts_all: bool,
@@ -233,7 +236,8 @@ pub(crate) struct SortedState {
 pub(crate) struct PlanInput<'a> {
     /// The wire form of the rows.
     pub protocol: RowProtocol,
-    /// The text that the engine's shape was scanned from; `None` when the statement did not come as such a text.
+    /// The text that the engine's shape was scanned from; `None` when the statement did not come as such a
+    /// text.
     pub shaped_text: Option<&'a [u8]>,
     pub input: StatementInput<'a>,
 }

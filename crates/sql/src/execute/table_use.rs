@@ -1,10 +1,11 @@
-//! Who uses which table, so that a schema change runs while nobody does.
+//! Keeps statements and schema changes of one table apart: a change runs while no session uses its tables.
 //!
-//! A transaction of several statements notes each table that it uses; a statement that commits by itself notes nothing, for what it
-//! uses is in its record as long as it runs. When main asks for tables, the block looks at its sessions once, and from then on after each
-//! step of those that used one. Meanwhile statements that would begin to use one wait, but for those of transactions that are older
-//! than the change: they could wait for each other in a circle otherwise. Without a change under way a statement pays for all this
-//! with one comparison.
+//! A transaction of several statements records each table that it uses. An autocommit statement records
+//! nothing: its execution state names its tables as long as it runs. When main asks for tables, the block
+//! checks all its sessions once, and from then on each session after its steps. Meanwhile statements that
+//! would start to use one of the tables wait, except in transactions that are older than the change, because
+//! these and the change could wait for each other in a circle. Without a change under way, all this costs a
+//! statement one comparison.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::result::Progress;
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The schema changes that keep sessions from tables, and the sessions that wait for them.
+/// The schema changes that block tables, and the sessions that wait for them.
 #[derive(Debug, Default)]
 pub(crate) struct TableBlocks {
     blocks: Vec<TableBlock>,
@@ -39,14 +40,14 @@ pub(crate) struct TableBlocks {
 struct TableBlock {
     /// Main's number of the change.
     change: OperationId,
-    /// Counts up; who began to use tables before is older.
+    /// Ascending. A transaction that started to use tables before the block had this number is older.
     number: u64,
     owner: ConnectionId,
     waits_for: TableUsers,
     tables: Arc<[BlockedTable]>,
-    /// The sessions that used the tables and have not been seen to stop.
+    /// The sessions that may still use the tables.
     users: BTreeSet<ConnectionId>,
-    /// Whether main was told that there are none.
+    /// Whether main knows that no session uses the tables.
     answered: bool,
     /// Whether main was asked to ask again.
     recalled: bool,
@@ -59,7 +60,8 @@ struct TableWaiter {
     wanted: Vec<TableUse>,
     standing: Standing,
     deadline: Time,
-    /// The transaction that every tc knows to wait, so that it is hastened when somebody waits for its rows.
+    /// The transaction that every tc knows to be waiting, so that it is hastened when another transaction
+    /// waits for its rows.
     noted: Option<TransactionId>,
 }
 
@@ -89,7 +91,7 @@ impl TableBlock {
         self.tables.iter().any(is_kept)
     }
 
-    /// Whether the transaction was there before the change.
+    /// Whether the transaction is older than the change.
     fn is_younger_than(&self, standing: &Standing, used: TableUse) -> bool {
         standing.held.contains(&used.table) || standing.since.is_some_and(|since| since < self.number)
     }
@@ -99,7 +101,7 @@ impl TableBlock {
         concerns && (self.answered || !self.is_younger_than(standing, used))
     }
 
-    /// Whether the session, as it is now, has to end something before the change may begin.
+    /// Whether the session must end its statement or transaction before the change may begin.
     fn waits_for(&self, session: &Session) -> bool {
         if session.connection == self.owner {
             return false;
@@ -122,7 +124,7 @@ impl TableBlocks {
         wanted.iter().any(keeps_out)
     }
 
-    /// A session begins to use tables: changes that have not begun wait for it.
+    /// Records that a session starts to use tables, so that changes that have not begun wait for it.
     fn note_users(&mut self, connection: ConnectionId, wanted: &[TableUse]) {
         for block in self.blocks.iter_mut().filter(|block| !block.answered && block.owner != connection) {
             if wanted.iter().any(|used| block.concerns(*used)) {
@@ -133,7 +135,8 @@ impl TableBlocks {
 }
 
 impl StatementContext<'_, '_> {
-    /// Before a statement runs that is part of a transaction, or while tables are blocked: what it comes to if it must not run.
+    /// Called before a statement of a transaction, or any statement while tables are blocked. Returns the
+    /// outcome of a statement that must not run now.
     #[cold]
     pub(crate) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
@@ -141,7 +144,8 @@ impl StatementContext<'_, '_> {
         }
         let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !self.session.has_used(*used)).collect();
         let mut blocked = wanted.clone();
-        // A change that waits for statements alone stands before those of transactions that have used the table, too.
+        // A change that waits for statements only also blocks statements of transactions that have used the
+        // table.
         blocked.extend(plan.table_uses().filter(|used| self.session.has_used(*used)));
         if self.engine.tables.any() && !blocked.is_empty() {
             let standing = Standing::of(self.session);
@@ -168,7 +172,7 @@ impl StatementContext<'_, '_> {
         None
     }
 
-    /// The statement waits; it is begun anew when the changes in its way are over.
+    /// Makes the statement wait; it starts when the changes in its way are complete.
     fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, input: StatementInput<'_>) -> Progress {
         let may_retry = input.may_retry;
         let input = input.copy(&self.engine.work.parameters, self.turn);
@@ -181,7 +185,8 @@ impl StatementContext<'_, '_> {
         if let Some(transaction) = noted {
             self.engine.gateway.note_table_wait(connection, transaction, true, self.turn);
         }
-        // Who has rows or tables that others may wait for does not wait longer than for a row.
+        // A session that holds locks waits for a table no longer than for a row, because others may be
+        // waiting for it.
         let mut seconds = self.session.variables.table_wait_seconds();
         if standing.since.is_some() || self.session.transaction.has_begun() {
             seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
@@ -206,7 +211,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Asks main to let a transaction go before the changes that are younger than it.
+    /// Asks main to let a transaction proceed before the changes that are younger.
     fn recall_changes(
         &mut self,
         connection: ConnectionId,
@@ -223,7 +228,8 @@ impl Engine {
         }
     }
 
-    /// Somebody waits for what the transaction of a session has locked: it is older than every change from now on.
+    /// Another transaction waits for a lock of this session's transaction: treats it as older than every
+    /// change.
     pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
         let is_it = |waiter: &&mut TableWaiter| waiter.connection == connection && waiter.noted == Some(transaction);
@@ -234,7 +240,7 @@ impl Engine {
         self.recall_changes(connection, &standing, &wanted, turn);
     }
 
-    /// A session waits for tables no more.
+    /// Ends the wait of a session.
     fn end_wait(&mut self, position: usize, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let TableWaiter { connection, noted, .. } = self.tables.waiters.remove(position)?;
         if let Some(transaction) = noted {
@@ -254,13 +260,13 @@ impl Engine {
         !self.tables.waiters.is_empty()
     }
 
-    /// Whether steps of sessions are looked at.
+    /// Whether [`Engine::note_table_step`] must be called after steps of sessions.
     #[inline]
     pub fn watches_tables(&self) -> bool {
         self.tables.any()
     }
 
-    /// Main asks for tables. `sessions` are all of this block.
+    /// Blocks the tables that main asks for. `sessions` are all sessions of this block.
     pub fn on_block_tables<'s>(
         &mut self,
         signal: BlockTables,
@@ -281,7 +287,7 @@ impl Engine {
         };
         let users = sessions.filter(|session| block.waits_for(session)).map(|session| session.connection).collect();
         block.users = users;
-        // Those that asked main to ask again come first.
+        // Waiting sessions that are older than the change use the tables first.
         for waiter in &self.tables.waiters {
             let is_older = |used: &TableUse| block.concerns(*used) && block.is_younger_than(&waiter.standing, *used);
             if waiter.connection != block.owner && waiter.wanted.iter().any(is_older) {
@@ -292,14 +298,14 @@ impl Engine {
         self.answer_blocks(turn);
     }
 
-    /// A change is over.
+    /// Ends the block of a complete change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
         self.tables.blocks.retain(|block| block.change != signal.operation);
     }
 
-    /// After a step of a session: it may use a table no more.
+    /// Called after a step of a session, which may have stopped using a table.
     pub fn note_table_step(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
-        // A transaction that waits for a table has still to come to it.
+        // A transaction that waits for a table is still going to use it.
         let waits = matches!(session.execution, Execution::Tables(_)) && !session.tables.is_empty();
         if !waits {
             for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && !block.waits_for(session)) {
@@ -309,7 +315,7 @@ impl Engine {
         self.answer_blocks(turn);
     }
 
-    /// A session is gone.
+    /// Forgets a session that has ended.
     pub fn forget_table_user(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         self.end_wait_of(connection, turn);
         for block in &mut self.tables.blocks {
@@ -325,7 +331,7 @@ impl Engine {
         }
     }
 
-    /// The next session whose statement may begin now.
+    /// Removes and returns the next waiting session whose statement may start.
     pub fn next_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let tables = &self.tables;
         let may_begin = |waiter: &TableWaiter| !tables.is_kept_out(waiter.connection, &waiter.standing, &waiter.wanted);
@@ -333,7 +339,8 @@ impl Engine {
         self.end_wait(position, turn)
     }
 
-    /// The next session that has waited too long; its statement fails with `fail_table_wait`.
+    /// Removes and returns the next session that has waited too long. The caller fails its statement with
+    /// `fail_table_wait`.
     pub fn next_late_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let now = turn.now;
         let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
@@ -349,7 +356,7 @@ impl Engine {
         }
     }
 
-    /// Main says that the change of a session waits for nobody any more.
+    /// Records that the change of a session has stopped waiting for other sessions.
     pub fn on_change_schema_started(&mut self, session: &mut Session) {
         note_schema_started(session);
     }

@@ -138,7 +138,8 @@ fn begin(
     gateway.take_snapshot(&mut session.transaction)
 }
 
-/// Ends SET, whose variables are set. With `commits`, turning autocommit on commits the open transaction first.
+/// Ends SET, whose variables are set. With `commits`, turning autocommit on commits the open transaction
+/// first.
 pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) -> Progress {
     if commits {
         let after = AfterEnding::Complete { chain: false, release: false };
@@ -149,7 +150,8 @@ pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) 
     finish_ok(context, Changed::default())
 }
 
-/// Called after a failed statement: its transaction may have ended with it, as that of a deadlock victim does.
+/// Called after a failed statement: its transaction may have ended with it, as that of a deadlock victim
+/// does.
 pub(crate) fn note_lost_transaction(gateway: &mut Gateway, session: &mut Session) {
     if gateway.take_ended(&mut session.transaction) {
         gateway.forget(&mut session.transaction);

@@ -1,8 +1,8 @@
 //! The calls of GET_LOCK and related functions, which main answers.
 //!
-//! A statement that calls them is planned first, which checks it and evaluates the arguments of its calls. Then main is
-//! asked for one call after the other, and the statement starts again with the results in place of the calls. So each call
-//! is evaluated once, from left to right, before any other part of the statement.
+//! A statement that calls them is planned first, which checks it and evaluates the arguments of its calls.
+//! Then main is asked for one call after the other, and the statement starts again with the results in place
+//! of the calls. So each call is evaluated once, from left to right, before any other part of the statement.
 
 use std::collections::VecDeque;
 
@@ -146,7 +146,8 @@ pub(super) fn resume_user_lock(
     request_next(context, rest, results, input)
 }
 
-/// Error of a call in a statement of a table: such a statement may start more than once, and a lock must be taken once.
+/// Error of a call in a statement of a table: such a statement may start more than once, and a lock must be
+/// taken once.
 pub(crate) fn lock_call_in_table_statement() -> Box<Error> {
     Error::not_supported("GET_LOCK in a statement of a table")
 }

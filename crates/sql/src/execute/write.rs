@@ -1,5 +1,5 @@
-//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE and locking reads, and the outcomes of all
-//! writes of one step.
+//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE and locking reads, and the
+//! outcomes of all writes of one step.
 
 use std::sync::Arc;
 
@@ -47,8 +47,9 @@ pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowPro
     }
 }
 
-/// Refuses writes in a READ ONLY transaction with error 1792. Called before the statement enters its transaction: a refused
-/// statement must not use up SET TRANSACTION, which holds for the next transaction only.
+/// Refuses writes in a READ ONLY transaction with error 1792. Called before the statement enters its
+/// transaction: a refused statement must not use up SET TRANSACTION, which holds for the next transaction
+/// only.
 #[inline]
 pub(super) fn check_writable(session: &Session) -> Result<()> {
     if session.only_reads() { Err(in_read_only_transaction()) } else { Ok(()) }
@@ -144,7 +145,8 @@ fn send_change(
     Ok(Started::Sent)
 }
 
-/// Sends a locking query whose inputs are in the workspace. Each partition locks and returns at most `rows_max` rows.
+/// Sends a locking query whose inputs are in the workspace. Each partition locks and returns at most
+/// `rows_max` rows.
 pub(super) fn send_lock_read(
     context: &mut StatementContext<'_, '_>,
     program: &Arc<WriteProgram>,
@@ -241,8 +243,9 @@ pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
     }
 }
 
-/// Whether the error is a duplicate of the primary key, which may be a generated number. Explicit numbers of other sessions
-/// raise the table's counter but not the range that this block holds, so the block gives up its range.
+/// Whether the error is a duplicate of the primary key, which may be a generated number. Explicit numbers of
+/// other sessions raise the table's counter but not the range that this block holds, so the block gives up
+/// its range.
 pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error: &Error) -> bool {
     let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
     if is_taken {
@@ -302,7 +305,8 @@ fn finish_returning(
         }
         return finish_rows(context, rows);
     }
-    // The rows are written already, so the sorter has no limit of memory: the answer must not fail for their order.
+    // The rows are written already, so the sorter has no limit of memory: the answer must not fail for their
+    // order.
     let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
     if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
@@ -315,7 +319,8 @@ fn finish_returning(
     finish_rows(context, rows)
 }
 
-/// Appends each text and its number. Every UPDATE has such a text, so it is made without the machinery of formatting.
+/// Appends each text and its number. Every UPDATE has such a text, so it is made without the machinery of
+/// formatting.
 fn append_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
     let mut bytes = std::mem::take(info).into_bytes();
     for (text, number) in parts {

@@ -84,8 +84,9 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     }
 }
 
-/// Fills the builder with the literals of a shape; for literals of rows, those of row number `row`. False when a literal is
-/// not of the kind that its class stands for (an integer beyond 63 bits): such a statement needs a plan of its own.
+/// Fills the builder with the literals of a shape; for literals of rows, those of row number `row`. False
+/// when a literal is not of the kind that its class stands for (an integer beyond 63 bits): such a statement
+/// needs a plan of its own.
 #[inline]
 pub(crate) fn fill_from_shape(
     text: &[u8],

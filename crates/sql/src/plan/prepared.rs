@@ -9,8 +9,8 @@ use super::Plan;
 use crate::bind::ParameterKind;
 use crate::parse::Statement;
 
-/// A statement that was prepared, by any number of sessions. It never changes; a session gets another for the same text when it needs
-/// another plan.
+/// A statement that was prepared, by any number of sessions. It never changes; a session gets another for
+/// the same text when it needs another plan.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
     pub statement: Arc<Statement>,

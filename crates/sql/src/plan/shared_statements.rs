@@ -1,6 +1,7 @@
-//! Prepared statements that many sessions have in common: statement, plan and all, once for those of a block that prepared the same text.
-//! So the connections of a pool share what their executions read, and all but the first prepare without parsing and planning. Bounded in
-//! number (each set holds a few, and the one used longest ago makes room) and in bytes of text; sessions keep theirs.
+//! Prepared statements that many sessions have in common: statement, plan and all, once for those of a block
+//! that prepared the same text. So the connections of a pool share what their executions read, and all but
+//! the first prepare without parsing and planning. Bounded in number (each set holds a few, and the one used
+//! longest ago makes room) and in bytes of text; sessions keep theirs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl Default for SharedStatements {
 }
 
 impl SharedStatements {
-    /// The statement of that key whose plan is for these kinds, if it is known and the schema is still what it was planned for.
+    /// The statement of that key whose plan is for these kinds, if it is known and the schema is still what
+    /// it was planned for.
     pub(crate) fn get(
         &mut self,
         key: &StatementKey<'_>,

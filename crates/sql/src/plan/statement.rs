@@ -17,7 +17,8 @@ use crate::bind::{Environment, message};
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
-/// The plan of a statement, by its form. Executions share the plan of their form, so a clone costs one reference count.
+/// The plan of a statement, by its form. Executions share the plan of their form, so a clone costs one
+/// reference count.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// A query of a table.
@@ -121,7 +122,8 @@ pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
 
 /// Bytes of a plan without expressions and columns.
 const PLAN_BYTES: usize = 2048;
-/// Bytes of a plan's trees for a byte of the statement: a name or number of three characters is a node of 200 bytes.
+/// Bytes of a plan's trees for a byte of the statement: a name or number of three characters is a node of
+/// 200 bytes.
 const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
 /// Bytes of a column: its definition, its value, and both in the wire form that headers keep.
 const PLAN_BYTES_PER_COLUMN: usize = 512;
@@ -222,8 +224,8 @@ impl Plan {
         }
     }
 
-    /// An estimate of the bytes that the plan of a statement of this text takes, the table's layout apart: its trees grow
-    /// with the text, its columns with the table.
+    /// An estimate of the bytes that the plan of a statement of this text takes, the table's layout apart:
+    /// its trees grow with the text, its columns with the table.
     pub fn bytes(&self, text: &[u8]) -> usize {
         let columns = self.header().map_or(0, |header| header.columns.len());
         let values = match self {

@@ -1,5 +1,6 @@
-//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is planned once, as the
-//! query of all rows of its table. A read then brings keys, and is neither parsed nor planned.
+//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is
+//! planned once, as the query of all rows of its table. A read then brings keys, and is neither parsed nor
+//! planned.
 
 use std::sync::Arc;
 
@@ -104,8 +105,8 @@ impl StatementContext<'_, '_> {
         start_key_read(self, read, keys, input)
     }
 
-    /// The plan of a reader for the current schema and settings. Errors: 1243; 1615 when its columns differ from those that the
-    /// client was given; 1235 in SERIALIZABLE transactions, whose reads lock.
+    /// The plan of a reader for the current schema and settings. Errors: 1243; 1615 when its columns differ
+    /// from those that the client was given; 1235 in SERIALIZABLE transactions, whose reads lock.
     #[inline]
     fn current_reader(&mut self, reader: u32) -> Result<KeyReadPlan> {
         let settings = self.session.plan_settings();

@@ -25,7 +25,8 @@ const FUNCTIONS: [(&str, usize); 5] =
     [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
 
 impl StatementContext<'_, '_> {
-    /// Called after a statement was planned, and executed unless main must answer its calls first. Asks main then.
+    /// Called after a statement was planned, and executed unless main must answer its calls first. Asks main
+    /// then.
     pub(super) fn request_lock_calls(&mut self, progress: Progress, input: StatementInput<'_>) -> Progress {
         let calls = self.engine.lock_calls.get_mut();
         let must_ask = progress == Progress::Waiting && calls.has_unanswered();
@@ -116,8 +117,8 @@ fn lock_name(value: &Value) -> Result<Box<str>> {
     Ok(text.to_lowercase().into())
 }
 
-/// A timeout in milliseconds, from seconds that are rounded to whole ones; `None` (negative seconds) waits forever. A text
-/// that is not a number is 0.
+/// A timeout in milliseconds, from seconds that are rounded to whole ones; `None` (negative seconds) waits
+/// forever. A text that is not a number is 0.
 fn wait_ms_of(value: &Value) -> Option<u64> {
     let seconds = match value {
         Value::Null => 0.0,

@@ -1,7 +1,8 @@
-//! The statements of sessions, from a command of the protocol to the plan that is executed: text statements, prepared
-//! statements, key readers, and statements without a plan.
+//! The statements of sessions, from a command of the protocol to the plan that is executed: text statements,
+//! prepared statements, key readers, and statements without a plan.
 //!
-//! One verb: `execute_*` executes a command, a text, a prepared statement or a plan. The executors below say `start_*`.
+//! One verb: `execute_*` executes a command, a text, a prepared statement or a plan. The executors below say
+//! `start_*`.
 
 mod command;
 mod facts;
@@ -247,8 +248,8 @@ impl Engine {
         context.finish_step(progress)
     }
 
-    /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing happens when the session
-    /// is idle or commits already.
+    /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing
+    /// happens when the session is idle or commits already.
     pub fn interrupt_statement(
         &mut self,
         session: &mut Session,
@@ -278,7 +279,8 @@ impl Engine {
         self.context(session, turn, sink).retry_tables()
     }
 
-    /// Fails the statement of a session that has waited too long for its tables with error 1205. The transaction goes on.
+    /// Fails the statement of a session that has waited too long for its tables with error 1205. The
+    /// transaction goes on.
     pub fn fail_table_wait(
         &mut self,
         session: &mut Session,

@@ -1,5 +1,5 @@
-//! Texts of several statements. The session keeps the position of the rest; the text itself stays with the command. Each
-//! statement is executed as if it had arrived alone.
+//! Texts of several statements. The session keeps the position of the rest; the text itself stays with the
+//! command. Each statement is executed as if it had arrived alone.
 
 use crate::bind::message;
 use crate::execute::Engine;
@@ -24,8 +24,8 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Executes the first statement of `text`, which begins at byte `from` of the command's text. Byte `end` of `text` is the
-    /// first after its semicolon.
+    /// Executes the first statement of `text`, which begins at byte `from` of the command's text. Byte `end`
+    /// of `text` is the first after its semicolon.
     #[cold]
     pub(super) fn execute_first(&mut self, text: &[u8], (from, end): (usize, usize)) -> Progress {
         let statement = &text[..end - 1];

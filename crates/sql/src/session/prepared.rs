@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made for the kinds of the
-//! bound values, and kept while these and the schema stay the same.
+//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made
+//! for the kinds of the bound values, and kept while these and the schema stay the same.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -15,7 +15,8 @@ impl Engine {
         }
     }
 
-    /// The rows of `junctor_info.routing` of this block: one for each kind of reads that a place was chosen for.
+    /// The rows of `junctor_info.routing` of this block: one for each kind of reads that a place was chosen
+    /// for.
     pub fn routing_rows(&mut self, instance: u16) -> Vec<Vec<Value>> {
         let route = self.gateway.route();
         let (thread, rule, rows) = (route.thread(), route.rule(), route.rows());

@@ -1,5 +1,5 @@
-//! Hot path, budget 30 instructions a known statement besides the lookup: the plan of the statement whose shape was scanned
-//! last, found or made.
+//! Hot path, budget 30 instructions a known statement besides the lookup: the plan of the statement whose
+//! shape was scanned last, found or made.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::plan::kinds_of_shape;
 use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
 
 impl StatementContext<'_, '_> {
-    /// The plan of a statement whose parameters are the lifted literals of its shape. `None` when no plan lasts: the
-    /// statement is then planned with its literals.
+    /// The plan of a statement whose parameters are the lifted literals of its shape. `None` when no plan
+    /// lasts: the statement is then planned with its literals.
     ///
     /// # Errors
-    /// Those of parsing, binding and planning.
+    /// The errors of parsing, binding and planning.
     #[inline(always)]
     pub(super) fn plan_of_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
         self.engine.work.session_values.clear();
@@ -82,8 +82,8 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // The plan is used once, so the statement is planned with its literals instead, which is simpler. So are all
-            // statements of the shape, because what made it so is in the text.
+            // The plan is used once, so the statement is planned with its literals instead, which is simpler. All
+            // statements of the shape are planned so, because the reason is in the text.
             self.keep_known(Known::Kept(Arc::default()));
             return Ok(None);
         }

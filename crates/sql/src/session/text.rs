@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. A statement whose
-//! shape is known is neither parsed nor planned.
+//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements.
+//! A statement whose shape is known is neither parsed nor planned.
 
 use junctor_gateway::invariant;
 use junctor_model::error::Result;
@@ -213,7 +213,8 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Makes the literals of the shape the parameters of the plan. False when a literal does not fit its class.
+    /// Makes the literals of the shape the parameters of the plan. False when a literal does not fit its
+    /// class.
     #[inline]
     fn fill_parameters(&mut self, text: &[u8], plan: &Plan) -> bool {
         let work = &mut self.work;

@@ -1,6 +1,6 @@
-//! UPDATE and DELETE with LIMIT, and those that write their rows in an order because one row may meet the keys of another.
-//! Where the statement asks for no order, the rows are written in primary key order once writing all of them together has
-//! met a duplicate.
+//! UPDATE and DELETE with LIMIT, and those that write their rows in an order because one row may meet the
+//! keys of another. Where the statement asks for no order, the rows are written in primary key order once
+//! writing all of them together has met a duplicate.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,7 +51,8 @@ impl<'s> Change<'s> {
     }
 }
 
-/// Locks the rows of a change, or writes them all where a duplicate is to be met first. The inputs are in the workspace.
+/// Locks the rows of a change, or writes them all where a duplicate is to be met first. The inputs are in
+/// the workspace.
 pub(in crate::execute) fn start_ordered_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,

@@ -120,7 +120,8 @@ fn resume_step(
     continue_steps(context, state, next)
 }
 
-/// The error of a stopped statement: that of its last step, unless the statement would have continued after it.
+/// The error of a stopped statement: that of its last step, unless the statement would have continued after
+/// it.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
     let continues = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
     error.filter(|error| !continues(error)).unwrap_or_else(interrupted)
@@ -167,7 +168,8 @@ fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, e
             fail(context, &error)
         }
         Err(refused) => {
-            // No undo can be requested, so the writes stay until the session ends and its transaction is rolled back.
+            // No undo can be requested, so the writes stay until the session ends and its transaction is
+            // rolled back.
             release(*state, context.turn);
             fail(context, &refused);
             Progress::Close
@@ -223,7 +225,8 @@ fn release(state: CompoundState, turn: &mut TurnContext<'_>) {
     turn.buffers.give(parameters);
 }
 
-/// Whether an error that came before anything was written is that of an old plan, and the statement can start again.
+/// Whether an error that came before anything was written is that of an old plan, and the statement can
+/// start again.
 pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
     error.code == ErrorCode::TableDefinitionChanged && !steps.retry.is_none()
 }

@@ -1,11 +1,11 @@
 //! INSERT IGNORE, REPLACE and INSERT ... ON DUPLICATE KEY UPDATE.
 //!
-//! One statement inserts all rows. When it meets an existing key, it is undone and the rows are taken one by one. REPLACE
-//! and ON DUPLICATE KEY UPDATE then read and lock each key of the row exclusively, in MySQL's order of keys: the row's own
-//! primary key first, then the entries of unique indexes. So they wait for another transaction that holds the row, and see
-//! the row as that transaction leaves it. The row that is found is updated, or the rows that are found are deleted; where
-//! none is found, the row is inserted. If a key appears between the read and the insert, the insert fails and the keys are
-//! read again.
+//! One statement inserts all rows. When it meets an existing key, it is undone and the rows are taken one by
+//! one. REPLACE and ON DUPLICATE KEY UPDATE then read and lock each key of the row exclusively, in MySQL's
+//! order of keys: the row's own primary key first, then the entries of unique indexes. So they wait for
+//! another transaction that holds the row, and see the row as that transaction leaves it. The row that is
+//! found is updated, or the rows that are found are deleted; where none is found, the row is inserted. If a
+//! key appears between the read and the insert, the insert fails and the keys are read again.
 
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock};
 use crate::result::Progress;
 
-/// Number of times that the keys of one row are read before the statement fails with error 1205. Each time another
-/// transaction has inserted the key between the read and the insert, and deleted it again before the next read.
+/// Number of times that the keys of one row are read before the statement fails with error 1205. Each time
+/// another transaction has inserted the key between the read and the insert, and deleted it again before the
+/// next read.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// An INSERT at one of its steps.
@@ -57,7 +58,8 @@ pub(super) struct Locking {
 }
 
 impl Locking {
-    /// Rows only. Keys of rows that do not exist stay free: transactions that insert them wait for each other anyway.
+    /// Rows only. Keys of rows that do not exist stay free: transactions that insert them wait for each
+    /// other anyway.
     pub(super) const ROWS: Locking = Locking { ranges: false, rows_max: u32::MAX };
 }
 
@@ -78,7 +80,8 @@ pub(in crate::execute) fn start_insert_rows(
         step: Step::Batch,
         before: context.session.transaction.statement(),
         retry: input.input.keep(in_transaction, &parameters, context.turn),
-        // A row of RETURNING that cannot be encoded undoes the statement, which must not have committed then.
+        // A row of RETURNING that cannot be encoded undoes the statement, which must not have committed
+        // then.
         owns_transaction: !is_safe && take_transaction(context.session),
         parameters,
         is_stopped: false,
@@ -99,8 +102,8 @@ pub(in crate::execute) fn start_insert_select(
         return fail(context, &error);
     }
     context.session.enter_statement();
-    // A query in the same transaction sees what was written before it, but must not see what its own statement writes. So
-    // all its rows are collected before the first one is inserted.
+    // A query in the same transaction sees what was written before it, but must not see what its own
+    // statement writes. So all its rows are collected before the first one is inserted.
     let queried = plan.select.as_ref().and_then(|select| select.table());
     let reads_own_table = queried.is_some_and(|(table, _)| table.definition.id == plan.table.definition.id);
     let collects = reads_own_table && context.session.transaction.has_begun();
@@ -144,7 +147,8 @@ pub(super) fn send_step(
     Ok(Next::Wait)
 }
 
-/// Continues an INSERT with the outcome of one of its steps. `images` are the rows that a locking read returned.
+/// Continues an INSERT with the outcome of one of its steps. `images` are the rows that a locking read
+/// returned.
 pub(super) fn on_outcome(
     context: &mut StatementContext<'_, '_>,
     insert: &mut Insert<'_>,
@@ -206,7 +210,8 @@ pub(super) fn on_outcome(
             work.found.clear();
             insert.insert_row(context)
         }
-        // The row was deleted between its entry and itself, so its key is free or belongs to another row by now.
+        // The row was deleted between its entry and itself, so its key is free or belongs to another row by
+        // now.
         (Step::Update, None) if outcome.matched == 0 => insert.read_keys_again(context),
         (Step::Update, None) => {
             work.counts.touched += 1;
@@ -234,8 +239,8 @@ impl Insert<'_> {
         send_step(context, self.steps, program, step, Locking::ROWS)
     }
 
-    /// Whether the insert of all rows starts again: its plan was old, or a generated number is taken because other
-    /// sessions gave rows such numbers explicitly. It has written nothing.
+    /// Whether the insert of all rows starts again: its plan was old, or a generated number is taken because
+    /// other sessions gave rows such numbers explicitly. It has written nothing.
     fn retries_batch(&self, context: &mut StatementContext<'_, '_>, error: &Error) -> bool {
         if context.session.transaction.has_begun() || !matches!(self.steps.step, Step::Batch) {
             return false;
@@ -320,7 +325,8 @@ impl Insert<'_> {
         self.begin_row(context)
     }
 
-    /// Reads and locks the key at position `first` or the next one without NULL; after the last key the row is written.
+    /// Reads and locks the key at position `first` or the next one without NULL; after the last key the row
+    /// is written.
     fn lock_key(&mut self, context: &mut StatementContext<'_, '_>, first: usize) -> Result<Next> {
         let plan = self.plan;
         let row = self.work.rows.get(self.work.next);
@@ -359,7 +365,8 @@ impl Insert<'_> {
         if let Some(image) = images.iter().find(|images| !images.is_empty()) {
             let found = match index {
                 None if row.generated != 0 && has_number(plan) => {
-                    // The row that has the number got it explicitly. The numbers held are given up, so the next are new.
+                    // The row that has the number got it explicitly. The numbers held are given up, so the
+                    // next are new.
                     context.engine.ranges.forget_held(plan.table.definition.id);
                     return Err(taken_number(plan, row.generated));
                 }
@@ -372,8 +379,8 @@ impl Insert<'_> {
             }
             match &plan.conflict {
                 Conflict::Update { .. } => return self.update_found(context),
-                // As MySQL does, a row that has only the last key in common is changed in place, and left unchanged when
-                // it equals the new one.
+                // As MySQL does, a row that has only the last key in common is changed in place, and left
+                // unchanged when it equals the new one.
                 Conflict::Replace { row_lock: Some(row_lock), .. } if position + 1 == keys.len() && is_only => {
                     if index.is_none() {
                         return self.replace_unless_same(context, images);
@@ -387,7 +394,8 @@ impl Insert<'_> {
         self.lock_key(context, position + 1)
     }
 
-    /// The only row in the way of REPLACE is read, by the last key: if it equals the new row, nothing is replaced.
+    /// The only row in the way of REPLACE is read, by the last key: if it equals the new row, nothing is
+    /// replaced.
     fn replace_unless_same(&mut self, context: &mut StatementContext<'_, '_>, images: &[Vec<u8>]) -> Result<Next> {
         let layout = &self.plan.table;
         let new = RowView::new(&layout.row_format, self.work.rows.get(self.work.next).image.image);
@@ -431,8 +439,8 @@ impl Insert<'_> {
         self.send(context, &self.plan.program, Step::Insert)
     }
 
-    /// Updates the row that has the key. Its parameters are those of the statement, then the columns of the new row, then
-    /// the columns of the query's row that the assignments name.
+    /// Updates the row that has the key. Its parameters are those of the statement, then the columns of the
+    /// new row, then the columns of the query's row that the assignments name.
     fn update_found(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         let plan = self.plan;
         let Conflict::Update { update, first_parameter, selected, .. } = &plan.conflict else {

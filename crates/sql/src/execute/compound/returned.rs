@@ -1,5 +1,5 @@
-//! The rows of RETURNING of an INSERT. They are made here, where the row images are, and kept until the statement is
-//! complete.
+//! The rows of RETURNING of an INSERT. They are made here, where the row images are, and kept until the
+//! statement is complete.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -25,7 +25,7 @@ impl Returned {
     /// Adds the row made from an image.
     ///
     /// # Errors
-    /// Those of the expressions, and 1041 when the rows take too much memory.
+    /// The errors of the expressions, and 1041 when the rows take too much memory.
     pub(super) fn add(
         &mut self,
         plan: &InsertPlan,

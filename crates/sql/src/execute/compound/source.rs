@@ -1,7 +1,7 @@
 //! The query of INSERT ... SELECT.
 //!
-//! It runs like any other query of the session, but its output is collected: its rows come as tagged values and are inserted
-//! in batches. A query with more rows waits until the rows collected so far are inserted.
+//! It runs like any other query of the session, but its output is collected: its rows come as tagged values
+//! and are inserted in batches. A query with more rows waits until the rows collected so far are inserted.
 
 use junctor_expression::ParametersBuilder;
 use junctor_expression::parameter::read_value;
@@ -28,7 +28,8 @@ use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
 /// Maximum number of rows in one batch.
 const BATCH_ROWS_MAX: usize = 1024;
-/// Maximum bytes of rows that are kept where the query must end before the first row is inserted; more is error 1041.
+/// Maximum bytes of rows that are kept where the query must end before the first row is inserted; more is
+/// error 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The query, and its rows that are not inserted yet.
@@ -41,7 +42,8 @@ pub(super) struct Source {
     /// Bytes of `caught` that a batch has taken.
     taken: usize,
     has_ended: bool,
-    /// Whether the query must end before the first row is inserted, because it would see what the statement writes.
+    /// Whether the query must end before the first row is inserted, because it would see what the statement
+    /// writes.
     collects: bool,
     error: Option<Box<Error>>,
     batch: SelectedRows,
@@ -209,7 +211,8 @@ pub(super) fn resume_source(
     continue_steps(context, state, next)
 }
 
-/// Runs the next step of the query's sort. It is postponed while rows are being inserted, because its output would pile up.
+/// Runs the next step of the query's sort. It is postponed while rows are being inserted, because its output
+/// would pile up.
 pub(in crate::execute) fn continue_source(context: &mut StatementContext<'_, '_>) -> Progress {
     let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
         unexpected_step("a step of a query for a statement that has none")
@@ -358,7 +361,8 @@ impl ResultSink for RowCollector {
 
     fn plain_text(&mut self, _text: &str) {}
 
-    /// Pretends that the output is full, so that the query waits after every reply until its rows are inserted.
+    /// Pretends that the output is full, so that the query waits after every reply until its rows are
+    /// inserted.
     fn pending_bytes(&self) -> usize {
         if self.collects { 0 } else { usize::MAX }
     }

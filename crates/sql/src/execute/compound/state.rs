@@ -55,8 +55,8 @@ impl CompoundState {
         }
     }
 
-    /// Makes the statement fail at its next step, unless it commits or is being undone already. Returns the statement of
-    /// the transaction that may be waiting for a lock.
+    /// Makes the statement fail at its next step, unless it commits or is being undone already. Returns the
+    /// statement of the transaction that may be waiting for a lock.
     pub(crate) fn stop(&mut self) -> Option<OperationId> {
         if matches!(self.steps.step, Step::Commit | Step::Undo(_)) {
             return None;
@@ -97,7 +97,8 @@ pub(super) enum Step {
     WriteOne,
     /// The commit of the statement's own transaction.
     Commit,
-    /// The rollback of the statement's own transaction, or the undo of the statement; the error is sent after it.
+    /// The rollback of the statement's own transaction, or the undo of the statement; the error is sent
+    /// after it.
     Undo(Box<Error>),
 }
 

@@ -50,7 +50,8 @@ pub struct ServerSettings {
     pub connect_timeout_s: u32,
     /// Seconds that a transaction may be open in new sessions; 0 is for ever.
     pub transaction_timeout_s: u32,
-    /// Whether a lock that is waited for in vain undoes the whole transaction (`innodb_rollback_on_timeout`).
+    /// Whether a lock that is waited for in vain undoes the whole transaction
+    /// (`innodb_rollback_on_timeout`).
     pub lock_wait_timeout_ends_transaction: bool,
     /// Prepared statements of one engine.
     pub prepared_statements_max: usize,

@@ -1,5 +1,5 @@
-//! Hot path, budget 120 instructions a key: the keys and ranges of a plan for the values of one execution, as inputs of the
-//! partitions. Nothing is allocated once the memory has grown.
+//! Hot path, budget 120 instructions a key: the keys and ranges of a plan for the values of one execution,
+//! as inputs of the partitions. Nothing is allocated once the memory has grown.
 
 use std::ops::Range;
 
@@ -16,12 +16,13 @@ use junctor_signals::input::KeyRange;
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
 
-/// Longest bound that is sent, in bytes. A longer one is cut, which widens the range; the filter drops the rows in excess.
+/// Longest bound that is sent, in bytes. A longer one is cut, which widens the range; the filter drops the
+/// rows in excess.
 const BOUND_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of ranges of one statement; more is error 1436.
 const RANGES_MAX: usize = 1 << 18;
-/// Maximum distance of a key from the slot that its hash chooses. Chance hardly exceeds it, but values that were chosen for
-/// their hashes do; sorting then bounds the time.
+/// Maximum distance of a key from the slot that its hash chooses. Chance hardly exceeds it, but values that
+/// were chosen for their hashes do; sorting then bounds the time.
 const PROBES_MAX: usize = 64;
 
 /// The values of one execution.
@@ -93,8 +94,8 @@ impl Operand {
 }
 
 impl KeyMaker {
-    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no row can have are
-    /// left out.
+    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no
+    /// row can have are left out.
     pub(crate) fn keys(
         &mut self,
         definition: &TableDefinition,
@@ -163,7 +164,8 @@ impl KeyMaker {
         }
     }
 
-    /// Appends one key to `bytes`; `member` is the value of the part that has several. False when no row can have the key.
+    /// Appends one key to `bytes`; `member` is the value of the part that has several. False when no row can
+    /// have the key.
     #[inline]
     fn append_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<bool> {
         for (column, part) in parts.columns.iter().zip(parts.values) {
@@ -180,7 +182,8 @@ impl KeyMaker {
         Ok(true)
     }
 
-    /// Drops all but the first of equal keys, by open addressing on their hashes; by sorting when that takes too long.
+    /// Drops all but the first of equal keys, by open addressing on their hashes; by sorting when that takes
+    /// too long.
     fn drop_equal_keys(&mut self) {
         if self.keys.len() < 2 {
             return;
@@ -618,8 +621,8 @@ pub(crate) fn push_keys(
     })
 }
 
-/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as it is known to
-/// be distinct.
+/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as
+/// it is known to be distinct.
 #[inline(always)]
 fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],
@@ -666,8 +669,9 @@ fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32
     order[first] as usize == position
 }
 
-/// The width of the key, its encoding and its values, where the key is one integer column, its values are a list of
-/// integers, and the hash of the key chooses the partition; `None` otherwise. A list of operands is copied first.
+/// The width of the key, its encoding and its values, where the key is one integer column, its values are a
+/// list of integers, and the hash of the key chooses the partition; `None` otherwise. A list of operands is
+/// copied first.
 #[inline]
 fn integer_list<'v>(
     definition: &TableDefinition,
