@@ -121,7 +121,7 @@ fn sensitivity(study: &Study) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "Over {} changes of the demands, our table's score is at least {ratio:.3} of the best ({change}; best there: {best}).",
+            "Over {} changes of the demands, our table's score is at least {ratio:.3} of the best\n({change}; best there: {best}).",
             study.sensitivity.len()
         );
     }

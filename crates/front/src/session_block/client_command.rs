@@ -143,8 +143,8 @@ impl SqlBlock {
 
     /// Another step of a statement is due; a statement that was interrupted meanwhile has none.
     pub(super) fn on_continue_statement(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
-        let is_running = |record: &Box<SessionRecord>| matches!(record.command, CommandState::Running);
-        if self.sessions.get(&connection).is_some_and(is_running) {
+        let command = self.sessions.get(&connection).map(|record| &record.command);
+        if matches!(command, Some(CommandState::Running)) {
             self.run_step(connection, turn, Engine::continue_statement);
             self.admit_waiting(turn);
         }

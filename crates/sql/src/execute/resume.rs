@@ -83,7 +83,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             Event::UserLock { value, error, .. } => resume_user_lock(context, *state, value, error),
             other => unexpected("a user-level lock", &other),
         },
-        Execution::Schema(state) => resume_schema(context, state, event),
+        Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
             Event::Status { rows, .. } => resume_status(context, *state, &rows),
             other => unexpected("a status table", &other),

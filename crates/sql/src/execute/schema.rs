@@ -180,7 +180,7 @@ pub(crate) fn note_schema_started(session: &mut Session) {
 }
 
 /// Continues a schema change with main's answer, or with a reply to the session's own work.
-pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Box<SchemaState>, event: Event) -> Progress {
+pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: SchemaState, event: Event) -> Progress {
     match (state.step, event) {
         (SchemaStep::Filling(backfill), event) => resume_backfill(context, *backfill, event),
         (SchemaStep::Checking(check), event) => resume_check(context, *check, event),

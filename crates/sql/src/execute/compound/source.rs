@@ -261,7 +261,7 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
             source.request_step(context);
             return Ok(Next::Wait);
         }
-        source.run(context, |context| continue_output(context));
+        source.run(context, continue_output);
     }
 }
 
