@@ -1,26 +1,26 @@
-//! Why a text is not a statement, with MySQL's numbers and texts.
+//! Errors of the parser, with MySQL's numbers and texts.
 
 use std::fmt;
 
-/// A statement that was refused before it was bound.
+/// The error of a statement that the parser refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// What is wrong.
+    /// The reason, which determines the error number and the text.
     pub kind: ParseErrorKind,
     /// Byte offset in the text of the first byte of the offending token.
     pub position: usize,
     /// Line of `position`, counted from 1.
     pub line: usize,
-    /// What the text says from `position` on, at most [`NEAR_CHARACTERS_MAX`] characters.
+    /// The text from `position` on, at most [`NEAR_CHARACTERS_MAX`] characters.
     pub near: String,
 }
 
-/// The kinds of [`ParseError`].
+/// The reasons for a [`ParseError`], each with its error number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseErrorKind {
-    /// The text is not in the grammar (1064).
+    /// The text does not match the grammar (1064).
     Syntax,
-    /// There is no statement and no comment in the text (1065).
+    /// The text contains no statement and no comment (1065).
     EmptyQuery,
     /// Expressions are nested deeper than [`super::limit::NESTING_MAX`] (1473).
     NestingTooDeep,
@@ -34,21 +34,22 @@ pub enum ParseErrorKind {
     StatementTooLong,
 }
 
-/// How much of the statement a syntax error quotes, in characters.
+/// Maximum number of characters of the statement that a syntax error quotes.
 pub const NEAR_CHARACTERS_MAX: usize = 80;
 
 impl ParseError {
-    /// An error of `kind` at byte `position` of `text`.
+    /// An error at byte `position` of `text`. A position beyond the end counts as the end.
     pub fn at(kind: ParseErrorKind, text: &[u8], position: usize) -> ParseError {
         let position = position.min(text.len());
         let line = 1 + text[..position].iter().filter(|byte| **byte == b'\n').count();
-        // Four bytes a character at most, so the rest of a long statement is not converted.
+        // A character takes at most four bytes. Without this bound, an error near the start of a statement
+        // would convert all of it.
         let quoted = &text[position..text.len().min(position + 4 * NEAR_CHARACTERS_MAX)];
         let near = String::from_utf8_lossy(quoted).chars().take(NEAR_CHARACTERS_MAX).collect();
         ParseError { kind, position, line, near }
     }
 
-    /// MySQL's error number.
+    /// MySQL's error number, as [`ParseErrorKind`] lists it.
     pub fn errno(&self) -> u16 {
         match self.kind {
             ParseErrorKind::Syntax => 1064,
@@ -61,7 +62,7 @@ impl ParseError {
         }
     }
 
-    /// MySQL's five-character state.
+    /// The five-character SQLSTATE that MySQL sends with the number.
     pub fn sqlstate(&self) -> &'static str {
         match self.kind {
             ParseErrorKind::Syntax | ParseErrorKind::EmptyQuery | ParseErrorKind::NameTooLong => "42000",

@@ -1,11 +1,11 @@
-//! The words of MySQL 8.0's grammar that this parser knows, and which of them are reserved.
+//! The keywords of MySQL 8.0 that this parser knows, and which of them are reserved.
 
-/// Declares the enum and its table from one sorted list, so that the two cannot differ.
+/// Declares the enum and its table from one sorted list, so that their orders cannot differ.
 macro_rules! keywords {
     (@reserved reserved) => { true };
     (@reserved plain) => { false };
     ($($variant:ident $class:ident $text:literal,)*) => {
-        /// A word with a meaning in the grammar.
+        /// A keyword of MySQL's grammar, reserved or not.
         #[allow(missing_docs)]
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u16)]
@@ -13,7 +13,7 @@ macro_rules! keywords {
             $($variant,)*
         }
 
-        /// Every keyword in the order of its text: (text, keyword, whether it is reserved).
+        /// All keywords sorted by their text: (text, keyword, whether it is reserved).
         const TABLE: &[(&str, Keyword, bool)] = &[$(($text, Keyword::$variant, keywords!(@reserved $class)),)*];
     };
 }
@@ -133,16 +133,17 @@ keywords! {
     Zerofill reserved "ZEROFILL",
 }
 
-/// No keyword is longer; longer words need no search.
+/// Upper bound of a keyword's length in bytes. A longer word cannot be a keyword and is not searched.
 const KEYWORD_BYTES_MAX: usize = 32;
 
 impl Keyword {
-    /// The keyword that `word` spells, in any case of letters.
+    /// The keyword that `word` spells, in upper or lower case.
     pub fn find(word: &[u8]) -> Option<Keyword> {
         let mut upper = [0u8; KEYWORD_BYTES_MAX];
         let upper = upper.get_mut(..word.len())?;
         upper.copy_from_slice(word);
         upper.make_ascii_uppercase();
+        // A word that begins with any other byte wraps to an index beyond the buckets.
         let first = (*upper.first()?).wrapping_sub(b'A');
         let bucket = usize::from(first);
         if bucket >= BUCKET_COUNT {
@@ -153,21 +154,21 @@ impl Keyword {
         Some(bucket[index].1)
     }
 
-    /// Whether the word cannot be a name unless it is quoted.
+    /// Whether the word must be quoted to be a name.
     pub fn is_reserved(self) -> bool {
         TABLE[self as usize].2
     }
 
-    /// The word in capitals.
+    /// The keyword in upper case.
     pub fn text(self) -> &'static str {
         TABLE[self as usize].0
     }
 }
 
-/// One bucket of the table for each first letter.
+/// The table has one bucket for each first letter, which shortens the binary search.
 const BUCKET_COUNT: usize = 26;
 
-/// Where each letter's words begin in the table; the last entry is the table's length.
+/// The index of each letter's first keyword in the table. The last entry is the table's length.
 const BUCKETS: [u16; BUCKET_COUNT + 1] = bucket_starts();
 
 const fn bucket_starts() -> [u16; BUCKET_COUNT + 1] {

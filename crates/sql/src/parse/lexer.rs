@@ -1,15 +1,15 @@
-//! From bytes to MySQL's tokens, with sql_mode's ANSI_QUOTES, NO_BACKSLASH_ESCAPES and IGNORE_SPACE off.
+//! The tokens of MySQL's SQL, for a sql_mode without ANSI_QUOTES, NO_BACKSLASH_ESCAPES and IGNORE_SPACE.
 //!
-//! The lexer allocates nothing and never fails: what is no token becomes [`TokenKind::Bad`], which no rule of the
-//! grammar accepts.
+//! The lexer allocates nothing and never fails: bytes that form no token become [`TokenKind::Bad`], which no
+//! rule of the grammar accepts.
 
 use super::keyword::Keyword;
 use super::limit::COMMENT_VERSION;
 
-/// A token and where it stands in the text.
+/// A token and its position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is.
+    /// The token's kind; the bytes of names and literals stay in the text.
     pub kind: TokenKind,
     /// Byte offset of its first byte.
     pub start: u32,
@@ -22,21 +22,22 @@ pub struct Token {
 pub enum TokenKind {
     /// The end of the text.
     End,
-    /// Bytes that are no token: an unclosed quote or comment, a control character, a half hexadecimal literal.
+    /// Bytes that form no token: an unclosed quote or comment, a control character, an incomplete hexadecimal
+    /// literal.
     Bad,
-    /// An unquoted word that the grammar knows.
+    /// An unquoted word that is in the keyword table, reserved or not.
     Keyword(Keyword),
-    /// Another unquoted word, or any word directly after a full stop.
+    /// Any other unquoted word, or any word directly after a full stop.
     Name,
-    /// A name in backticks.
+    /// A name in backticks, which are part of the token.
     QuotedName,
-    /// A string in single or double quotes.
+    /// A string in single or double quotes, which are part of the token.
     String,
     /// `N'...'`.
     NationalString,
     /// Decimal digits.
     Integer,
-    /// Digits with a full stop.
+    /// Digits with a full stop and no exponent.
     Decimal,
     /// A number with an exponent.
     Double,
@@ -46,7 +47,7 @@ pub enum TokenKind {
     Bits,
     /// `?`
     Parameter,
-    /// `@name`, the name possibly in quotes.
+    /// `@name`; the name may be in quotes.
     UserVariable,
     /// `@@`
     AtAt,
@@ -110,7 +111,7 @@ pub enum TokenKind {
     LongArrow,
 }
 
-/// Reads tokens from a text. Cheap to copy, which is how a parser looks further ahead.
+/// Reads tokens from a text. The parser copies the lexer to look further ahead, so it stays small and `Copy`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lexer<'a> {
     text: &'a [u8],
@@ -120,7 +121,7 @@ pub struct Lexer<'a> {
     after_dot: bool,
 }
 
-/// Whether a byte can be inside an unquoted name; bytes of multi-byte characters can.
+/// Whether a byte can be part of an unquoted name. Every byte of a multi-byte character can.
 pub const fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
@@ -136,24 +137,26 @@ impl<'a> Lexer<'a> {
         Lexer { text, at, in_executable_comment: false, saw_comment: false, after_dot: false }
     }
 
-    /// Whether a comment has been passed: MySQL takes a text of comments only as an empty statement.
+    /// Whether the lexer has passed a comment. MySQL accepts a text of nothing but comments as an empty
+    /// statement.
     pub fn saw_comment(&self) -> bool {
         self.saw_comment
     }
 
-    /// Whether the last token stands inside an executable comment.
+    /// Whether the last token is inside an executable comment.
     pub fn is_in_executable_comment(&self) -> bool {
         self.in_executable_comment
     }
 
-    /// Goes on at byte `at`, which must stand between two tokens outside any comment.
+    /// Continues at byte `at`, which must be between two tokens and outside any comment.
     pub fn seek(&mut self, at: usize) {
         self.at = at;
         self.after_dot = false;
     }
 
-    /// The next token; [`TokenKind::End`] for ever at the end.
+    /// The next token. At the end of the text every call returns [`TokenKind::End`].
     pub fn next_token(&mut self) -> Token {
+        // After a full stop every word is a name, reserved or not: `t.select` is a column.
         let directly_after_dot = std::mem::take(&mut self.after_dot) && is_word_byte(self.byte(0));
         let start = if directly_after_dot { self.at } else { return self.next_ordinary() };
         self.at += self.word_length(0);
@@ -168,12 +171,13 @@ impl<'a> Lexer<'a> {
         }
         let start = self.at;
         let Some(first) = self.text.get(start).copied() else {
-            // An executable comment that is still open was never closed.
+            // The text ends inside an executable comment.
             let kind = if self.in_executable_comment { TokenKind::Bad } else { TokenKind::End };
             return self.token(kind, start);
         };
         let kind = match first {
             b'0'..=b'9' => self.number(),
+            // In `t.1a` the full stop separates names; in `x = .5` it begins a number.
             b'.' if self.byte(1).is_ascii_digit() && !self.follows_name() => self.number(),
             b'\'' | b'"' => self.quoted(0, TokenKind::String),
             b'`' => self.quoted(0, TokenKind::QuotedName),
@@ -192,7 +196,7 @@ impl<'a> Lexer<'a> {
         Token { kind, start: start as u32, end: self.at as u32 }
     }
 
-    /// The byte `ahead` of the current one, or zero at the end of the text.
+    /// The byte `ahead` bytes after the current one, or zero beyond the end of the text.
     fn byte(&self, ahead: usize) -> u8 {
         self.text.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -245,7 +249,7 @@ impl<'a> Lexer<'a> {
         TokenKind::Integer
     }
 
-    /// Consumes `0x` or `0b` with its digits if nothing else of a name follows.
+    /// Consumes `0x` or `0b` with its digits, unless further bytes of a word follow and make it a name.
     fn prefixed_digits(&mut self, is_digit: impl Fn(&u8) -> bool) -> bool {
         let length = self.digits_length(2, is_digit);
         let is_literal = length > 0 && !is_word_byte(self.byte(2 + length));
@@ -264,7 +268,7 @@ impl<'a> Lexer<'a> {
         (digits > 0).then_some(1 + sign + digits)
     }
 
-    /// Consumes a quoted run whose opening quote stands `ahead` of the current byte.
+    /// Consumes a quoted token whose opening quote is `ahead` bytes after the current one.
     fn quoted(&mut self, ahead: usize, kind: TokenKind) -> TokenKind {
         match quoted_end(self.text, self.at + ahead) {
             Some((end, _)) => {
@@ -323,7 +327,8 @@ impl<'a> Lexer<'a> {
         kind
     }
 
-    /// Passes white space and comments; false if a comment is not closed, then the place is its beginning.
+    /// Skips white space and comments. At an unclosed comment it returns false and stays at the comment's
+    /// first byte.
     fn skip_blanks(&mut self) -> bool {
         loop {
             match (self.byte(0), self.byte(1)) {
@@ -351,7 +356,7 @@ impl<'a> Lexer<'a> {
         self.at += self.text[self.at..].iter().take_while(|byte| **byte != b'\n').count();
     }
 
-    /// Passes a comment, or only its head if its content is to be executed.
+    /// Skips a comment, or only the head of one whose content is executed. Returns false if it is not closed.
     fn skip_comment(&mut self) -> bool {
         self.saw_comment = true;
         let head = if self.byte(2) == b'!' && !self.in_executable_comment { self.executable_head() } else { None };
@@ -370,9 +375,10 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The length of `/*!` and its version if a server of our version executes the comment.
+    /// The length of `/*!` with its version if a server of [`COMMENT_VERSION`] executes the comment.
     fn executable_head(&self) -> Option<usize> {
         let digits = self.digits_length(3, u8::is_ascii_digit);
+        // MySQL takes five or six digits as a version; fewer belong to the comment's content.
         if digits < 5 {
             return Some(3);
         }
@@ -409,8 +415,9 @@ fn single_symbol(byte: u8) -> TokenKind {
     }
 }
 
-/// The end of the quoted run that opens at byte `open` of `text`, after its closing quote, and whether it contains
-/// escapes (a backslash or a doubled quote); `None` if it is not closed. Backticks know no backslash.
+/// Finds the end of the quoted token that opens at byte `open` of `text`. Returns the offset after its
+/// closing quote and whether it contains escapes (a backslash or a doubled quote), or `None` if it is not
+/// closed. A backslash between backticks is no escape.
 #[inline]
 pub fn quoted_end(text: &[u8], open: usize) -> Option<(usize, bool)> {
     let quote = *text.get(open)?;
@@ -433,7 +440,7 @@ pub fn quoted_end(text: &[u8], open: usize) -> Option<(usize, bool)> {
     }
 }
 
-/// The bytes before the first `quote` or backslash, eight at a time.
+/// The number of bytes before the first `quote` or backslash. Reads eight bytes at a time.
 #[inline]
 fn plain_length(text: &[u8], quote: u8) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
@@ -445,7 +452,8 @@ fn plain_length(text: &[u8], quote: u8) -> usize {
     for chunk in chunks {
         let word = u64::from_le_bytes(*chunk);
         let (quote_zero, backslash_zero) = (word ^ quotes, word ^ backslashes);
-        // The lowest set bit marks the first zero byte exactly; a carry can only spoil bytes after it.
+        // The lowest set bit marks the first zero byte exactly. A carry can only corrupt the marks of later
+        // bytes.
         let found =
             (quote_zero.wrapping_sub(LOW) & !quote_zero | backslash_zero.wrapping_sub(LOW) & !backslash_zero) & HIGH;
         if found != 0 {

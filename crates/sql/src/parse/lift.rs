@@ -1,38 +1,39 @@
 //! Decides which lifted literals of a statement become parameters of its plan.
 //!
-//! A parameter keeps nothing of its literal but the class and, for decimals, the scale. A literal is therefore lifted
-//! only where nothing else about it can reach the result:
+//! A parameter keeps only the class of its literal and, for decimals, the scale. A literal is therefore
+//! lifted only where nothing else about it can affect the result:
 //! - numbers as operands of a comparison, IN, BETWEEN, `+ - * /` and unary minus;
 //! - strings as operands of a comparison, IN, BETWEEN and LIKE;
 //! - both as a whole value of VALUES, SET and ON DUPLICATE KEY UPDATE, and in LIMIT.
 //!
-//! Everywhere else the text of the literal is part of the statement's meaning: it names a column, counts a select item,
-//! decides the length or scale of a function's result, or makes a condition constant. No literal is lifted in a select
-//! list, GROUP BY, HAVING or ORDER BY, nor anywhere below a function, CASE, CAST or COLLATE. The members of a row
-//! constructor are lifted where the row is compared, because they are compared one by one.
+//! Everywhere else the text of the literal is part of the statement's meaning: it names a column, refers to a
+//! select item by number, determines the length or scale of a function's result, or makes a condition
+//! constant. No literal is lifted in a select list, GROUP BY, HAVING or ORDER BY, nor anywhere below a
+//! function, CASE, CAST or COLLATE. The members of a row constructor are lifted where the row is compared,
+//! because they are compared one by one.
 //!
-//! What only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) is lifted as a whole operand or value in
-//! the same places, and as a whole item of a query without tables.
+//! Values that only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) become parameters
+//! where they are a whole operand or value in the same places, or a whole item of a query without tables.
 
 use super::expression::{BinaryOperator, Expression, InList, Ordinal, UnaryOperator};
 use super::shape::{LiteralClass, Shape, Slot};
 use super::statement::{InsertSource, LimitValue, Select, SelectItem, Statement};
 
-/// What surrounds an expression.
+/// The context of an expression, which determines the literals that may be lifted there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// A comparison, or a value that is assigned: a literal of any class may be lifted.
+    /// An operand of a comparison, or an assigned value: a literal of any class may be lifted.
     Value,
-    /// Arithmetic: only numbers may be lifted.
+    /// An operand of arithmetic: only numbers may be lifted.
     Number,
-    /// LIKE: only strings may be lifted.
+    /// An operand of LIKE: only strings may be lifted.
     Text,
-    /// A condition: a literal here is a constant truth value that planning uses.
+    /// A condition: a literal is a constant truth value that the planner uses.
     Condition,
 }
 
-/// The ordinals of `shape` that stay literals in `statement`, in ascending order. Every literal of the shape is a
-/// parameter of `statement`.
+/// The ordinals of `shape` that must stay literals in `statement`, in ascending order. The caller has parsed
+/// `statement` with every literal of the shape as a parameter, except those that it keeps already.
 pub(super) fn kept_literals(statement: &Statement, shape: &Shape) -> Vec<Ordinal> {
     let mut walk = Walk { shape, is_lifted: vec![false; shape.slot_count()] };
     walk.statement(statement);
@@ -181,15 +182,16 @@ impl Walk<'_> {
     }
 }
 
-/// Whether these kept literals can be part of a plan: those of rows only if there is one row, because the rows share
-/// the form of the first.
+/// Whether a plan can contain these kept literals. Literals of VALUES rows can be kept only for a single row,
+/// because all rows share the form of the first.
 pub(crate) fn can_keep(kept: &[Ordinal], shape: &Shape) -> bool {
     let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
     is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))
 }
 
-/// Replaces operands and values of a statement that only the session knows by parameters, with ordinals from `first` on,
-/// and returns them in that order. `is_session_value` tells which expressions these are.
+/// Replaces the values that only the session knows by parameters. Their ordinals begin at `first`; equal
+/// expressions share one. Returns the replaced expressions in the order of their ordinals. `is_session_value`
+/// decides which expressions these are.
 pub(crate) fn lift_session_values(
     statement: &mut Statement,
     first: Ordinal,
@@ -243,11 +245,12 @@ impl SessionLifter<'_> {
         }
     }
 
-    /// An operand of a comparison, or a value that is assigned.
+    /// Lifts an operand of a comparison or an assigned value, or descends into it.
     fn value(&mut self, value: &mut Expression) {
         if !(self.is_session_value)(value) {
             return self.operands(value);
         }
+        // Equal expressions have the same value throughout an execution, so one parameter is enough.
         let known = self.lifted.iter().position(|lifted| lifted == value);
         let position = known.unwrap_or(self.lifted.len());
         let ordinal = Ordinal(self.first.0 + position as u32);

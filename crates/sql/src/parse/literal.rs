@@ -1,8 +1,9 @@
-//! From the bytes of a literal in a statement to its value. The lexer, the shape scanner and everybody who binds a
-//! lifted literal use these functions, so a literal has one meaning.
+//! Converts the bytes of a literal into its value. The parser, the shape scanner and the binder of lifted
+//! literals share these functions, so that a literal means the same on every path.
 
-/// Appends the value of a quoted literal. `inside` is what stands between the quotes, `quote` the quote character;
-/// a doubled quote is one, and backslash escapes are replaced as MySQL does without NO_BACKSLASH_ESCAPES.
+/// Appends the value of a quoted literal to `value`. `inside` is the text between the quotes, and `quote` is
+/// the quote character. A doubled quote becomes one, and backslash escapes are replaced as in MySQL without
+/// NO_BACKSLASH_ESCAPES.
 pub fn decode_string(inside: &[u8], quote: u8, value: &mut Vec<u8>) {
     let mut rest = inside;
     while let Some(special) = rest.iter().position(|byte| *byte == b'\\' || *byte == quote) {
@@ -29,13 +30,13 @@ fn decode_escape(escaped: u8, value: &mut Vec<u8>) {
         b'r' => value.push(b'\r'),
         b't' => value.push(b'\t'),
         b'Z' => value.push(26),
-        // LIKE gives these two their meaning, so the backslash stays for it.
+        // LIKE interprets `\%` and `\_` itself, so the backslash stays in the value.
         b'%' | b'_' => value.extend_from_slice(&[b'\\', escaped]),
         other => value.push(other),
     }
 }
 
-/// The value of decimal digits, or `None` if it does not fit in 64 bits or a byte is no digit.
+/// The value of decimal digits, or `None` if it needs more than 64 bits or a byte is not a digit.
 pub fn decode_integer(digits: &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for digit in digits {
@@ -48,8 +49,8 @@ pub fn decode_integer(digits: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// The bytes that hexadecimal digits stand for, or `None` if a byte is no such digit. An odd count has a zero put
-/// before it.
+/// The bytes that hexadecimal digits denote, or `None` if a byte is not such a digit. An odd number of digits
+/// is padded with a leading zero.
 pub fn decode_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::with_capacity(digits.len().div_ceil(2));
     let mut pending = if digits.len() % 2 == 1 { Some(0u8) } else { None };
@@ -63,8 +64,8 @@ pub fn decode_hexadecimal(digits: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// The bytes that binary digits stand for, the first byte filled with zeros from the left, or `None` if a byte is
-/// neither 0 nor 1.
+/// The bytes that binary digits denote, or `None` if a byte is neither 0 nor 1. The first byte is padded with
+/// leading zeros.
 pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
     let mut value = Vec::with_capacity(digits.len().div_ceil(8));
     let mut byte = 0u8;
@@ -82,8 +83,8 @@ pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Whether a string begins with a character that stands for itself in a LIKE pattern. False for an empty one. A string as
-/// it is written and its value agree on it, because an escape makes it false.
+/// Whether a LIKE pattern begins with a character that matches only itself. Returns false for an empty
+/// pattern. A pattern that is written with a leading escape counts as not fixed.
 pub fn begins_fixed(string: &[u8]) -> bool {
     !matches!(string.first(), None | Some(b'%' | b'_' | b'\\'))
 }

@@ -1,7 +1,8 @@
-//! The front half of SQL: from the bytes of a statement to a tree of our own, in MySQL's dialect.
+//! Parses the bytes of a statement in MySQL's dialect into a syntax tree.
 //!
-//! [`shape`] recognises a statement that differs from a known one in its literals only, without parsing it;
-//! everything else goes through [`lexer`] and [`grammar`]. Nothing here knows tables, types or sessions.
+//! [`shape`] recognises, without parsing, a statement that differs from a known one only in its literals. All
+//! other statements go through [`lexer`] and [`grammar`]. This folder knows nothing of tables, types or
+//! sessions.
 
 pub mod definition;
 pub mod error;

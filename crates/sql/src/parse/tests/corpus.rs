@@ -1,5 +1,6 @@
-//! What becomes of every statement that is known to be sent by clients or likely to meet an NDB-like server. The
-//! outcomes are recorded in `tests/corpus/parse-outcomes.txt`; run with `JUNCTOR_RECORD=1` to record them anew.
+//! The outcome of parsing every statement that clients are known to send or that is likely to reach an
+//! NDB-like server. `tests/corpus/parse-outcomes.txt` holds the expected outcomes; a run with
+//! `JUNCTOR_RECORD=1` records them again.
 
 use crate::parse::parse;
 use crate::parse::statement::Statement;
@@ -14,12 +15,12 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The statements of the list, between lines of two hyphens.
+/// The listed statements, which lines of two hyphens separate.
 pub(super) fn listed_statements() -> Vec<String> {
     read("mysql-statements.txt").split("\n--\n").map(|text| text.trim().to_owned()).collect()
 }
 
-/// The texts of the log's Query, Prepare and Execute commands, each once.
+/// The distinct texts of the log's Query, Prepare and Execute commands.
 pub(super) fn logged_statements() -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     let mut open: Option<String> = None;

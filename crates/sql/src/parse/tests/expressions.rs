@@ -7,7 +7,7 @@ use crate::parse::expression::{
 };
 use crate::parse::limit::NESTING_MAX;
 
-/// The expression with brackets around every operator.
+/// The expression as text, with brackets around every operator.
 fn shown(text: &str) -> String {
     show(&expression(text))
 }

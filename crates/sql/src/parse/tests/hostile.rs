@@ -5,7 +5,7 @@ use crate::parse::shape::{Shape, scan};
 use crate::parse::{Statement, first_statement_end, parse, parse_next, parse_with_parameters};
 use proptest::prelude::*;
 
-/// Runs everything that reads a statement's bytes; each must end, and none may panic.
+/// Runs every function that reads a statement's bytes. Each must end, and none may panic.
 fn read_in_every_way(text: &[u8]) {
     let mut lexer = Lexer::new(text, 0);
     let mut end = 0;
@@ -13,7 +13,7 @@ fn read_in_every_way(text: &[u8]) {
         let token = lexer.next_token();
         assert!(token.start >= end && token.end >= token.start, "tokens run forward");
         end = token.end;
-        // A token is at least a byte, except the error that an executable comment is open at the end.
+        // A token has at least one byte, except the error for an executable comment that is open at the end.
         if token.kind == TokenKind::End || token.start == token.end {
             break;
         }
@@ -38,7 +38,7 @@ fn read_in_every_way(text: &[u8]) {
     let _ = parse_with_parameters(text, &shape);
 }
 
-/// Statements are told apart where the parser ends them.
+/// Statements are separated where the parser ends them.
 fn tell_apart(mut rest: &[u8]) {
     while let Some(end) = first_statement_end(rest) {
         assert_eq!(rest[end - 1], b';');
@@ -46,14 +46,14 @@ fn tell_apart(mut rest: &[u8]) {
         if let Ok(parsed) = parse_next(rest, 0)
             && !matches!(parsed.statement, Statement::Unsupported(_))
         {
-            // Comments after it are passed.
+            // The parser also passes comments after the statement.
             assert!(parsed.end == end || parsed.end == rest.len());
         }
         rest = &rest[end..];
     }
 }
 
-/// Pieces of statements, so that random texts get past the first token.
+/// Pieces of statements, which random texts consist of to get past the first token.
 const PIECES: &[&str] = &[
     "SELECT ",
     "INSERT INTO t ",

@@ -1,4 +1,4 @@
-//! Tests of lexer and grammar; those of the shape scanner are beside it.
+//! Tests of the lexer, the grammar and the corpus. The shape scanner has its own.
 
 mod corpus;
 mod expressions;
@@ -10,7 +10,7 @@ use super::expression::Expression;
 use super::statement::{Select, SelectItem, Statement};
 use super::{ParseErrorKind, parse};
 
-/// The statement that `text` is.
+/// The statement that `text` parses to.
 pub(super) fn statement(text: &str) -> Statement {
     match parse(text.as_bytes()) {
         Ok(parsed) => parsed.statement,
@@ -18,7 +18,7 @@ pub(super) fn statement(text: &str) -> Statement {
     }
 }
 
-/// The query that `text` is.
+/// The query that `text` parses to.
 pub(super) fn select(text: &str) -> Select {
     match statement(text) {
         Statement::Select(select) => *select,
@@ -26,7 +26,7 @@ pub(super) fn select(text: &str) -> Select {
     }
 }
 
-/// The expression that `text` is.
+/// The expression that `text` parses to.
 pub(super) fn expression(text: &str) -> Expression {
     match select(&format!("SELECT {text}")).projection.remove(0) {
         SelectItem::Expression { expression, .. } => expression,
@@ -34,7 +34,7 @@ pub(super) fn expression(text: &str) -> Expression {
     }
 }
 
-/// Why `text` is refused, and where.
+/// The reason why `text` is refused, and the byte offset.
 pub(super) fn error_of(text: &str) -> (ParseErrorKind, usize) {
     match parse(text.as_bytes()) {
         Ok(parsed) => panic!("{text}: {:?}", parsed.statement),
@@ -42,7 +42,7 @@ pub(super) fn error_of(text: &str) -> (ParseErrorKind, usize) {
     }
 }
 
-/// What `text` needs that is not there yet.
+/// The part of MySQL that `text` uses and the parser reports as unsupported.
 pub(super) fn missing_part(text: &str) -> &'static str {
     match statement(text) {
         Statement::Unsupported(unsupported) => unsupported.what,
