@@ -1,11 +1,11 @@
-//! Bounded reading of fields. Integers are little-endian; a text has its length in two bytes before it.
+//! Bounds-checked reading of fields. Integers are little-endian; a two-byte length precedes a text.
 
 use std::fmt;
 
-/// Bytes that do not hold together.
+/// A payload that does not follow the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The field that could not be read.
+    /// Name of the first field that could not be read.
     pub field: &'static str,
 }
 
@@ -17,29 +17,29 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// A payload, and how far it has been read.
+/// A cursor over a payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of a payload.
+    /// A cursor at the start of `payload`.
     #[inline]
     pub fn new(payload: &'a [u8]) -> Fields<'a> {
         Fields { rest: payload }
     }
 
-    /// What has not been read.
+    /// The unread bytes.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next so many bytes.
+    /// Reads the next `count` bytes.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Fewer bytes are left.
     #[inline]
     pub fn bytes(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], Malformed> {
         let (bytes, rest) = self.rest.split_at_checked(count).ok_or(Malformed { field })?;
@@ -47,10 +47,10 @@ impl<'a> Fields<'a> {
         Ok(bytes)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Fewer bytes are left.
     #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Malformed> {
         let (bytes, rest) = self.rest.split_first_chunk::<N>().ok_or(Malformed { field })?;
@@ -58,70 +58,70 @@ impl<'a> Fields<'a> {
         Ok(*bytes)
     }
 
-    /// One byte.
+    /// Reads one byte.
     ///
     /// # Errors
-    /// There is none.
+    /// No byte is left.
     #[inline]
     pub fn u8(&mut self, field: &'static str) -> Result<u8, Malformed> {
         self.array::<1>(field).map(|[byte]| byte)
     }
 
-    /// Two bytes.
+    /// Reads an integer of two bytes.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Fewer bytes are left.
     #[inline]
     pub fn u16(&mut self, field: &'static str) -> Result<u16, Malformed> {
         self.array(field).map(u16::from_le_bytes)
     }
 
-    /// Four bytes.
+    /// Reads an integer of four bytes.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Fewer bytes are left.
     #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, Malformed> {
         self.array(field).map(u32::from_le_bytes)
     }
 
-    /// Eight bytes.
+    /// Reads an integer of eight bytes.
     ///
     /// # Errors
-    /// There are fewer.
+    /// Fewer bytes are left.
     #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, Malformed> {
         self.array(field).map(u64::from_le_bytes)
     }
 
-    /// A text with its length before it.
+    /// Reads a text that follows its two-byte length.
     ///
     /// # Errors
-    /// It is cut, or not UTF-8.
+    /// The text is incomplete or not UTF-8.
     pub fn text(&mut self, field: &'static str) -> Result<&'a str, Malformed> {
         let length = usize::from(self.u16(field)?);
         std::str::from_utf8(self.bytes(length, field)?).map_err(|_| Malformed { field })
     }
 
-    /// Everything that is left, as text.
+    /// Reads all remaining bytes as a text.
     ///
     /// # Errors
-    /// It is not UTF-8.
+    /// They are not UTF-8.
     pub fn last_text(&mut self, field: &'static str) -> Result<&'a str, Malformed> {
         std::str::from_utf8(std::mem::take(&mut self.rest)).map_err(|_| Malformed { field })
     }
 
-    /// Nothing may be left.
+    /// Checks that the whole payload has been read.
     ///
     /// # Errors
-    /// Something is.
+    /// Bytes are left.
     pub fn end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed { field: "end" }) }
     }
 }
 
-/// Appends a text with its length before it. False when it has more than 65,535 bytes, and then nothing is appended: the beginning of
-/// a name is another name.
+/// Appends a text after its two-byte length. Returns false and appends nothing if the text has more than
+/// 65,535 bytes: a name that was cut would be the name of something else.
 #[must_use]
 pub fn put_text(text: &str, out: &mut Vec<u8>) -> bool {
     let Ok(length) = u16::try_from(text.len()) else { return false };

@@ -1,30 +1,31 @@
-//! Frames: `[length u24][kind u8]` and so many bytes. A row as `model/row_encoding` says it is a frame of kind [`ROW`], so that
-//! rows leave a partition in the form in which they are sent.
+//! Frames: `[length u24][kind u8]`, then a payload of `length` bytes. A row as `model/row_encoding` encodes
+//! it already is a frame of kind [`ROW`]: a partition produces rows in the form in which they are sent.
 
-/// Bytes before the payload.
+/// Bytes of a frame before its payload.
 pub const HEAD_BYTES: usize = 4;
-/// A payload of this many bytes goes on in the next frame of the same kind. Only rows are so long.
+/// A payload of this many bytes continues in the next frame of the same kind. Only rows may be that long.
 pub const PAYLOAD_BYTES_MAX: usize = 0xFF_FFFF;
-/// A row of a result, in the binary encoding.
+/// Kind of a result row in the binary encoding.
 pub const ROW: u8 = 0;
 
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it is.
+    /// [`ROW`], or a constant of `request::kind` or `reply::kind`.
     pub kind: u8,
-    /// Its contents.
+    /// The bytes after the head.
     pub payload: &'a [u8],
 }
 
-/// What a frame's first bytes say: its kind and the length of its payload; `None` when there are too few of them.
+/// Decodes a frame's head: the kind, and the length of the payload in bytes. `None` if `bytes` has fewer than
+/// [`HEAD_BYTES`].
 #[inline]
 pub fn head(bytes: &[u8]) -> Option<(u8, usize)> {
     let [a, b, c, kind] = *bytes.first_chunk::<HEAD_BYTES>()?;
     Some((kind, u32::from_le_bytes([a, b, c, 0]) as usize))
 }
 
-/// The first frame and what comes after it; `None` while it is not whole.
+/// Splits the first frame from the bytes after it. `None` while the frame is incomplete.
 #[inline]
 pub fn next_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     let (kind, length) = head(bytes)?;
@@ -32,7 +33,7 @@ pub fn next_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
     Some((Frame { kind, payload }, rest))
 }
 
-/// Begins a frame; gives what [`end_frame`] needs.
+/// Begins a frame and returns its position for [`end_frame`].
 #[inline]
 pub fn begin_frame(kind: u8, out: &mut Vec<u8>) -> usize {
     let start = out.len();
@@ -40,11 +41,13 @@ pub fn begin_frame(kind: u8, out: &mut Vec<u8>) -> usize {
     start
 }
 
-/// Ends the frame that began at `start`. False when it is too long for one, and then it is taken back.
+/// Writes the length of the frame that began at `start`. Returns false and removes the frame if its payload
+/// has [`PAYLOAD_BYTES_MAX`] bytes or more.
 #[inline]
 #[must_use]
 pub fn end_frame(start: usize, out: &mut Vec<u8>) -> bool {
     let length = out.len() - start - HEAD_BYTES;
+    // A payload of exactly the maximum would announce a continuation frame.
     if length >= PAYLOAD_BYTES_MAX {
         out.truncate(start);
         return false;

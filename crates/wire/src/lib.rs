@@ -1,6 +1,8 @@
-//! The bytes of the native protocol, for the client in `junctor_client` and for the server's side in crate `front`.
-//! `docs/format.md` describes them. Every `parse` takes bytes that nobody has vouched for: it never panics, allocates no more
-//! than the bytes that it was given are long, and names the field that it could not read.
+//! Encoding and decoding of the native protocol, shared by the driver (`junctor_client`) and the server
+//! (crate `front`). `docs/format.md` describes the format.
+//!
+//! Every `parse` takes untrusted bytes. It never panics, it allocates memory in proportion to its input and
+//! not to the lengths that the input claims, and its error names the field that it could not read.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -16,17 +18,18 @@ pub use frame::{Frame, next_frame};
 pub use reply::{Columns, Reply};
 pub use request::{KeyValues, Request};
 
-/// The version of the protocol that this code speaks.
+/// Protocol version of this build. A server refuses a login with any other version.
 pub const VERSION: u16 = 1;
-/// The first bytes that a server says.
+/// First bytes of the greeting's payload; they tell a client that it reached another protocol.
 pub const MAGIC: [u8; 4] = *b"JNTR";
-/// Bytes of the challenge in the greeting.
+/// Bytes of the password challenge in the greeting.
 pub const SALT_BYTES: usize = 20;
-/// Bytes of a payload before the login, in either direction.
+/// Largest payload in bytes before the login is complete, in either direction. It bounds the memory that an
+/// unauthenticated peer can claim.
 pub const LOGIN_PAYLOAD_BYTES_MAX: usize = 4096;
-/// Keys of one request.
+/// Maximum number of keys in one `ReadKeys` request.
 pub const KEYS_MAX: usize = 16_384;
-/// Columns that one reader of keys gives.
+/// Maximum number of columns that a key reader returns.
 pub const READER_COLUMNS_MAX: usize = 1024;
 
 #[cfg(test)]

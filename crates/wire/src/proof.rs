@@ -1,11 +1,12 @@
-//! The proof of a password, as `mysql_native_password` has it: the password never travels, and the server keeps only its double
-//! hash.
+//! Proof of a password in the manner of `mysql_native_password`: the password never travels, and the server
+//! stores only its double hash.
 
 use sha1::{Digest, Sha1};
 
 use super::SALT_BYTES;
 
-/// The proof made from `password` for the challenge `salt`; empty for an empty password.
+/// The proof of `password` for the challenge `salt`: `SHA1(password) XOR SHA1(salt, SHA1(SHA1(password)))`.
+/// It has 20 bytes, or none for an empty password.
 pub fn password_proof(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! What a server sends. An answer is any number of rows, perhaps after their columns, and one frame that ends it.
+//! Replies of a server. A reply has an optional frame of columns, any number of rows, and exactly one frame
+//! that ends it (see [`is_last`]).
 
 use junctor_model::row_encoding::ResultColumn;
 
@@ -6,37 +7,37 @@ use super::field::{Fields, Malformed, put_text};
 use super::frame::{self, Frame, begin_frame, end_frame};
 use super::{MAGIC, SALT_BYTES};
 
-/// The kinds of frames that servers send.
+/// Kinds of the frames that servers send. All except rows are 0x80 or above.
 pub mod kind {
     /// [`super::Greeting`], the first frame of a connection.
     pub const GREETING: u8 = 0x80;
     /// The columns of the rows that follow.
     pub const COLUMNS: u8 = 0x81;
-    /// The end of an answer: done.
+    /// End of a reply: the statement succeeded.
     pub const DONE: u8 = 0x82;
-    /// The end of an answer: an error.
+    /// End of a reply: an error.
     pub const FAILED: u8 = 0x83;
-    /// The end of an answer: a statement or a reader is prepared.
+    /// End of a reply: a statement or a key reader is prepared.
     pub const PREPARED: u8 = 0x84;
-    /// The end of an answer: rows by their keys.
+    /// End of a reply: the rows of a `ReadKeys` request.
     pub const KEY_ROWS: u8 = 0x85;
 }
 
-/// Autocommit is on.
+/// Status bit: autocommit is on.
 pub const STATUS_AUTOCOMMIT: u8 = 1;
-/// A transaction is open.
+/// Status bit: a transaction is open.
 pub const STATUS_IN_TRANSACTION: u8 = 2;
 
-/// What a server says first.
+/// The first frame of a connection, sent by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting<'a> {
-    /// The newest version of the protocol that it speaks.
+    /// The newest protocol version that the server supports.
     pub version: u16,
-    /// The connection's number, as CONNECTION_ID() and KILL know it.
+    /// The connection's id, as in CONNECTION_ID() and KILL.
     pub connection: u32,
-    /// The challenge.
+    /// Random challenge for [`password_proof`](crate::proof::password_proof).
     pub salt: [u8; SALT_BYTES],
-    /// The server's version.
+    /// The server's version, as in VERSION().
     pub server_version: &'a str,
 }
 
@@ -49,14 +50,13 @@ impl<'a> Greeting<'a> {
         out.extend_from_slice(&self.connection.to_le_bytes());
         out.extend_from_slice(&self.salt);
         out.extend_from_slice(self.server_version.as_bytes());
-        // A version text is short.
-        let _ = end_frame(start, out);
+        end_bounded_frame(start, out);
     }
 
     /// Reads the payload.
     ///
     /// # Errors
-    /// It is malformed, for one when the other side speaks another protocol.
+    /// The payload is malformed, or does not begin with [`MAGIC`] because the peer speaks another protocol.
     pub fn parse(payload: &'a [u8]) -> Result<Greeting<'a>, Malformed> {
         let mut fields = Fields::new(payload);
         if fields.array("magic")? != MAGIC {
@@ -68,22 +68,22 @@ impl<'a> Greeting<'a> {
     }
 }
 
-/// One column of a result, as it is said.
+/// A decoded result column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnView<'a> {
     /// A code of `model::row_encoding::wire_type`.
     pub wire_type: u8,
     /// Bits of `model::row_encoding::column_flag`.
     pub flags: u16,
-    /// The number of the collation; 63 for numbers and bytes.
+    /// MySQL's collation id; 63 (binary) for numbers and byte strings.
     pub charset: u16,
-    /// Digits after the point; 31 when not fixed.
+    /// Digits after the decimal point; 31 if not fixed.
     pub decimals: u8,
-    /// The name or alias in the result.
+    /// The column's name or alias, cut to [`COLUMN_NAME_CHARACTERS_MAX`].
     pub name: &'a str,
 }
 
-/// The columns of a result, undecoded.
+/// The columns of a result, checked but not decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Columns<'a> {
     count: u16,
@@ -94,23 +94,24 @@ impl<'a> Columns<'a> {
     fn parse(fields: &mut Fields<'a>) -> Result<Columns<'a>, Malformed> {
         let count = fields.u16("columns")?;
         let columns = Columns { count, bytes: fields.rest() };
+        // Checked here, since `iter` has no way to report an error.
         for _ in 0..count {
             ColumnView::parse(fields)?;
         }
         Ok(columns)
     }
 
-    /// How many.
+    /// Number of columns.
     pub fn len(&self) -> usize {
         usize::from(self.count)
     }
 
-    /// Whether there are none.
+    /// Whether the number of columns is 0.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Each of them.
+    /// Decodes the columns in their order.
     pub fn iter(&self) -> impl Iterator<Item = ColumnView<'a>> + use<'a> {
         let mut fields = Fields::new(self.bytes);
         (0..self.count).map_while(move |_| ColumnView::parse(&mut fields).ok())
@@ -125,10 +126,12 @@ impl<'a> ColumnView<'a> {
     }
 }
 
-/// Characters of a column's name in an answer: the text of an expression may be much longer, and MySQL says as many of it.
+/// Maximum length of a column's name in characters. A column without an alias has the text of its expression
+/// as its name; MySQL cuts that text at the same length.
 pub const COLUMN_NAME_CHARACTERS_MAX: usize = 256;
 
-/// Appends columns as a payload has them; of a long name the first [`COLUMN_NAME_CHARACTERS_MAX`] characters.
+/// Appends columns in the form that [`Columns`] decodes. Cuts each name to [`COLUMN_NAME_CHARACTERS_MAX`]
+/// characters.
 pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
     let count = columns.len().min(usize::from(u16::MAX));
     out.extend_from_slice(&(count as u16).to_le_bytes());
@@ -137,52 +140,53 @@ pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
         out.extend_from_slice(&column.flags.to_le_bytes());
         out.extend_from_slice(&column.charset.to_le_bytes());
         let name_bytes = column.name.char_indices().nth(COLUMN_NAME_CHARACTERS_MAX).map(|(end, _)| end);
-        // So few characters fit.
+        // Cannot fail: 256 characters have at most 1,024 bytes.
         let _ = put_text(&column.name[..name_bytes.unwrap_or(column.name.len())], out);
     }
 }
 
-/// What a statement came to.
+/// The result of a successful statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done<'a> {
     /// Bits of `STATUS_...`.
     pub status: u8,
-    /// How many warnings there were.
+    /// Number of warnings.
     pub warnings: u16,
-    /// Rows changed.
+    /// Number of rows that the statement inserted, changed or deleted.
     pub affected_rows: u64,
-    /// The first AUTO_INCREMENT value that was made, or 0.
+    /// The first AUTO_INCREMENT value that the statement generated, or 0.
     pub last_insert_id: u64,
-    /// "Rows matched: ..." and its kin.
+    /// MySQL's text about the result, for example "Rows matched: ..."; often empty.
     pub info: &'a str,
 }
 
-/// Rows by their keys, undecoded. The rows lie one after the other as frames; where each key's row begins is in `index`.
+/// The undecoded rows of a `ReadKeys` request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRows<'a> {
     /// Bits of `STATUS_...`.
     pub status: u8,
-    /// The rows.
+    /// The rows as consecutive frames.
     pub body: &'a [u8],
-    /// For each key in the order of the request where its row begins in the body, or [`NOT_FOUND`]; little-endian.
+    /// For each key of the request, in its order: the offset in bytes of the key's row in `body`, or
+    /// [`NOT_FOUND`]. Little-endian and not checked against the length of `body`.
     pub index: &'a [[u8; 4]],
 }
 
-/// In place of a row's position: no row has the key.
+/// In place of a row's offset: no row has the key.
 pub const NOT_FOUND: u32 = u32::MAX;
-/// Bytes before the body of [`KeyRows`], the frame's head among them.
+/// Bytes before the body of [`KeyRows`], including the frame's head.
 pub const KEY_ROWS_HEAD_BYTES: usize = frame::HEAD_BYTES + 16;
-/// Bytes of a whole frame of [`KeyRows`] beyond which it is not sent.
+/// Maximum size of a frame of [`KeyRows`] in bytes, including its head.
 pub const KEY_ROWS_BYTES_MAX: usize = frame::PAYLOAD_BYTES_MAX;
 
-/// Reserves the bytes before the body of [`KeyRows`].
+/// Reserves [`KEY_ROWS_HEAD_BYTES`] for [`end_key_rows`]. The caller then appends the body and the index.
 #[inline]
 pub fn begin_key_rows(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; KEY_ROWS_HEAD_BYTES]);
 }
 
-/// Fills in what [`begin_key_rows`] has reserved at the beginning of `out`, when body and index are behind it.
-/// False when the frame is too long.
+/// Fills in the bytes that [`begin_key_rows`] reserved at the start of `out`, once body and index are
+/// complete. Returns false if the frame is too long to be sent.
 #[inline]
 #[must_use]
 pub fn end_key_rows(number: u32, status: u8, keys: usize, out: &mut [u8]) -> bool {
@@ -200,46 +204,46 @@ pub fn end_key_rows(number: u32, status: u8, keys: usize, out: &mut [u8]) -> boo
     true
 }
 
-/// One frame of an answer.
+/// One frame of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// A row, or the next part of one.
+    /// A row, or a part of a row of [`frame::PAYLOAD_BYTES_MAX`] bytes or more.
     Row(&'a [u8]),
     /// The columns of the rows that follow.
     Columns(Columns<'a>),
-    /// Done.
+    /// The end of a successful statement.
     Done(Done<'a>),
-    /// An error.
+    /// The end of a failed request.
     Failed {
-        /// MySQL's number.
+        /// MySQL's error number.
         errno: u16,
-        /// The SQLSTATE.
+        /// The SQLSTATE, in ASCII.
         sqlstate: [u8; 5],
-        /// The text.
+        /// The error's text.
         message: &'a str,
     },
-    /// A statement or a reader is prepared.
+    /// A statement or a key reader is prepared.
     Prepared {
-        /// Its parameters, or the columns of the key.
+        /// Number of the statement's parameters, or of the primary key's columns.
         parameters: u16,
-        /// The columns of its rows.
+        /// The columns of the rows; empty for a statement without rows.
         columns: Columns<'a>,
     },
-    /// Rows by their keys.
+    /// The end of a `ReadKeys` request.
     KeyRows(KeyRows<'a>),
 }
 
-/// Whether a frame of that kind ends an answer.
+/// Whether a frame of this kind ends a reply.
 #[inline]
 pub fn is_last(kind: u8) -> bool {
     kind >= kind::DONE
 }
 
 impl<'a> Reply<'a> {
-    /// Reads a frame: the number of the request (0 for rows) and what it says.
+    /// Reads a frame. Returns the number of the request, which is 0 for rows, and the decoded frame.
     ///
     /// # Errors
-    /// It is malformed, or of an unknown kind.
+    /// The payload is malformed, or the kind is unknown.
     pub fn parse(frame: Frame<'a>) -> Result<(u32, Reply<'a>), Malformed> {
         if frame.kind == frame::ROW {
             return Ok((0, Reply::Row(frame.payload)));
@@ -280,7 +284,7 @@ fn parse_key_rows(mut fields: Fields<'_>) -> Result<KeyRows<'_>, Malformed> {
     Ok(KeyRows { status, body, index: index.as_chunks().0 })
 }
 
-/// Appends [`Reply::Done`]; of a very long text the beginning.
+/// Appends [`Reply::Done`]. Cuts `info` to 64 KiB.
 pub fn emit_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
     let start = begin_frame(kind::DONE, out);
     out.extend_from_slice(&number.to_le_bytes());
@@ -288,18 +292,18 @@ pub fn emit_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&done.warnings.to_le_bytes());
     out.extend_from_slice(&done.affected_rows.to_le_bytes());
     out.extend_from_slice(&done.last_insert_id.to_le_bytes());
-    out.extend_from_slice(cut(done.info).as_bytes());
-    let _ = end_frame(start, out);
+    out.extend_from_slice(text_prefix(done.info).as_bytes());
+    end_bounded_frame(start, out);
 }
 
-/// Appends [`Reply::Failed`]; of a very long text the beginning.
+/// Appends [`Reply::Failed`]. Cuts `message` to 64 KiB.
 pub fn emit_failed(number: u32, errno: u16, sqlstate: [u8; 5], message: &str, out: &mut Vec<u8>) {
     let start = begin_frame(kind::FAILED, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&errno.to_le_bytes());
     out.extend_from_slice(&sqlstate);
-    out.extend_from_slice(cut(message).as_bytes());
-    let _ = end_frame(start, out);
+    out.extend_from_slice(text_prefix(message).as_bytes());
+    end_bounded_frame(start, out);
 }
 
 /// Appends [`Reply::Prepared`].
@@ -308,18 +312,25 @@ pub fn emit_prepared(number: u32, parameters: u16, columns: &[ResultColumn], out
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&parameters.to_le_bytes());
     put_columns(columns, out);
-    let _ = end_frame(start, out);
+    end_bounded_frame(start, out);
 }
 
-/// Appends [`Reply::Columns`] with the payload that [`put_columns`] has made.
+/// Appends [`Reply::Columns`]. `columns` comes from [`put_columns`].
 pub fn emit_columns(number: u32, columns: &[u8], out: &mut Vec<u8>) {
     let start = begin_frame(kind::COLUMNS, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(columns);
-    let _ = end_frame(start, out);
+    end_bounded_frame(start, out);
 }
 
-/// At most 64 KiB of a text.
-fn cut(text: &str) -> &str {
+/// Ends a frame whose contents are bounded. A frame that vanished would leave the client waiting for the end
+/// of its reply.
+fn end_bounded_frame(start: usize, out: &mut Vec<u8>) {
+    let fits = end_frame(start, out);
+    assert!(fits, "a reply other than rows fits into one frame");
+}
+
+/// The first 64 KiB of a text.
+fn text_prefix(text: &str) -> &str {
     &text[..text.floor_char_boundary(64 * 1024)]
 }

@@ -1,4 +1,4 @@
-//! What a client sends. Each has a number, which comes back with the answer, and exactly one answer.
+//! Requests of a client. Each has a number, which its reply repeats, and exactly one reply.
 
 use junctor_model::value::ValueRef;
 
@@ -7,45 +7,46 @@ use super::frame::{begin_frame, end_frame};
 use super::value::{put_value, read_value};
 use super::{KEYS_MAX, READER_COLUMNS_MAX, VERSION};
 
-/// The kinds of frames that clients send.
+/// Kinds of the frames that clients send. All are below 0x80.
 pub mod kind {
-    /// [`super::Login`].
+    /// [`super::Login`], a client's first frame.
     pub const LOGIN: u8 = 0x01;
-    /// Asks for nothing.
+    /// Checks that the server replies.
     pub const PING: u8 = 0x10;
-    /// A statement as text.
+    /// Executes a statement given as text.
     pub const RUN_TEXT: u8 = 0x11;
     /// Prepares a statement.
     pub const PREPARE: u8 = 0x12;
     /// Executes a prepared statement.
     pub const EXECUTE: u8 = 0x13;
-    /// Forgets a prepared statement.
+    /// Deallocates a prepared statement.
     pub const CLOSE: u8 = 0x14;
-    /// Prepares a reader of rows by primary key.
+    /// Prepares a key reader, which reads rows by primary key.
     pub const PREPARE_READER: u8 = 0x15;
-    /// Reads rows by their primary keys.
+    /// Reads rows by primary key.
     pub const READ_KEYS: u8 = 0x16;
-    /// Forgets a reader.
+    /// Deallocates a key reader.
     pub const CLOSE_READER: u8 = 0x17;
-    /// Begins the session anew.
+    /// Resets the session to its state after the login.
     pub const RESET: u8 = 0x18;
 }
 
-/// Who logs in.
+/// The login request, a client's reply to the greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login<'a> {
-    /// The version of the protocol that the client speaks.
+    /// The client's protocol version.
     pub version: u16,
-    /// The user name.
+    /// The user name, up to 65,535 bytes.
     pub user: &'a str,
-    /// The proof of the password; empty for none.
+    /// The proof of the password, up to 255 bytes; empty for an empty password.
     pub proof: &'a [u8],
-    /// The database to begin with; empty for none.
+    /// The session's initial default database; empty for none.
     pub database: &'a str,
 }
 
 impl<'a> Login<'a> {
-    /// Appends the frame. False when a text is longer than 65,535 bytes or the proof than 255, and then nothing is appended.
+    /// Appends the frame. Returns false and appends nothing if a text has more than 65,535 bytes or the proof
+    /// more than 255.
     #[must_use]
     pub fn emit(&self, out: &mut Vec<u8>) -> bool {
         let Ok(proof_bytes) = u8::try_from(self.proof.len()) else { return false };
@@ -57,10 +58,11 @@ impl<'a> Login<'a> {
         })
     }
 
-    /// Reads the payload.
+    /// Reads the payload. If the version is not [`VERSION`], all other fields are empty: their format is
+    /// unknown, and the caller refuses the version.
     ///
     /// # Errors
-    /// It is malformed. A client of another version is told so by the caller.
+    /// The payload is malformed.
     pub fn parse(payload: &'a [u8]) -> Result<Login<'a>, Malformed> {
         let mut fields = Fields::new(payload);
         fields.u32("number")?;
@@ -77,22 +79,22 @@ impl<'a> Login<'a> {
     }
 }
 
-/// The keys of a read, each with a value for every column of the primary key.
+/// The keys of a `ReadKeys` request. Each key has a value for every column of the primary key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KeyValues<'a> {
-    /// Signed integers of eight bytes, for keys of one column.
+    /// Keys of one integer column: eight bytes each, signed, little-endian.
     Integers(&'a [[u8; 8]]),
-    /// So many values of all kinds, one key after the other.
+    /// Keys of any columns.
     Values {
-        /// How many keys.
+        /// Number of keys, as the client claims it; at most [`KEYS_MAX`] after [`parse_keys`].
         keys: u32,
-        /// The values.
+        /// The undecoded values, key by key; see [`read_value`].
         values: &'a [u8],
     },
 }
 
 impl KeyValues<'_> {
-    /// How many keys; of [`KeyValues::Values`] as many as the client said.
+    /// Number of keys. For [`KeyValues::Values`] this is the client's claim, which the values may contradict.
     #[inline]
     pub fn len(&self) -> usize {
         match self {
@@ -101,26 +103,26 @@ impl KeyValues<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the number of keys is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The forms of keys.
+// The form byte of `KeyValues`.
 const INTEGERS: u8 = 0;
 const VALUES: u8 = 1;
 
-/// One request.
+/// A request after the login.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request<'a> {
-    /// Asks for nothing.
+    /// Checks that the server replies.
     Ping,
-    /// Executes a statement as text.
+    /// Executes a statement given as text.
     RunText(&'a str),
-    /// Prepares a statement under a handle that the client chooses; one that it has used before is replaced.
+    /// Prepares a statement. It replaces the statement that has the same handle.
     Prepare {
-        /// The client's number for it.
+        /// Chosen by the client.
         handle: u32,
         /// The statement, with `?` for parameters.
         text: &'a str,
@@ -129,48 +131,49 @@ pub enum Request<'a> {
     Execute {
         /// From `Prepare`.
         handle: u32,
-        /// The number of parameters.
+        /// Number of parameters.
         count: u16,
-        /// Their values; see [`read_value`].
+        /// The undecoded parameter values; see [`parse_values`].
         values: &'a [u8],
     },
-    /// Forgets a prepared statement.
+    /// Deallocates a prepared statement.
     Close {
         /// From `Prepare`.
         handle: u32,
     },
-    /// Prepares a reader of rows by primary key.
+    /// Prepares a key reader. It replaces the key reader that has the same number.
     PrepareReader {
-        /// The client's number for it.
+        /// Chosen by the client.
         reader: u32,
-        /// The database; empty for the session's.
+        /// The table's database; empty for the session's default database.
         database: &'a str,
-        /// The table.
+        /// Name of the table.
         table: &'a str,
-        /// The columns wanted.
+        /// Names of the columns to return, from 1 to [`READER_COLUMNS_MAX`].
         columns: Vec<&'a str>,
     },
     /// Reads rows by primary key.
     ReadKeys {
         /// From `PrepareReader`.
         reader: u32,
-        /// The keys.
+        /// At most [`KEYS_MAX`].
         keys: KeyValues<'a>,
     },
-    /// Forgets a reader.
+    /// Deallocates a key reader.
     CloseReader {
         /// From `PrepareReader`.
         reader: u32,
     },
-    /// Begins the session anew, as after the login.
+    /// Resets the session to its state after the login.
     Reset,
 }
 
 impl<'a> Request<'a> {
-    /// Reads a frame: its number and what it asks. The number is 0 where even that cannot be read.
+    /// Reads a frame. Returns the request's number, or 0 if the payload is too short for one, and the
+    /// request. The request is `None` if its kind is unknown.
     ///
     /// # Errors
-    /// `Ok(None)` for a kind that is unknown; `Malformed` for what does not hold together.
+    /// The payload is malformed.
     #[inline]
     pub fn parse(kind: u8, payload: &'a [u8]) -> (u32, Result<Option<Request<'a>>, Malformed>) {
         let mut fields = Fields::new(payload);
@@ -189,6 +192,7 @@ impl<'a> Request<'a> {
             }
             kind::EXECUTE => {
                 let (handle, count) = (fields.u32("handle")?, fields.u16("count")?);
+                // The values stay undecoded: `parse_values` decodes them into their destination.
                 let values = fields.rest();
                 return Ok(Some(Request::Execute { handle, count, values }));
             }
@@ -217,7 +221,8 @@ impl<'a> Request<'a> {
         Ok(Some(request))
     }
 
-    /// Appends the frame. False when it is too long for one, or one of its names for a text, and then nothing is appended.
+    /// Appends the frame. Returns false and appends nothing if the request exceeds a frame, a name exceeds
+    /// 65,535 bytes, or a reader has more than [`READER_COLUMNS_MAX`] columns.
     #[must_use]
     pub fn emit(&self, number: u32, out: &mut Vec<u8>) -> bool {
         emit(self.kind(), number, out, |out| self.put_contents(out))
@@ -276,13 +281,14 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Reads keys, form and number first.
+/// Reads the keys of a `ReadKeys` request: their form, their number and the values.
 ///
 /// # Errors
-/// They are more than [`KEYS_MAX`], or not as many as was said.
+/// The form is unknown, there are more than [`KEYS_MAX`] keys, or fewer integers than the number says.
 #[inline]
 pub fn parse_keys<'a>(fields: &mut Fields<'a>) -> Result<KeyValues<'a>, Malformed> {
     let (form, count) = (fields.u8("form")?, fields.u32("keys")?);
+    // The client chooses this number freely, and the server does work for each key it counts.
     if count as usize > KEYS_MAX {
         return Err(Malformed { field: "keys" });
     }
@@ -300,7 +306,8 @@ pub fn parse_keys<'a>(fields: &mut Fields<'a>) -> Result<KeyValues<'a>, Malforme
     }
 }
 
-/// Begins a read of keys that are integers of one column: they follow, eight bytes each, and then [`end_frame`].
+/// Begins a `ReadKeys` request with keys of one integer column. The caller appends `count` keys of eight
+/// bytes, then calls [`end_frame`] with the returned position.
 #[inline]
 pub fn begin_integer_keys(number: u32, reader: u32, count: u32, out: &mut Vec<u8>) -> usize {
     let start = begin_frame(kind::READ_KEYS, out);
@@ -311,10 +318,10 @@ pub fn begin_integer_keys(number: u32, reader: u32, count: u32, out: &mut Vec<u8
     start
 }
 
-/// The values of a statement's parameters.
+/// Decodes `count` parameter values and passes each to `push`.
 ///
 /// # Errors
-/// They are not as many as was said, or one is malformed.
+/// `values` has more or fewer than `count` values, or one of them is malformed.
 pub fn parse_values(count: u16, values: &[u8], push: &mut dyn FnMut(ValueRef<'_>)) -> Result<(), Malformed> {
     let mut fields = Fields::new(values);
     for _ in 0..count {
@@ -323,7 +330,7 @@ pub fn parse_values(count: u16, values: &[u8], push: &mut dyn FnMut(ValueRef<'_>
     fields.end()
 }
 
-/// Appends parameters, as `Execute` takes them.
+/// Appends parameter values in the form of [`Request::Execute`].
 pub fn put_values<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut Vec<u8>) {
     values.into_iter().for_each(|value| put_value(value, out));
 }

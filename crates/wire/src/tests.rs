@@ -1,4 +1,4 @@
-//! What was said is understood, and whatever else comes is refused without harm.
+//! Encoded messages decode to the same values; malformed bytes are refused without a panic.
 
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, ValueRef};
@@ -9,14 +9,14 @@ use super::reply::{self, Done, Greeting, KEY_ROWS_HEAD_BYTES, begin_key_rows, en
 use super::request::{Login, parse_values, put_values};
 use super::*;
 
-fn said(request: &Request<'_>) -> Vec<u8> {
+fn encoded(request: &Request<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     assert!(request.emit(7, &mut bytes));
     bytes
 }
 
 #[test]
-fn every_request_is_understood_as_it_was_meant() {
+fn every_request_decodes_to_itself() {
     let values = {
         let mut values = Vec::new();
         let decimal = Decimal { mantissa: -125, scale: 2 };
@@ -30,7 +30,7 @@ fn every_request_is_understood_as_it_was_meant() {
         ];
         put_values(all, &mut values);
         let mut read = Vec::new();
-        parse_values(6, &values, &mut |value| read.push(value.to_value())).expect("they are whole");
+        parse_values(6, &values, &mut |value| read.push(value.to_value())).expect("the values are complete");
         assert_eq!(read, all.map(ValueRef::to_value));
         values
     };
@@ -48,8 +48,8 @@ fn every_request_is_understood_as_it_was_meant() {
         Request::CloseReader { reader: 4 },
     ];
     for request in requests {
-        let bytes = said(&request);
-        let (Frame { kind, payload }, rest) = next_frame(&bytes).expect("it is whole");
+        let bytes = encoded(&request);
+        let (Frame { kind, payload }, rest) = next_frame(&bytes).expect("the frame is complete");
         assert_eq!(rest, b"");
         assert_eq!(Request::parse(kind, payload), (7, Ok(Some(request))));
         for length in 0..bytes.len() {
@@ -59,19 +59,19 @@ fn every_request_is_understood_as_it_was_meant() {
 }
 
 #[test]
-fn logins_and_greetings_are_understood() {
+fn logins_and_greetings_decode_to_themselves() {
     let greeting = Greeting { version: 1, connection: 9, salt: [5; SALT_BYTES], server_version: "8.0" };
     let mut bytes = Vec::new();
     greeting.emit(&mut bytes);
-    assert_eq!(Greeting::parse(next_frame(&bytes).expect("it is whole").0.payload), Ok(greeting));
+    assert_eq!(Greeting::parse(next_frame(&bytes).expect("the frame is complete").0.payload), Ok(greeting));
     let login = Login { version: VERSION, user: "ann", proof: &[1; 20], database: "shop" };
     let mut bytes = Vec::new();
     assert!(login.emit(&mut bytes));
-    assert_eq!(Login::parse(next_frame(&bytes).expect("it is whole").0.payload), Ok(login));
+    assert_eq!(Login::parse(next_frame(&bytes).expect("the frame is complete").0.payload), Ok(login));
 }
 
 #[test]
-fn a_request_of_more_than_a_frame_is_not_said() {
+fn a_request_longer_than_a_frame_is_not_encoded() {
     let mut bytes = b"before".to_vec();
     let text = "x".repeat(frame::PAYLOAD_BYTES_MAX);
     assert!(!Request::RunText(&text).emit(7, &mut bytes));
@@ -79,28 +79,28 @@ fn a_request_of_more_than_a_frame_is_not_said() {
 }
 
 #[test]
-fn a_name_that_does_not_fit_is_not_said_at_all() {
+fn a_request_with_a_name_that_does_not_fit_is_not_encoded() {
     let longest = "n".repeat(usize::from(u16::MAX));
     let too_long = format!("{longest}n");
-    for (name, is_said) in [(longest.as_str(), true), (too_long.as_str(), false)] {
+    for (name, is_encoded) in [(longest.as_str(), true), (too_long.as_str(), false)] {
         let mut requests: Vec<Request<'_>> = vec![
             Request::PrepareReader { reader: 4, database: name, table: "t", columns: vec!["a"] },
             Request::PrepareReader { reader: 4, database: "", table: name, columns: vec!["a"] },
             Request::PrepareReader { reader: 4, database: "", table: "t", columns: vec!["a", name] },
         ];
-        if !is_said {
+        if !is_encoded {
             let columns = vec!["a"; READER_COLUMNS_MAX + 1];
             requests.push(Request::PrepareReader { reader: 4, database: "", table: "t", columns });
         }
         for request in requests {
             let mut bytes = b"before".to_vec();
-            assert_eq!(request.emit(7, &mut bytes), is_said);
-            assert_eq!(bytes.len() > 6, is_said);
+            assert_eq!(request.emit(7, &mut bytes), is_encoded);
+            assert_eq!(bytes.len() > 6, is_encoded);
         }
         for (user, database) in [(name, ""), ("", name)] {
             let mut bytes = Vec::new();
-            assert_eq!(Login { version: VERSION, user, proof: &[], database }.emit(&mut bytes), is_said);
-            assert_eq!(!bytes.is_empty(), is_said);
+            assert_eq!(Login { version: VERSION, user, proof: &[], database }.emit(&mut bytes), is_encoded);
+            assert_eq!(!bytes.is_empty(), is_encoded);
         }
     }
     let mut bytes = Vec::new();
@@ -108,7 +108,7 @@ fn a_name_that_does_not_fit_is_not_said_at_all() {
 }
 
 #[test]
-fn of_the_text_of_a_long_expression_a_column_s_name_is_the_beginning() {
+fn a_long_column_name_is_cut_at_its_maximum() {
     let name = "ü".repeat(100_000);
     let column = ResultColumn {
         name: name.as_str().into(),
@@ -122,26 +122,26 @@ fn of_the_text_of_a_long_expression_a_column_s_name_is_the_beginning() {
         length: 11,
         decimals: 0,
     };
-    // As many as a result may have.
+    // The most columns that a result has.
     let mut bytes = Vec::new();
     reply::emit_prepared(9, 2, &vec![column; 4096], &mut bytes);
-    let (frame, _) = next_frame(&bytes).expect("it is whole");
+    let (frame, _) = next_frame(&bytes).expect("the frame is complete");
     let Ok((9, Reply::Prepared { columns, .. })) = Reply::parse(frame) else { panic!("{}", bytes.len()) };
     assert_eq!(columns.len(), 4096);
     assert!(columns.iter().all(|column| column.name == &name[..512]));
 }
 
 #[test]
-fn the_number_of_keys_is_bounded_before_they_are_looked_at() {
-    let mut bytes = said(&Request::ReadKeys { reader: 1, keys: KeyValues::Integers(&[]) });
+fn the_number_of_keys_is_bounded_before_the_keys_are_read() {
+    let mut bytes = encoded(&Request::ReadKeys { reader: 1, keys: KeyValues::Integers(&[]) });
     let end = bytes.len();
     bytes[end - 4..].copy_from_slice(&u32::MAX.to_le_bytes());
-    let (frame, _) = next_frame(&bytes).expect("it is whole");
+    let (frame, _) = next_frame(&bytes).expect("the frame is complete");
     assert_eq!(Request::parse(frame.kind, frame.payload), (7, Err(Malformed { field: "keys" })));
 }
 
 #[test]
-fn answers_are_understood_as_they_were_meant() {
+fn replies_decode_to_themselves() {
     let mut bytes = Vec::new();
     let done = Done { status: 3, warnings: 1, affected_rows: 2, last_insert_id: 3, info: "Rows matched: 2" };
     reply::emit_done(7, &done, &mut bytes);
@@ -159,12 +159,12 @@ fn answers_are_understood_as_they_were_meant() {
         decimals: 0,
     };
     reply::emit_prepared(9, 2, &[column.clone(), column], &mut bytes);
-    let (first, rest) = next_frame(&bytes).expect("it is whole");
+    let (first, rest) = next_frame(&bytes).expect("the frame is complete");
     assert_eq!(Reply::parse(first), Ok((7, Reply::Done(done))));
-    let (second, rest) = next_frame(rest).expect("it is whole");
+    let (second, rest) = next_frame(rest).expect("the frame is complete");
     let failed = Reply::Failed { errno: 1062, sqlstate: *b"23000", message: "Duplicate entry" };
     assert_eq!(Reply::parse(second), Ok((8, failed)));
-    let (third, rest) = next_frame(rest).expect("it is whole");
+    let (third, rest) = next_frame(rest).expect("the frame is complete");
     let Ok((9, Reply::Prepared { parameters: 2, columns })) = Reply::parse(third) else { panic!("{third:?}") };
     assert_eq!(columns.iter().map(|column| column.name).collect::<Vec<_>>(), ["a", "a"]);
     assert_eq!(rest, b"");
@@ -182,7 +182,7 @@ fn rows_by_keys_are_not_longer_than_a_frame() {
 }
 
 proptest! {
-    /// Neither side panics at, or believes in lengths of, bytes that nobody has vouched for.
+    /// Decoding of arbitrary bytes never panics, and never trusts a length in them.
     #[test]
     fn any_bytes_are_read_without_harm(kind in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..200)) {
         if let (_, Ok(Some(request))) = Request::parse(kind, &payload) {
@@ -206,9 +206,9 @@ proptest! {
         let _ = next_frame(&payload);
     }
 
-    /// Bytes that almost are a request are read as far as they are one.
+    /// Decoding of a request with one changed byte and a missing end never panics.
     #[test]
-    fn changed_requests_are_read_without_harm(place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+    fn changed_requests_are_read_without_harm(position in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let mut values = Vec::new();
         put_values([ValueRef::Int(1), ValueRef::Bytes(b"abc")], &mut values);
         for request in [
@@ -216,10 +216,10 @@ proptest! {
             Request::PrepareReader { reader: 1, database: "d", table: "t", columns: vec!["a", "b"] },
             Request::ReadKeys { reader: 1, keys: KeyValues::Integers(&[[1; 8]; 3]) },
         ] {
-            let mut bytes = said(&request);
-            let at = frame::HEAD_BYTES + place.index(bytes.len() - frame::HEAD_BYTES);
+            let mut bytes = encoded(&request);
+            let at = frame::HEAD_BYTES + position.index(bytes.len() - frame::HEAD_BYTES);
             bytes[at] = byte;
-            let (frame, _) = next_frame(&bytes).expect("its length is whole");
+            let (frame, _) = next_frame(&bytes).expect("the length is unchanged");
             let cut = &frame.payload[..cut.index(frame.payload.len() + 1)];
             if let (_, Ok(Some(Request::Execute { count, values, .. }))) = Request::parse(frame.kind, cut) {
                 let _ = parse_values(count, values, &mut |_| {});

@@ -1,4 +1,4 @@
-//! Values on their way to the server: a tag byte and the content, as in `expression/parameter.rs`.
+//! Values that a client sends: a tag byte and the content. The tags are those of `expression/parameter.rs`.
 
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -11,12 +11,12 @@ const TAG_DOUBLE: u8 = 3;
 const TAG_DECIMAL: u8 = 4;
 const TAG_BYTES: u8 = 5;
 
-/// Digits after the point of a decimal number.
+/// Maximum number of digits after the decimal point.
 const SCALE_MAX: u8 = 30;
-/// A decimal number has at most 38 digits.
+/// Smallest absolute mantissa that is refused: a decimal number has at most 38 digits.
 const MANTISSA_END: u128 = 10u128.pow(38);
 
-/// Appends a value.
+/// Appends a value with its tag. [`read_value`] reads it.
 #[inline]
 pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     let mut number = |tag: u8, bytes: [u8; 8]| {
@@ -40,10 +40,11 @@ pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a value.
+/// Reads a value that [`put_value`] appended.
 ///
 /// # Errors
-/// It is cut, its tag is unknown, it is a double that is no number, or it is a decimal number of too many digits.
+/// The value is incomplete, its tag is unknown, a double is infinite or not a number, or a decimal number has
+/// too many digits.
 #[inline]
 pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed> {
     const FIELD: &str = "value";
@@ -53,6 +54,7 @@ pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed
         TAG_UINT => ValueRef::UInt(fields.u64(FIELD)?),
         TAG_DOUBLE => {
             let number = f64::from_bits(fields.u64(FIELD)?);
+            // SQL has neither infinite numbers nor NaN.
             if !number.is_finite() {
                 return Err(Malformed { field: FIELD });
             }
