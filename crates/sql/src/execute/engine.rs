@@ -40,6 +40,8 @@ pub struct Engine {
     pub(crate) ranges: NumberRanges,
     pub(crate) tables: TableBlocks,
     pub(crate) prepared_count: usize,
+    /// Estimated bytes of the prepared statements of all sessions.
+    pub(crate) prepared_bytes: usize,
     pub(crate) session_count: usize,
     /// The counters of SHOW STATUS and `junctor_info.counters`.
     pub counters: SqlCounters,

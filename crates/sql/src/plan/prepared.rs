@@ -17,6 +17,8 @@ pub(crate) struct PreparedStatement {
     /// As written, the beginning of it.
     pub text: Box<[u8]>,
     pub parameter_count: u16,
+    /// Estimated bytes of its tree and plan.
+    pub bytes: usize,
     /// The plan, when it has one that is good for more than one execution.
     pub plan: Option<Plan>,
     /// What the plan was made for.
@@ -52,6 +54,11 @@ impl PreparedStatements {
     #[inline]
     fn position(&self, id: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&id, |(id, _)| *id)
+    }
+
+    /// Estimated bytes of all statements.
+    pub fn bytes(&self) -> usize {
+        self.0.iter().map(|(_, statement)| statement.bytes).sum()
     }
 
     #[inline]

@@ -54,6 +54,7 @@ impl Engine {
             ranges: NumberRanges::new(),
             tables: TableBlocks::default(),
             prepared_count: 0,
+            prepared_bytes: 0,
             session_count: 0,
             counters: SqlCounters::default(),
             latencies: Latencies::default(),

@@ -24,6 +24,12 @@ use crate::result::{Progress, ResultHeader};
 
 /// Longest statement that can be prepared, in bytes.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
+/// Estimated bytes that the prepared statements of all sessions of a block may take. Error 1041 beyond it.
+const PREPARED_BYTES_ALL_MAX: usize = 256 << 20;
+/// Estimated bytes of a prepared statement without its text.
+const STATEMENT_BYTES: usize = 2048;
+/// Estimated bytes of the tree and the plan for a byte of text: a name or number of three characters is a node in each.
+const STATEMENT_BYTES_PER_TEXT_BYTE: usize = 96;
 /// The kind of a parameter to which no value was bound yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
 /// Longest text that is kept for SHOW PROCESSLIST, in bytes.
@@ -62,6 +68,10 @@ impl StatementContext<'_, '_> {
         if self.engine.prepared_count >= self.engine.settings.prepared_statements_max {
             return Err(message::too_many_prepared(self.engine.settings.prepared_statements_max));
         }
+        if self.engine.prepared_bytes > PREPARED_BYTES_ALL_MAX {
+            let message = "Out of memory; the prepared statements of all sessions take too much";
+            return Err(Error::new(ErrorCode::OutOfResources, message));
+        }
         if text.len() > PREPARED_BYTES_MAX {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
         }
@@ -93,6 +103,7 @@ impl StatementContext<'_, '_> {
             statement: Arc::new(parsed.statement),
             text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
+            bytes: STATEMENT_BYTES + STATEMENT_BYTES_PER_TEXT_BYTE * text.len(),
             plan: lasting,
             kinds: self.engine.work.kinds.clone(),
             settings: key.settings,
@@ -193,6 +204,7 @@ impl StatementContext<'_, '_> {
                         statement: Arc::clone(&prepared.statement),
                         text: prepared.text.clone(),
                         parameter_count: prepared.parameter_count,
+                        bytes: prepared.bytes,
                         plan: Some(plan.clone()),
                         kinds: self.engine.work.kinds.clone(),
                         settings,
@@ -216,6 +228,7 @@ impl Engine {
             id = id.wrapping_add(1).max(1);
         }
         session.next_statement = id.wrapping_add(1).max(1);
+        self.prepared_bytes += statement.bytes;
         session.statements.insert(id, statement);
         self.prepared_count += 1;
         id
@@ -225,6 +238,7 @@ impl Engine {
     pub(super) fn forget_prepared(&mut self, session: &mut Session) {
         let count = session.statements.len() + session.key_readers.len();
         self.prepared_count = self.prepared_count.saturating_sub(count);
+        self.prepared_bytes = self.prepared_bytes.saturating_sub(session.statements.bytes());
         session.statements.clear();
         session.key_readers.clear();
     }
@@ -236,7 +250,9 @@ impl Engine {
 
     /// Drops a prepared statement.
     pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
+        let bytes = session.statements.get(statement).map_or(0, |statement| statement.bytes);
         if session.statements.remove(statement) {
+            self.prepared_bytes = self.prepared_bytes.saturating_sub(bytes);
             self.prepared_count = self.prepared_count.saturating_sub(1);
         }
     }
