@@ -3,24 +3,26 @@
 use super::expression::Expression;
 use super::statement::{ObjectName, Unsupported};
 
-/// CREATE TABLE.
+/// CREATE TABLE without LIKE or SELECT.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     /// TEMPORARY.
     pub temporary: bool,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
-    /// The table's name.
+    /// The new table's name.
     pub name: ObjectName,
-    /// The columns in order.
+    /// The columns in order, at least one.
     pub columns: Vec<ColumnDefinition>,
-    /// Keys declared beside the columns, in order; PRIMARY KEY and UNIQUE of a column are in the column.
+    /// Keys that are declared as items of their own, in order. [`ColumnDefinition`] has those of a single
+    /// column.
     pub indexes: Vec<IndexDefinition>,
-    /// Foreign keys declared beside the columns, in order; those of a column are in the column.
+    /// Foreign keys that are declared as items of their own, in order. [`ColumnDefinition`] has those of a
+    /// single column.
     pub foreign_keys: Vec<ForeignKey>,
-    /// Checks and other parts that have no meaning yet, by name.
+    /// CHECK constraints and other parts that are recognised but not supported, by name.
     pub unsupported: Vec<Unsupported>,
-    /// What follows the brackets.
+    /// The table options after the closing bracket.
     pub options: Vec<TableOption>,
     /// PARTITION BY KEY.
     pub partitioning: Option<PartitionByKey>,
@@ -29,51 +31,51 @@ pub struct CreateTable {
 /// A column of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
-    /// Its name.
+    /// The column's name.
     pub name: String,
-    /// Its type.
+    /// The column's type with its attributes.
     pub column_type: ColumnType,
-    /// NULL or NOT NULL if written.
+    /// True for NULL, false for NOT NULL, `None` if not written.
     pub nullable: Option<bool>,
-    /// DEFAULT if written.
+    /// The value of DEFAULT if written.
     pub default: Option<Expression>,
-    /// `ON UPDATE CURRENT_TIMESTAMP`, as a call of that function.
+    /// `ON UPDATE CURRENT_TIMESTAMP` as a call of that function.
     pub on_update: Option<Expression>,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// `[PRIMARY] KEY` in the column.
+    /// `[PRIMARY] KEY` among the column's attributes.
     pub primary_key: bool,
-    /// `UNIQUE [KEY]` in the column.
+    /// `UNIQUE [KEY]` among the column's attributes.
     pub unique: bool,
     /// INVISIBLE.
     pub invisible: bool,
-    /// COMMENT, escapes replaced.
+    /// COMMENT, with escapes replaced.
     pub comment: Option<Vec<u8>>,
-    /// STORAGE: true for DISK, false for MEMORY.
+    /// STORAGE: true for DISK, false for MEMORY, `None` if not written or DEFAULT.
     pub on_disk: Option<bool>,
-    /// REFERENCES in the column.
+    /// REFERENCES among the column's attributes.
     pub references: Option<References>,
 }
 
-/// A foreign key of CREATE TABLE.
+/// A foreign key of CREATE TABLE or ALTER TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// The constraint's name.
+    /// The constraint's name if written.
     pub name: Option<String>,
-    /// The name of the index that is made for it if there is none.
+    /// The name for the index that is created if no existing index fits.
     pub index_name: Option<String>,
-    /// The columns, at least one.
+    /// The child's columns, at least one.
     pub columns: Vec<String>,
-    /// The parent.
+    /// The parent's table and columns, and the actions.
     pub references: References,
 }
 
-/// What a foreign key names.
+/// The parent of a foreign key, and the actions on its changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct References {
-    /// The parent.
+    /// The parent table.
     pub table: ObjectName,
-    /// Its columns, at least one.
+    /// The parent's columns, at least one.
     pub columns: Vec<String>,
     /// ON DELETE if written.
     pub on_delete: Option<ReferentialAction>,
@@ -81,7 +83,7 @@ pub struct References {
     pub on_update: Option<ReferentialAction>,
 }
 
-/// What becomes of children.
+/// The effect on child rows when their parent row is deleted or its key changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ReferentialAction {
@@ -92,28 +94,29 @@ pub enum ReferentialAction {
     SetDefault,
 }
 
-/// A type with its attributes.
+/// A column type with its attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnType {
-    /// The type.
+    /// The type without its attributes.
     pub kind: TypeKind,
-    /// UNSIGNED; ZEROFILL implies it.
+    /// UNSIGNED, which ZEROFILL implies.
     pub unsigned: bool,
     /// ZEROFILL.
     pub zerofill: bool,
-    /// CHARACTER SET; `utf8mb3` for NCHAR and its kin, `latin1` and `ucs2` for ASCII and UNICODE.
+    /// CHARACTER SET; `utf8mb3` for NCHAR and the other national types, `latin1` for ASCII, `ucs2` for
+    /// UNICODE.
     pub character_set: Option<String>,
     /// COLLATE.
     pub collation: Option<String>,
-    /// The attribute BINARY of a character type: the binary collation of its character set.
+    /// BINARY as an attribute of a character type: the binary collation of its character set.
     pub binary_collation: bool,
 }
 
-/// The types of columns. Lengths are in characters for character types and in bytes for binary ones.
+/// The types of columns. Lengths count characters for character types and bytes for binary types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TypeKind {
-    /// BOOL is TINYINT(1).
+    /// `BOOL` is `TINYINT(1)`.
     Integer {
         size: IntegerSize,
         display_width: Option<u32>,
@@ -125,7 +128,7 @@ pub enum TypeKind {
         precision: Option<u32>,
         scale: Option<u32>,
     },
-    /// With a precision alone it is in bits and chooses between FLOAT and DOUBLE.
+    /// A precision without scale is in bits and decides between FLOAT and DOUBLE.
     Float {
         precision: Option<u32>,
         scale: Option<u32>,
@@ -157,7 +160,7 @@ pub enum TypeKind {
     VarBinary {
         length: u32,
     },
-    /// A length chooses the smallest size that holds it.
+    /// With a length, the type is the smallest size that holds it.
     Text {
         size: LongSize,
         length: Option<u32>,
@@ -169,11 +172,11 @@ pub enum TypeKind {
     Enum(Vec<Vec<u8>>),
     Set(Vec<Vec<u8>>),
     Json,
-    /// GEOMETRY, POINT and so on, by name.
+    /// GEOMETRY, POINT and the other spatial types, by name.
     Geometry(&'static str),
 }
 
-/// The integer types; in bytes 1, 2, 3, 4 and 8.
+/// The integer types, of 1, 2, 3, 4 and 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IntegerSize {
@@ -184,7 +187,7 @@ pub enum IntegerSize {
     Big,
 }
 
-/// The TEXT and BLOB types; their lengths have 8, 16, 24 and 32 bits.
+/// The sizes of TEXT and BLOB types, whose lengths have 8, 16, 24 and 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum LongSize {
@@ -194,24 +197,24 @@ pub enum LongSize {
     Long,
 }
 
-/// A key of CREATE TABLE, or the index of CREATE INDEX.
+/// A key of CREATE TABLE or ALTER TABLE, or the index of CREATE INDEX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexDefinition {
-    /// What the index promises.
+    /// The uniqueness that the index guarantees.
     pub kind: IndexKind,
-    /// Its name; for a constraint without an index name, the constraint's name.
+    /// The index's name. A constraint without an index name gives the index its own name.
     pub name: Option<String>,
-    /// USING.
+    /// USING if written.
     pub algorithm: Option<IndexAlgorithm>,
     /// The columns in order, at least one.
     pub columns: Vec<IndexColumn>,
-    /// COMMENT, escapes replaced.
+    /// COMMENT, with escapes replaced.
     pub comment: Option<Vec<u8>>,
     /// INVISIBLE.
     pub invisible: bool,
 }
 
-/// Kinds of index.
+/// The kinds of index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IndexKind {
@@ -220,7 +223,7 @@ pub enum IndexKind {
     Plain,
 }
 
-/// What USING names.
+/// The index types of USING.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IndexAlgorithm {
@@ -233,13 +236,13 @@ pub enum IndexAlgorithm {
 pub struct IndexColumn {
     /// The column's name.
     pub name: String,
-    /// How much of the value is indexed, in characters or bytes as the column counts.
+    /// The length of the indexed prefix, in characters or bytes as the column counts.
     pub prefix_length: Option<u32>,
     /// DESC.
     pub descending: bool,
 }
 
-/// What follows the brackets of CREATE TABLE.
+/// A table option after the closing bracket of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableOption {
     /// ENGINE.
@@ -248,21 +251,21 @@ pub enum TableOption {
     CharacterSet(Option<String>),
     /// COLLATE; `None` for DEFAULT.
     Collation(Option<String>),
-    /// The next value of AUTO_INCREMENT.
+    /// The first value of AUTO_INCREMENT.
     AutoIncrement(u64),
-    /// COMMENT, escapes replaced.
+    /// COMMENT, with escapes replaced.
     Comment(Vec<u8>),
-    /// ROW_FORMAT.
+    /// ROW_FORMAT in upper case.
     RowFormat(String),
     /// TABLESPACE.
     Tablespace(String),
     /// STORAGE: true for DISK, false for MEMORY.
     OnDisk(bool),
-    /// Any other option, as written.
+    /// Any other option, uninterpreted.
     Other {
-        /// The option in capitals.
+        /// The option's name in upper case.
         name: String,
-        /// Its value as written.
+        /// The option's value as written.
         value: String,
     },
 }
@@ -270,9 +273,9 @@ pub enum TableOption {
 /// `PARTITION BY [LINEAR] KEY (columns) [PARTITIONS count]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionByKey {
-    /// The columns; empty means the primary key.
+    /// The columns; empty for the primary key.
     pub columns: Vec<String>,
-    /// How many partitions if written, at least 1.
+    /// The number of partitions if written, at least 1.
     pub partitions: Option<u64>,
     /// LINEAR.
     pub linear: bool,
@@ -281,16 +284,16 @@ pub struct PartitionByKey {
 /// CREATE INDEX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateIndex {
-    /// On which table.
+    /// The table to index.
     pub table: ObjectName,
-    /// The index; it has a name and is not primary.
+    /// The index, which has a name and is not primary.
     pub index: IndexDefinition,
 }
 
 /// DROP INDEX.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropIndex {
-    /// On which table.
+    /// The index's table.
     pub table: ObjectName,
     /// The index's name.
     pub name: String,
@@ -299,9 +302,9 @@ pub struct DropIndex {
 /// ALTER TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AlterTable {
-    /// Which table.
+    /// The table to alter.
     pub table: ObjectName,
-    /// What becomes of it, in the order written.
+    /// The changes in the order written.
     pub changes: Vec<TableChange>,
 }
 
@@ -310,30 +313,30 @@ pub struct AlterTable {
 pub enum TableChange {
     /// RENAME TO.
     Rename(ObjectName),
-    /// ADD of a key.
+    /// ADD KEY, ADD INDEX or ADD UNIQUE.
     AddIndex(IndexDefinition),
     /// ADD FOREIGN KEY.
     AddForeignKey(ForeignKey),
-    /// DROP INDEX; DROP PRIMARY KEY by its name.
+    /// DROP INDEX, or DROP PRIMARY KEY as the name `PRIMARY`.
     DropIndex(String),
-    /// RENAME INDEX: the old and the new name.
+    /// RENAME INDEX: the old name and the new one.
     RenameIndex(String, String),
     /// DROP FOREIGN KEY.
     DropForeignKey(String),
     /// DROP CONSTRAINT.
     DropConstraint(String),
-    /// DISABLE KEYS or ENABLE KEYS, which mean nothing here.
+    /// DISABLE KEYS or ENABLE KEYS, which have no effect here.
     SwitchKeys,
 }
 
 /// DROP TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DropTable {
-    /// TEMPORARY: only temporary tables.
+    /// TEMPORARY: only temporary tables are dropped.
     pub temporary: bool,
-    /// IF EXISTS: a missing table is a note.
+    /// IF EXISTS: a missing table causes a note instead of an error.
     pub if_exists: bool,
-    /// At least one table.
+    /// The tables to drop, at least one.
     pub tables: Vec<ObjectName>,
 }
 
@@ -342,7 +345,7 @@ pub struct DropTable {
 pub struct CreateDatabase {
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
-    /// The database's name.
+    /// The new database's name.
     pub name: String,
     /// CHARACTER SET; `None` if not written or DEFAULT.
     pub character_set: Option<String>,

@@ -1,18 +1,19 @@
 //! Expressions as written, before names are resolved and types are known.
 
-/// The place of a value that comes with the execution: the n-th `?` of the text, or the n-th literal (or list of
-/// literals) that the shape scanner lifted, counted from 0.
+/// The number of a value that the execution supplies: the n-th `?` of the text, or the n-th literal (or list
+/// of literals) that the shape scanner lifted. Counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ordinal(pub u32);
 
-/// An expression. Its height is at most [`super::limit::NESTING_MAX`].
+/// An expression as written. Its height is at most [`super::limit::NESTING_MAX`], so recursion over it is
+/// safe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// A constant.
+    /// A constant of the statement's text.
     Literal(Literal),
-    /// A value that comes with the execution.
+    /// A value that the execution supplies.
     Parameter(Ordinal),
-    /// A column, possibly qualified.
+    /// A column, which may be qualified.
     Column(Box<ColumnReference>),
     /// `@name`
     UserVariable(String),
@@ -20,36 +21,36 @@ pub enum Expression {
     AssignUserVariable {
         /// The variable's name without `@`.
         name: String,
-        /// What it becomes.
+        /// The value to assign, which is also the expression's value.
         value: Box<Expression>,
     },
     /// `@@name`, `@@session.name`, `@@global.name`
     SystemVariable(SystemVariable),
-    /// An operator before its operand.
+    /// An operator before its operand. Unary plus is dropped.
     Unary {
-        /// The operator.
+        /// The prefix operator.
         operator: UnaryOperator,
-        /// The operand.
+        /// The operand after it.
         operand: Box<Expression>,
     },
-    /// An operator between two operands.
+    /// An operator between two operands, except AND and OR.
     Binary {
-        /// The operator.
+        /// The infix operator.
         operator: BinaryOperator,
-        /// The operand before it.
+        /// The left operand.
         left: Box<Expression>,
-        /// The operand after it.
+        /// The right operand.
         right: Box<Expression>,
     },
-    /// Two or more operands joined by AND.
+    /// Two or more operands that AND joins.
     And(Vec<Expression>),
-    /// Two or more operands joined by OR.
+    /// Two or more operands that OR joins.
     Or(Vec<Expression>),
     /// `operand [NOT] BETWEEN low AND high`
     Between {
         /// Whether NOT is written.
         negated: bool,
-        /// What is compared.
+        /// The value to compare.
         operand: Box<Expression>,
         /// Lower bound, inclusive.
         low: Box<Expression>,
@@ -60,96 +61,96 @@ pub enum Expression {
     InList {
         /// Whether NOT is written.
         negated: bool,
-        /// What is looked up; a [`Expression::Row`] for row constructors.
+        /// The value to find; an [`Expression::Row`] for a row constructor.
         operand: Box<Expression>,
-        /// Where it is looked up.
+        /// The members to compare it with.
         list: InList,
     },
     /// `operand IS [NOT] ...`
     Is {
         /// Whether NOT is written.
         negated: bool,
-        /// What is tested.
+        /// The value to test.
         operand: Box<Expression>,
-        /// For what.
+        /// The property to test for.
         test: IsTest,
     },
     /// `operand [NOT] LIKE pattern [ESCAPE escape]`
     Like {
         /// Whether NOT is written.
         negated: bool,
-        /// What is matched.
+        /// The string to match.
         operand: Box<Expression>,
-        /// The pattern.
+        /// The pattern, in which `%` and `_` are wildcards.
         pattern: Box<Expression>,
-        /// The escape character if it is not the backslash.
+        /// The escape character; `None` for the backslash.
         escape: Option<Box<Expression>>,
     },
     /// `operand [NOT] REGEXP pattern`
     Regexp {
         /// Whether NOT is written.
         negated: bool,
-        /// What is matched.
+        /// The string to search.
         operand: Box<Expression>,
-        /// The pattern.
+        /// The regular expression.
         pattern: Box<Expression>,
     },
     /// `CASE [operand] WHEN ... THEN ... [ELSE ...] END`
     Case(Box<Case>),
     /// `CAST(operand AS target)`, `CONVERT(operand, target)`, `BINARY operand`
     Cast {
-        /// What is converted.
+        /// The value to convert.
         operand: Box<Expression>,
-        /// Into what.
+        /// The type to convert it to.
         target: CastTarget,
     },
     /// `CONVERT(operand USING character_set)`
     ConvertUsing {
-        /// What is converted.
+        /// The string to convert.
         operand: Box<Expression>,
-        /// The name of the character set.
+        /// The name of the target character set.
         character_set: String,
     },
     /// `operand COLLATE collation`
     Collate {
-        /// What is given another collation.
+        /// The string whose collation changes.
         operand: Box<Expression>,
         /// The collation's name.
         collation: String,
     },
-    /// A function call by name, aggregates among them.
+    /// A function call by name, including aggregates.
     Function(Box<FunctionCall>),
     /// `TRIM([side] [removed FROM] operand)`
     Trim {
-        /// Where characters are removed.
+        /// The side to remove characters from.
         side: TrimSide,
-        /// What is removed if not spaces.
+        /// The string to remove; `None` for spaces.
         removed: Option<Box<Expression>>,
-        /// From what.
+        /// The string to trim.
         operand: Box<Expression>,
     },
-    /// `(a, b, ...)` or `ROW(a, b, ...)` with at least two members
+    /// `(a, b, ...)` or `ROW(a, b, ...)` with at least two members.
     Row(Vec<Expression>),
-    /// `DEFAULT` as a whole value, or `DEFAULT(column)`
+    /// `DEFAULT` as a whole value, or `DEFAULT(column)`.
     Default(Option<Box<ColumnReference>>),
-    /// `VALUES(column)` in ON DUPLICATE KEY UPDATE
+    /// `VALUES(column)` in ON DUPLICATE KEY UPDATE.
     InsertedValue(Box<ColumnReference>),
 }
 
-/// A constant.
+/// A constant as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// `NULL`
     Null,
     /// `TRUE` or `FALSE`
     Boolean(bool),
-    /// An integer whose magnitude fits in 64 bits. A minus sign directly before a number is part of it.
+    /// An integer whose magnitude fits in 64 bits. A minus sign directly before the number is part of it.
     Integer(i128),
-    /// A number with a full stop, or an integer beyond 64 bits: its text with the sign.
+    /// A number with a full stop, or an integer beyond 64 bits, as text with its sign.
     Decimal(String),
     /// A number with an exponent.
     Double(f64),
-    /// A string.
+    /// A string in quotes.
     String(StringLiteral),
     /// `x'...'` or `0x...`
     Hexadecimal(Vec<u8>),
@@ -157,23 +158,23 @@ pub enum Literal {
     Bits(Vec<u8>),
     /// `DATE '...'`, `TIME '...'`, `TIMESTAMP '...'`
     Temporal {
-        /// Which of them.
+        /// The keyword before the string.
         kind: TemporalKind,
-        /// What stands between the quotes, escapes replaced.
+        /// The text between the quotes, with escapes replaced.
         text: Vec<u8>,
     },
 }
 
-/// A string constant, escapes replaced and adjacent strings joined.
+/// A string constant, with escapes replaced and adjacent strings joined.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StringLiteral {
-    /// Its bytes.
+    /// The string's bytes in its character set.
     pub bytes: Vec<u8>,
-    /// The character set of `_charset'...'` or `N'...'` (`utf8mb3`); the connection's if there is none.
+    /// The character set of `_charset'...'`, or `utf8mb3` for `N'...'`; `None` for the connection's.
     pub character_set: Option<String>,
 }
 
-/// Kinds of temporal literal.
+/// The kinds of temporal literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TemporalKind {
@@ -196,26 +197,26 @@ pub struct ColumnReference {
 /// A system variable as an expression or as the target of SET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SystemVariable {
-    /// The scope as written.
+    /// The scope if written.
     pub scope: Option<VariableScope>,
-    /// The name as written; with a full stop for variables of components.
+    /// The name as written. The name of a component's variable contains a full stop.
     pub name: String,
 }
 
-/// The scopes of system variables.
+/// The scopes of system variables, as written before their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VariableScope {
-    /// This session: SESSION, LOCAL.
+    /// SESSION or LOCAL: this session only.
     Session,
-    /// Sessions that begin later.
+    /// GLOBAL: the default of sessions that begin later.
     Global,
-    /// Global, and kept over a restart.
+    /// PERSIST: global, and kept across a restart.
     Persist,
-    /// Kept over a restart only.
+    /// PERSIST_ONLY: takes effect after a restart.
     PersistOnly,
 }
 
-/// Operators before their operand. There is no unary plus: it has no effect.
+/// Prefix operators. Unary plus is missing because it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOperator {
     /// `-`
@@ -226,7 +227,7 @@ pub enum UnaryOperator {
     Not,
 }
 
-/// Operators between two operands, AND and OR apart.
+/// Infix operators, except AND and OR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryOperator {
     /// `XOR`
@@ -270,7 +271,7 @@ pub enum BinaryOperator {
 }
 
 impl BinaryOperator {
-    /// Whether it compares.
+    /// Whether the operator is a comparison.
     pub fn is_comparison(self) -> bool {
         use BinaryOperator::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual, NullSafeEqual};
         matches!(self, Equal | NullSafeEqual | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
@@ -280,31 +281,31 @@ impl BinaryOperator {
 /// The right side of IN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InList {
-    /// The members as written.
+    /// The members of the list as written.
     Expressions(Vec<Expression>),
-    /// A list of literals of one class and any length, which comes with the execution.
+    /// A lifted list of literals of one class. The execution supplies its members and their number.
     Parameters(Ordinal),
 }
 
-/// What IS tests for.
+/// The tests of IS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IsTest {
     Null,
     True,
     False,
-    /// NULL, of a truth value.
+    /// NULL as a truth value.
     Unknown,
 }
 
 /// A CASE expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// What the branches are compared with; without it they are conditions.
+    /// The value that the branches are compared with. Without it the branches are conditions.
     pub operand: Option<Expression>,
-    /// At least one branch.
+    /// The branches in order, at least one.
     pub branches: Vec<CaseBranch>,
-    /// The value if no branch fits; NULL if not written.
+    /// The value if no branch matches; `None` for NULL.
     pub otherwise: Option<Expression>,
 }
 
@@ -316,38 +317,38 @@ pub struct CaseBranch {
     pub value: Expression,
 }
 
-/// The types of CAST.
+/// The target types of CAST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CastTarget {
     /// `SIGNED [INTEGER]`
     Signed,
     /// `UNSIGNED [INTEGER]`
     Unsigned,
-    /// `BINARY[(length)]`, and the operator BINARY; length in bytes
+    /// `BINARY[(length)]` and the operator BINARY; the length is in bytes.
     Binary(Option<u32>),
-    /// `CHAR[(length)] [CHARACTER SET name]`; length in characters
+    /// `CHAR[(length)] [CHARACTER SET name]`
     Char {
-        /// Greatest length in characters.
+        /// Maximum length in characters.
         length: Option<u32>,
-        /// The character set's name.
+        /// The character set; `None` for the connection's.
         character_set: Option<String>,
     },
     /// `DECIMAL[(precision[, scale])]`
     Decimal {
-        /// Digits in all.
+        /// Total number of digits.
         precision: Option<u32>,
-        /// Digits after the full stop.
+        /// Number of digits after the full stop.
         scale: Option<u32>,
     },
     /// `DOUBLE`, `REAL`
     Double,
-    /// `FLOAT[(precision)]`, in bits
+    /// `FLOAT[(precision)]`; the precision is in bits.
     Float(Option<u32>),
     /// `DATE`
     Date,
-    /// `TIME[(digits)]`
+    /// `TIME[(digits)]`; the digits of the fraction of a second.
     Time(Option<u32>),
-    /// `DATETIME[(digits)]`
+    /// `DATETIME[(digits)]`; the digits of the fraction of a second.
     DateTime(Option<u32>),
     /// `YEAR`
     Year,
@@ -358,20 +359,21 @@ pub enum CastTarget {
 /// `[database.]name([DISTINCT] arguments)`
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct FunctionCall {
-    /// The database of a stored function.
+    /// The database of a stored function, if qualified.
     pub database: Option<String>,
-    /// The name as written. Rewritten forms have one name: `SUBSTRING(a FROM b FOR c)` is `SUBSTRING(a, b, c)`,
-    /// `POSITION(a IN b)` is `LOCATE(a, b)`; `CURRENT_TIMESTAMP` without brackets is a call without arguments.
+    /// The name as written. Special forms become plain calls: `SUBSTRING(a FROM b FOR c)` is `SUBSTRING(a, b,
+    /// c)`, and `POSITION(a IN b)` is `LOCATE(a, b)`. `CURRENT_TIMESTAMP` without brackets is a call without
+    /// arguments.
     pub name: String,
-    /// Whether DISTINCT is written, which only aggregates may have.
+    /// DISTINCT, which only aggregates accept.
     pub distinct: bool,
-    /// Whether the argument is `*`, as in `COUNT(*)`; there are no others then.
+    /// Whether the argument is `*`, as in `COUNT(*)`; `arguments` is then empty.
     pub star: bool,
-    /// The arguments.
+    /// The arguments in order.
     pub arguments: Vec<Expression>,
 }
 
-/// Where TRIM removes.
+/// The side that TRIM removes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum TrimSide {
@@ -381,7 +383,8 @@ pub enum TrimSide {
 }
 
 impl Expression {
-    /// The same value with its sign changed: a number is negated, anything else gets an operator.
+    /// The expression with the opposite sign. A non-negative number is negated in place; anything else gets
+    /// the operator.
     pub fn negate(self) -> Expression {
         match self {
             Expression::Literal(Literal::Integer(value)) if value >= 0 => Expression::Literal(Literal::Integer(-value)),

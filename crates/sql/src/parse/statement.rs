@@ -1,14 +1,14 @@
-//! Statements as written: queries, changes of rows, and what concerns the session. Definitions of tables and
+//! Statements as written: queries, changes of rows and session statements. Definitions of tables and
 //! databases are in [`super::definition`].
 
 use super::definition::{AlterTable, CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
 use super::expression::{ColumnReference, Expression, Ordinal, StringLiteral, VariableScope};
 
-/// A statement.
+/// A statement as written, before names are resolved.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Statement {
-    /// Nothing but comments.
+    /// The text contains only comments.
     Empty,
     Select(Box<Select>),
     Insert(Box<Insert>),
@@ -22,14 +22,14 @@ pub enum Statement {
     DropIndex(DropIndex),
     DropDatabase(DropDatabase),
     TruncateTable(ObjectName),
-    /// What each table is called and is to be called, one after the other.
+    /// Pairs of old and new name, renamed in this order.
     RenameTables(Vec<(ObjectName, ObjectName)>),
     /// `USE database`
     Use(String),
     Show(Box<Show>),
     Describe(Box<Describe>),
     Explain(Box<Explain>),
-    /// One or more assignments, made from left to right.
+    /// One or more assignments, executed from left to right.
     Set(Vec<SetItem>),
     StartTransaction(StartTransaction),
     Commit(TransactionEnd),
@@ -42,40 +42,40 @@ pub enum Statement {
     Kill(Box<Kill>),
     /// `DO expression, ...`
     Do(Vec<Expression>),
-    /// Recognised, and refused by the binder with error 1235 and this name.
+    /// The parser recognises the statement; the binder refuses it with error 1235 and this name.
     Unsupported(Unsupported),
 }
 
-/// The name of a part of MySQL that is recognised but not there yet.
+/// A part of MySQL that the parser recognises and this version does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// The name for error 1235.
+    /// The name that error 1235 shows.
     pub what: &'static str,
 }
 
 /// `[database.]name`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectName {
-    /// The database if written; else the session's.
+    /// The database if written, otherwise the session's.
     pub database: Option<String>,
-    /// The name.
+    /// The unqualified name.
     pub name: String,
 }
 
-/// A query of at most one table.
+/// A query of one table or of none.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Select {
-    /// Whether equal rows are returned once.
+    /// DISTINCT: equal rows are returned once.
     pub distinct: bool,
-    /// Whether FOUND_ROWS() is to count without the limit.
+    /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts rows as if there were no LIMIT.
     pub calc_found_rows: bool,
-    /// What is returned.
+    /// The select list.
     pub projection: Vec<SelectItem>,
-    /// Where from; `None` without FROM and for DUAL.
+    /// The table of FROM; `None` without FROM and for DUAL.
     pub from: Option<TableReference>,
     /// WHERE.
     pub filter: Option<Expression>,
-    /// GROUP BY; the direction is only there because MySQL once allowed it.
+    /// GROUP BY. A direction after a member, which older versions of MySQL allow, is accepted and ignored.
     pub group_by: Vec<Expression>,
     /// WITH ROLLUP.
     pub with_rollup: bool,
@@ -85,9 +85,9 @@ pub struct Select {
     pub order_by: Vec<OrderItem>,
     /// LIMIT.
     pub limit: Option<Limit>,
-    /// FOR UPDATE and its kin.
+    /// FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE.
     pub lock: Option<LockingClause>,
-    /// The tables of FOR UPDATE OF; empty without OF.
+    /// The tables after OF in a locking clause; empty without OF.
     pub lock_names: Vec<ObjectName>,
 }
 
@@ -96,13 +96,14 @@ pub struct Select {
 pub enum SelectItem {
     /// `*`, or `table.*`
     All(Option<ObjectName>),
-    /// An expression.
+    /// An expression with its name in the result.
     Expression {
-        /// Its value.
+        /// The value of the column in the result.
         expression: Expression,
         /// `AS alias`
         alias: Option<String>,
-        /// The expression as written, which names the column if there is no alias and it is no column.
+        /// The expression as written. It names the column if no alias is given and the expression is not a
+        /// column.
         text: String,
     },
 }
@@ -110,9 +111,9 @@ pub enum SelectItem {
 /// A table in FROM, UPDATE or DELETE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableReference {
-    /// The table.
+    /// The table's name, which may be qualified.
     pub name: ObjectName,
-    /// The name it has in this statement.
+    /// The table's name within this statement.
     pub alias: Option<String>,
     /// USE, FORCE and IGNORE INDEX.
     pub index_hints: Vec<IndexHint>,
@@ -121,9 +122,9 @@ pub struct TableReference {
 /// `USE|FORCE|IGNORE INDEX [FOR ...] (names)`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexHint {
-    /// Which of the three.
+    /// USE, FORCE or IGNORE.
     pub kind: IndexHintKind,
-    /// The indexes; `PRIMARY` is the primary key. Empty only for USE.
+    /// The indexes by name; `PRIMARY` is the primary key. Only USE may have an empty list.
     pub indexes: Vec<String>,
 }
 
@@ -139,22 +140,22 @@ pub enum IndexHintKind {
 /// A member of ORDER BY.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderItem {
-    /// An expression, or an integer literal that counts select items from 1.
+    /// An expression, or an integer literal that refers to a select item, counted from 1.
     pub expression: Expression,
-    /// DESC.
+    /// DESC; ASC is the default.
     pub descending: bool,
 }
 
 /// `LIMIT [offset,] count`, `LIMIT count [OFFSET offset]`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Most rows.
+    /// The maximum number of rows.
     pub count: LimitValue,
-    /// Rows to pass first.
+    /// The number of rows to skip first.
     pub offset: Option<LimitValue>,
 }
 
-/// A number of rows.
+/// A number of rows in LIMIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum LimitValue {
@@ -165,112 +166,114 @@ pub enum LimitValue {
 /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockingClause {
-    /// Whether the rows are locked for update, else for share.
+    /// True for an exclusive lock (FOR UPDATE), false for a shared one.
     pub exclusive: bool,
-    /// What happens if a row is locked by somebody else.
+    /// The reaction to a row that another transaction has locked.
     pub when_locked: WhenLocked,
 }
 
-/// What a locking read does with a row that is locked by somebody else.
+/// The reaction of a locking read to a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum WhenLocked {
     Wait,
-    /// NOWAIT: error 3572.
+    /// NOWAIT: the statement fails with error 3572.
     Fail,
-    /// SKIP LOCKED.
+    /// SKIP LOCKED: the result omits the row.
     Skip,
 }
 
 /// INSERT or REPLACE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Insert {
-    /// REPLACE: rows with the same key are deleted first.
+    /// REPLACE: existing rows with the same key are deleted first.
     pub replace: bool,
-    /// IGNORE: errors of rows become warnings.
+    /// IGNORE: errors of single rows become warnings.
     pub ignore: bool,
-    /// Into which table.
+    /// The target table.
     pub table: ObjectName,
-    /// The columns if written, which they always are for `SET column = value`.
+    /// The columns if written. The form `SET column = value` always has them.
     pub columns: Option<Vec<String>>,
-    /// What is inserted.
+    /// The rows to insert.
     pub source: InsertSource,
     /// `AS name [(columns)]` after VALUES.
     pub row_alias: Option<RowAlias>,
-    /// ON DUPLICATE KEY UPDATE; empty without it.
+    /// The assignments of ON DUPLICATE KEY UPDATE; empty without it.
     pub on_duplicate: Vec<Assignment>,
-    /// RETURNING; empty without it.
+    /// The items of RETURNING; empty without it.
     pub returning: Vec<SelectItem>,
 }
 
-/// What INSERT inserts.
+/// The rows of an INSERT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertSource {
-    /// VALUES lists or SET. A member may be [`Expression::Default`]; a row may be empty (all defaults).
+    /// VALUES lists, or SET as a single row. A member may be [`Expression::Default`]. An empty row takes all
+    /// defaults.
     Rows(Vec<Vec<Expression>>),
-    /// Any number of rows of literals of the same classes, which come with the execution. Parameters of `row` whose
-    /// ordinals begin at `first` stand for the first row; the others follow as [`super::shape::Shape`] describes.
+    /// Any number of rows that have literals of the same classes in the same positions; the execution
+    /// supplies their values. In `row`, the parameters with ordinals from `first` on stand for the first row.
+    /// The values of the other rows follow as [`super::shape::Shape`] describes.
     FoldedRows {
-        /// The form of each row.
+        /// The first row, which is the form of all rows.
         row: Vec<Expression>,
         /// The ordinal of the first lifted literal of the row.
         first: Ordinal,
-        /// How many literals of a row are lifted.
+        /// The number of lifted literals in each row.
         width: u32,
     },
-    /// INSERT ... SELECT.
+    /// INSERT ... SELECT, with or without brackets around the query.
     Select(Box<Select>),
 }
 
-/// The name of the new row in ON DUPLICATE KEY UPDATE.
+/// The alias of the new row, for ON DUPLICATE KEY UPDATE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowAlias {
-    /// The row's name.
+    /// The alias of the row.
     pub name: String,
-    /// Names of its columns; empty if they keep theirs.
+    /// Aliases of its columns; empty if the columns keep their names.
     pub columns: Vec<String>,
 }
 
 /// `column = value`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
-    /// The column that changes.
+    /// The column to change.
     pub column: ColumnReference,
-    /// What it becomes; [`Expression::Default`] for DEFAULT.
+    /// The new value; [`Expression::Default`] for DEFAULT.
     pub value: Expression,
 }
 
 /// UPDATE of one table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
-    /// IGNORE: errors of rows become warnings.
+    /// IGNORE: errors of single rows become warnings.
     pub ignore: bool,
-    /// The table.
+    /// The table to change.
     pub table: TableReference,
-    /// SET, from left to right.
+    /// The assignments of SET, executed from left to right.
     pub assignments: Vec<Assignment>,
     /// WHERE.
     pub filter: Option<Expression>,
     /// ORDER BY.
     pub order_by: Vec<OrderItem>,
-    /// LIMIT.
+    /// The maximum number of rows to change.
     pub limit: Option<LimitValue>,
 }
 
 /// DELETE from one table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delete {
-    /// IGNORE: errors of rows become warnings.
+    /// IGNORE: errors of single rows become warnings.
     pub ignore: bool,
-    /// The table.
+    /// The table to delete from.
     pub table: TableReference,
     /// WHERE.
     pub filter: Option<Expression>,
     /// ORDER BY.
     pub order_by: Vec<OrderItem>,
-    /// LIMIT.
+    /// The maximum number of rows to delete.
     pub limit: Option<LimitValue>,
-    /// RETURNING; empty without it.
+    /// The items of RETURNING; empty without it.
     pub returning: Vec<SelectItem>,
 }
 
@@ -341,7 +344,7 @@ pub enum Show {
     },
     Plugins,
     Privileges,
-    /// Of an account if written, else the session's.
+    /// The account as written; `None` for the session's own.
     Grants {
         account: Option<String>,
     },
@@ -364,66 +367,66 @@ pub enum Show {
     BinaryLogs,
 }
 
-/// `LIKE 'pattern'` or `WHERE condition` of SHOW.
+/// The LIKE or WHERE clause of SHOW.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ShowFilter {
-    /// The pattern, matched without case against the first column.
+    /// The pattern, matched case-insensitively against the first column.
     Like(StringLiteral),
-    /// A condition on the columns of the answer.
+    /// A condition on the columns of the result.
     Where(Expression),
 }
 
 /// `DESCRIBE table [column]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Describe {
-    /// The table.
+    /// The table to describe.
     pub table: ObjectName,
-    /// The column, or a LIKE pattern of columns.
+    /// A column's name, or a LIKE pattern for several.
     pub column: Option<String>,
 }
 
 /// EXPLAIN of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explain {
-    /// Whether the statement is run and measured.
+    /// ANALYZE: the statement is executed and measured.
     pub analyze: bool,
-    /// FORMAT, as written.
+    /// The name after FORMAT, as written.
     pub format: Option<String>,
-    /// The statement.
+    /// The statement to explain.
     pub statement: Statement,
 }
 
-/// A part of SET.
+/// One assignment of SET.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetItem {
-    /// A system variable.
+    /// A system variable, for the session or globally.
     SystemVariable {
-        /// The scope as written; the session's without one.
+        /// The scope if written, otherwise the session's.
         scope: Option<VariableScope>,
-        /// The name as written.
+        /// The variable's name as written.
         name: String,
-        /// `None` for DEFAULT. A bare word is a string.
+        /// The new value; `None` for DEFAULT. A bare word is a string.
         value: Option<Expression>,
     },
-    /// A variable of the session's own.
+    /// A user variable of the session.
     UserVariable {
-        /// The name without `@`.
+        /// The variable's name without `@`.
         name: String,
-        /// Its value.
+        /// The new value.
         value: Expression,
     },
     /// `NAMES name [COLLATE collation]`
     Names {
         /// The character set; `None` for DEFAULT.
         character_set: Option<String>,
-        /// The collation.
+        /// The collation; `None` if not written or DEFAULT.
         collation: Option<String>,
     },
     /// `CHARACTER SET name`; `None` for DEFAULT.
     CharacterSet(Option<String>),
     /// `[SESSION|GLOBAL] TRANSACTION ...`
     Transaction {
-        /// `None` is the next transaction only.
+        /// `None` for the next transaction only.
         scope: Option<VariableScope>,
         /// The isolation level if written.
         isolation: Option<IsolationLevel>,
@@ -432,7 +435,7 @@ pub enum SetItem {
     },
 }
 
-/// Isolation levels.
+/// The isolation levels of MySQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IsolationLevel {
@@ -442,7 +445,7 @@ pub enum IsolationLevel {
     Serializable,
 }
 
-/// What a transaction may do.
+/// The access mode of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum AccessMode {
@@ -459,23 +462,23 @@ pub struct StartTransaction {
     pub consistent_snapshot: bool,
 }
 
-/// What follows COMMIT or ROLLBACK.
+/// The options of COMMIT or ROLLBACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct TransactionEnd {
-    /// `AND [NO] CHAIN` if written.
+    /// True for `AND CHAIN`, false for `AND NO CHAIN`, `None` if not written.
     pub chain: Option<bool>,
-    /// `[NO] RELEASE` if written.
+    /// True for `RELEASE`, false for `NO RELEASE`, `None` if not written.
     pub release: Option<bool>,
 }
 
 /// A member of LOCK TABLES.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableLock {
-    /// The table.
+    /// The table to lock.
     pub table: ObjectName,
-    /// Its alias.
+    /// The table's alias, by which later statements must use it.
     pub alias: Option<String>,
-    /// Whether it is locked for writing.
+    /// True for WRITE, false for READ.
     pub write: bool,
     /// READ LOCAL.
     pub local: bool,
@@ -484,8 +487,8 @@ pub struct TableLock {
 /// `KILL [CONNECTION|QUERY] id`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kill {
-    /// Whether only the statement ends and the connection stays.
+    /// QUERY: only the running statement ends, and the connection stays.
     pub query_only: bool,
-    /// The connection's number.
+    /// The connection's identifier.
     pub connection: Expression,
 }

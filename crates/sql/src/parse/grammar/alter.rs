@@ -7,7 +7,7 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Statement};
 
 impl Parser<'_> {
-    /// RENAME TABLE, from TABLE on.
+    /// RENAME TABLE, starting at TABLE.
     pub(super) fn rename_table(&mut self) -> Parse<Statement> {
         self.advance();
         Ok(Statement::RenameTables(self.comma_list(Self::rename)?))
@@ -19,7 +19,7 @@ impl Parser<'_> {
         Ok((from, self.object_name()?))
     }
 
-    /// ALTER TABLE, from TABLE on: changes of indexes, foreign keys and the name.
+    /// ALTER TABLE, starting at TABLE. Supports changes of indexes, of foreign keys and of the table's name.
     pub(super) fn alter_table(&mut self) -> Parse<Statement> {
         self.advance();
         let table = self.object_name()?;
@@ -33,7 +33,7 @@ impl Parser<'_> {
                 _ => changes.push(self.table_change()?),
             }
             if !self.accept(TokenKind::Comma) {
-                // Hints may follow without a comma.
+                // MySQL accepts hints after the last change without a comma.
                 self.alter_hints()?;
                 return Ok(Statement::AlterTable(Box::new(AlterTable { table, changes })));
             }

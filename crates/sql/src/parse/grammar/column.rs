@@ -7,7 +7,7 @@ use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::Unsupported;
 
-/// What a type's words alone say; a length, precision or attribute may follow.
+/// The meaning of a type's words alone. A length, a precision or attributes may follow.
 struct TypeHead {
     kind: TypeKind,
     national: bool,
@@ -15,7 +15,7 @@ struct TypeHead {
 }
 
 impl Parser<'_> {
-    /// A column with its type and attributes. Parts without a meaning yet are added to `unsupported`.
+    /// A column with its type and attributes. Unsupported parts are skipped and added to `unsupported`.
     pub(super) fn column_definition(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<ColumnDefinition> {
         let name = self.name()?;
         let head = self.type_head()?;
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(column)
     }
 
-    /// Takes one attribute; false if there is none.
+    /// Takes one attribute. Returns false if none begins here.
     fn column_attribute(&mut self, column: &mut ColumnDefinition, unsupported: &mut Vec<Unsupported>) -> Parse<bool> {
         let Some(keyword) = self.word() else { return Ok(false) };
         match keyword {
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// The attributes of more than one token.
+    /// Takes an attribute of more than one token. Returns false if none begins here.
     fn long_column_attribute(
         &mut self,
         keyword: Keyword,
@@ -125,7 +125,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A default: a literal with a sign, a call of CURRENT_TIMESTAMP, or an expression in brackets.
+    /// The value of DEFAULT: a literal with an optional sign, a call such as CURRENT_TIMESTAMP, or an
+    /// expression in brackets.
     fn default_value(&mut self) -> Parse<Expression> {
         if self.current.kind == TokenKind::Open {
             self.advance();
@@ -140,7 +141,7 @@ impl Parser<'_> {
         if sign.is_some() {
             self.advance();
         }
-        // COLLATE after it belongs to the column.
+        // An operand without COLLATE, because COLLATE after the default belongs to the column.
         let value = self.operand()?;
         let is_allowed = match &value {
             Expression::Literal(_) => true,
@@ -268,7 +269,7 @@ impl Parser<'_> {
         Ok(TypeKind::Char { length: self.bracketed_number()? })
     }
 
-    /// `LONG`, `LONG VARCHAR`, `LONG VARBINARY`: the medium types.
+    /// `LONG`, `LONG VARCHAR`, `LONG VARBINARY`: synonyms of MEDIUMTEXT and MEDIUMBLOB.
     fn long_type(&mut self) -> Parse<TypeKind> {
         self.advance();
         if self.accept_word(Keyword::Varbinary) {
@@ -296,7 +297,7 @@ impl Parser<'_> {
         Ok(strings)
     }
 
-    /// UNSIGNED, ZEROFILL, CHARACTER SET and so on, directly after the type.
+    /// UNSIGNED, ZEROFILL, CHARACTER SET and other attributes directly after the type.
     fn type_attributes(&mut self, head: TypeHead) -> Parse<ColumnType> {
         let mut column_type = ColumnType {
             kind: head.kind,

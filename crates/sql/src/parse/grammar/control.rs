@@ -13,7 +13,7 @@ impl Parser<'_> {
         Ok(Statement::StartTransaction(StartTransaction::default()))
     }
 
-    /// START TRANSACTION and START of what is not there yet.
+    /// START TRANSACTION. START REPLICA is recognised and unsupported.
     pub(super) fn start(&mut self) -> Parse<Statement> {
         self.advance();
         if self.accept_any(&[Keyword::Replica, Keyword::Slave]).is_some() {
@@ -45,7 +45,7 @@ impl Parser<'_> {
         Ok(Statement::Commit(self.transaction_end()?))
     }
 
-    /// ROLLBACK, possibly to a savepoint.
+    /// ROLLBACK or ROLLBACK TO SAVEPOINT.
     pub(super) fn rollback(&mut self) -> Parse<Statement> {
         self.advance();
         if self.at_word(Keyword::To) || self.at_word(Keyword::Work) && self.next_is_word(Keyword::To) {
@@ -133,7 +133,7 @@ impl Parser<'_> {
         Ok(Statement::Kill(Box::new(Kill { query_only, connection })))
     }
 
-    /// DESCRIBE of a table, or EXPLAIN of a statement: the words mean the same.
+    /// DESCRIBE of a table or EXPLAIN of a statement. MySQL treats the two words as synonyms.
     pub(super) fn explain(&mut self) -> Parse<Statement> {
         self.advance();
         let analyze = self.accept_word(Keyword::Analyze);

@@ -10,7 +10,7 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{Statement, Unsupported};
 
 impl Parser<'_> {
-    /// CREATE TABLE, from TEMPORARY or TABLE on.
+    /// CREATE TABLE, starting at TEMPORARY or TABLE.
     pub(super) fn create_table(&mut self) -> Parse<Statement> {
         let temporary = self.accept_word(Keyword::Temporary);
         self.expect_word(Keyword::Table)?;
@@ -108,7 +108,7 @@ impl Parser<'_> {
         self.skip_definition()
     }
 
-    /// Passes the rest of an item of CREATE TABLE, up to its comma or the closing bracket.
+    /// Skips the rest of an item of CREATE TABLE, up to its comma or the closing bracket.
     pub(super) fn skip_definition(&mut self) -> Parse<()> {
         loop {
             match self.current.kind {
@@ -120,7 +120,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Passes a pair of brackets and what is in it.
+    /// Skips a pair of brackets with its content. Counts depth instead of recursing, so deep nesting is
+    /// harmless.
     pub(super) fn skip_brackets(&mut self) -> Parse<()> {
         self.expect(TokenKind::Open)?;
         let mut open = 1u32;
@@ -136,7 +137,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A key of CREATE TABLE from its first word on.
+    /// A key of CREATE TABLE or ALTER TABLE, starting at its first word.
     pub(super) fn index_item(&mut self, constraint_name: Option<String>) -> Parse<IndexDefinition> {
         let kind = match self.word() {
             Some(Keyword::Primary) => IndexKind::Primary,
@@ -256,7 +257,7 @@ impl Parser<'_> {
         Ok(Some(option))
     }
 
-    /// The value of an option without a meaning: a number, word or string, or a list in brackets.
+    /// The value of an uninterpreted option as written: a number, a word, a string, or a list in brackets.
     fn option_value(&mut self) -> Parse<String> {
         let start = self.current.start;
         match self.current.kind {
@@ -272,7 +273,7 @@ impl Parser<'_> {
         Ok(self.text_since(start))
     }
 
-    /// A name, or `None` for DEFAULT.
+    /// The name of a character set or collation, or `None` for DEFAULT.
     pub(super) fn name_or_default(&mut self) -> Parse<Option<String>> {
         if self.accept_word(Keyword::Default) { Ok(None) } else { Ok(Some(self.character_set_name()?)) }
     }
@@ -308,7 +309,7 @@ impl Parser<'_> {
         Ok(PartitionByKey { columns, partitions, linear })
     }
 
-    /// CREATE [UNIQUE] INDEX, from UNIQUE or INDEX on.
+    /// CREATE [UNIQUE] INDEX, starting at UNIQUE or INDEX.
     pub(super) fn create_index(&mut self) -> Parse<Statement> {
         let kind = if self.accept_word(Keyword::Unique) { IndexKind::Unique } else { IndexKind::Plain };
         self.expect_word(Keyword::Index)?;
@@ -322,7 +323,7 @@ impl Parser<'_> {
         Ok(Statement::CreateIndex(Box::new(CreateIndex { table, index })))
     }
 
-    /// `ALGORITHM = ...` and `LOCK = ...`, which say how, not what.
+    /// Skips `ALGORITHM = ...` and `LOCK = ...`, which affect only how MySQL executes the change.
     pub(super) fn alter_hints(&mut self) -> Parse<()> {
         while self.accept_any(&[Keyword::Algorithm, Keyword::Lock]).is_some() {
             self.accept(TokenKind::Equal);
@@ -331,7 +332,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// CREATE DATABASE, from DATABASE on.
+    /// CREATE DATABASE, starting at DATABASE.
     pub(super) fn create_database(&mut self) -> Parse<Statement> {
         self.advance();
         let if_not_exists = self.if_not_exists()?;
@@ -357,7 +358,7 @@ impl Parser<'_> {
         }
     }
 
-    /// DROP TABLE, from TEMPORARY or TABLE on.
+    /// DROP TABLE, starting at TEMPORARY or TABLE.
     pub(super) fn drop_table(&mut self) -> Parse<Statement> {
         let temporary = self.accept_word(Keyword::Temporary);
         if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
@@ -369,7 +370,7 @@ impl Parser<'_> {
         Ok(Statement::DropTable(DropTable { temporary, if_exists, tables }))
     }
 
-    /// DROP INDEX, from INDEX on.
+    /// DROP INDEX, starting at INDEX.
     pub(super) fn drop_index(&mut self) -> Parse<Statement> {
         self.advance();
         let name = if self.at_word(Keyword::Primary) { self.any_word()? } else { self.name()? };
@@ -379,14 +380,14 @@ impl Parser<'_> {
         Ok(Statement::DropIndex(DropIndex { table, name }))
     }
 
-    /// DROP DATABASE, from DATABASE on.
+    /// DROP DATABASE, starting at DATABASE.
     pub(super) fn drop_database(&mut self) -> Parse<Statement> {
         self.advance();
         let if_exists = self.if_exists()?;
         Ok(Statement::DropDatabase(DropDatabase { if_exists, name: self.name()? }))
     }
 
-    /// IF NOT EXISTS if it is there.
+    /// IF NOT EXISTS, if present.
     pub(super) fn if_not_exists(&mut self) -> Parse<bool> {
         if !self.accept_word(Keyword::If) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Foreign keys, of tables and of columns.
+//! Foreign keys, as items of a table and as attributes of a column.
 
 use super::parser::{Parse, Parser};
 use crate::parse::definition::{ForeignKey, References, ReferentialAction};
@@ -6,7 +6,7 @@ use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 
 impl Parser<'_> {
-    /// `FOREIGN KEY [index] (columns) REFERENCES ...`, from FOREIGN on.
+    /// `FOREIGN KEY [index] (columns) REFERENCES ...`, starting at FOREIGN.
     pub(super) fn foreign_key(&mut self, name: Option<String>) -> Parse<ForeignKey> {
         self.advance();
         self.expect_word(Keyword::Key)?;

@@ -1,4 +1,4 @@
-//! Function calls, most of all those with a syntax of their own.
+//! Function calls, mainly those with a syntax of their own.
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
@@ -8,7 +8,7 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
 
 impl Parser<'_> {
-    /// The function that a word of the grammar begins here; `None` if the word is a name or out of place.
+    /// A function whose name is a keyword. Returns `None` if the keyword is a name here or is out of place.
     pub(super) fn function_by_word(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
         let before_brackets = self.next.kind == TokenKind::Open;
         let expression = match keyword {
@@ -69,7 +69,7 @@ impl Parser<'_> {
         Ok(Expression::Function(Box::new(call)))
     }
 
-    /// The brackets of a call and what is in them.
+    /// The arguments of a call with their brackets.
     pub(super) fn call_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         self.expect(TokenKind::Open)?;
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Ok(target)
     }
 
-    /// `(number)` if there is one.
+    /// `(number)`, if present.
     pub(super) fn bracketed_number(&mut self) -> Parse<Option<u32>> {
         if !self.accept(TokenKind::Open) {
             return Ok(None);
@@ -161,7 +161,7 @@ impl Parser<'_> {
         Ok(Some(number))
     }
 
-    /// `(precision)` or `(precision, scale)` if there is one.
+    /// `(precision)` or `(precision, scale)`, if present.
     pub(super) fn bracketed_precision(&mut self) -> Parse<(Option<u32>, Option<u32>)> {
         if !self.accept(TokenKind::Open) {
             return Ok((None, None));
@@ -172,12 +172,13 @@ impl Parser<'_> {
         Ok((Some(precision), scale))
     }
 
-    /// A number of the grammar, such as a length. Beyond 32 bits it is the greatest one, which every limit refuses.
+    /// A number of the grammar, such as a length. A larger number becomes `u32::MAX`, which exceeds every
+    /// limit.
     pub(super) fn number(&mut self) -> Parse<u32> {
         Ok(u32::try_from(self.long_number()?).unwrap_or(u32::MAX))
     }
 
-    /// A number of the grammar of 64 bits.
+    /// A number of the grammar, up to 64 bits.
     pub(super) fn long_number(&mut self) -> Parse<u64> {
         if self.current.kind != TokenKind::Integer {
             return self.syntax();
@@ -191,7 +192,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `CHARACTER SET name` or `CHARSET name` if it is there.
+    /// `CHARACTER SET name` or a synonym, if present.
     pub(super) fn character_set_clause(&mut self) -> Parse<Option<String>> {
         if self.accept_character_set() { Ok(Some(self.character_set_name()?)) } else { Ok(None) }
     }
@@ -253,7 +254,7 @@ impl Parser<'_> {
     fn position(&mut self) -> Parse<Expression> {
         self.advance();
         self.expect(TokenKind::Open)?;
-        // The first operand ends before IN, which would otherwise be taken as a predicate.
+        // The first operand must end before IN, which would otherwise continue it as a predicate.
         let wanted = self.expression_at(Level::BitOr)?;
         self.expect_word(Keyword::In)?;
         let text = self.expression()?;
@@ -263,7 +264,7 @@ impl Parser<'_> {
     }
 }
 
-/// Whether DISTINCT may stand before the arguments.
+/// Whether the function accepts DISTINCT before its arguments.
 fn is_aggregate(name: &str) -> bool {
     const AGGREGATES: [&str; 5] = ["COUNT", "SUM", "AVG", "MIN", "MAX"];
     AGGREGATES.iter().any(|aggregate| aggregate.eq_ignore_ascii_case(name))

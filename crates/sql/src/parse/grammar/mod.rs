@@ -1,11 +1,11 @@
-//! The grammar, by recursive descent over the lexer's tokens.
+//! The grammar: a recursive descent over the lexer's tokens.
 //!
-//! - `parser`: the token window, names, limits and the way in;
-//! - `statement`: which statement a text is;
+//! - `parser`: the entry points, the token window, names and limits;
+//! - `statement`: chooses the statement by its first words;
 //! - `operator`, `primary`, `function`: expressions;
 //! - `select`, `modify`: queries and changes of rows;
-//! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and types;
-//! - `set`, `show`, `control`: the session.
+//! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and column types;
+//! - `set`, `show`, `control`: session statements.
 
 mod alter;
 mod column;

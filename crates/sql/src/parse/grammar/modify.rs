@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
     }
 
-    /// The columns in brackets, unless the bracket opens a query.
+    /// The column list in brackets, unless the bracket opens a query.
     fn insert_columns(&mut self) -> Parse<Option<Vec<String>>> {
         let opens_query = matches!(
             self.next.kind,
@@ -108,7 +108,7 @@ impl Parser<'_> {
         Ok(Some(RowAlias { name, columns }))
     }
 
-    /// `column = value`; `:=` is MySQL's other spelling.
+    /// `column = value`, also spelled with `:=` as MySQL allows.
     fn assignment(&mut self) -> Parse<Assignment> {
         let column = self.column_reference()?;
         if !self.accept(TokenKind::Assign) {
@@ -169,10 +169,10 @@ impl Parser<'_> {
         Ok(Delete { ignore, table, filter, order_by, limit, returning })
     }
 
-    /// RETURNING, which MySQL does not have and MariaDB has.
+    /// RETURNING, an extension that MariaDB has and MySQL does not.
     fn returning(&mut self) -> Parse<Vec<SelectItem>> {
         match self.accept_word(Keyword::Returning) {
-            // The texts of the items name columns, and a shape does not keep their blanks.
+            // The items' texts name the result columns, and a shape does not preserve their spaces.
             true if self.is_lifting() => Err(Stop::LiteralsMatter),
             true => self.select_list(),
             false => Ok(Vec::new()),

@@ -1,14 +1,15 @@
 //! Operators and their precedence.
 //!
-//! The levels are those of MySQL's grammar rather than of its manual's table: a comparison has predicates on both
-//! sides, a predicate (IN, BETWEEN, LIKE, REGEXP) has bit expressions, and a predicate is no operand of another.
+//! The levels follow MySQL's grammar, not the table in its manual. The operands of a comparison are
+//! predicates. The operands of a predicate (IN, BETWEEN, LIKE, REGEXP) are bit expressions, so a predicate is
+//! not an operand of another. The upper bound of BETWEEN is the exception, as in MySQL.
 
 use super::parser::{Parse, Parser};
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 
-/// How tightly an operator binds. An operator is taken only within the bounds of the open rule.
+/// How tightly an operator binds, from loosest to tightest. The open rule bounds the levels it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Or,
@@ -26,7 +27,7 @@ pub(super) enum Level {
     Simple,
 }
 
-/// An operator after its first operand.
+/// An operator that follows its left operand.
 #[derive(Clone, Copy)]
 enum Infix {
     Or,
@@ -37,17 +38,17 @@ enum Infix {
 }
 
 impl Parser<'_> {
-    /// An expression of any kind.
+    /// An expression of any level.
     pub(super) fn expression(&mut self) -> Parse<Expression> {
         self.expression_at(Level::Or)
     }
 
-    /// A condition after WHERE, HAVING or the like if that word is here.
+    /// The condition after `keyword`, if that word is here.
     pub(super) fn condition_after(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
         if self.accept_word(keyword) { Ok(Some(self.expression()?)) } else { Ok(None) }
     }
 
-    /// An expression whose operators bind at least as tightly as `lowest`.
+    /// An expression whose operators bind at least as tightly as `lowest`. Refuses nesting beyond the limit.
     pub(super) fn expression_at(&mut self, lowest: Level) -> Parse<Expression> {
         self.enter()?;
         let outer_height = std::mem::take(&mut self.height);
@@ -84,7 +85,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// A comparison with ANY, SOME or ALL of a query.
+    /// Refuses a comparison with ANY, SOME or ALL of a subquery.
     fn refuse_quantified(&self, level: Level) -> Parse<()> {
         let is_quantifier = matches!(self.word(), Some(Keyword::Any | Keyword::Some | Keyword::All));
         if level == Level::Comparison && is_quantifier && self.next.kind == TokenKind::Open {
@@ -93,7 +94,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An operand with the operators before it, and the tightest operator that may follow it.
+    /// An operand with its prefix operators, and the tightest infix operator that may follow it.
     fn prefix(&mut self, lowest: Level) -> Parse<(Expression, Level)> {
         let simple = match self.current.kind {
             TokenKind::Keyword(Keyword::Not) => {
@@ -128,7 +129,7 @@ impl Parser<'_> {
         Ok(Expression::Unary { operator, operand })
     }
 
-    /// AND and OR; a run of the same operator is one node, however long it is.
+    /// AND or OR. A run of one operator becomes one node, so that its length does not count as height.
     fn logical(&mut self, left: Expression, level: Level) -> Parse<Expression> {
         self.advance();
         let left_height = std::mem::take(&mut self.height);
@@ -192,7 +193,7 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The escape character, which patterns are prepared for.
+    /// The escape character. It is a simple expression, so no operator may follow.
     fn escape(&mut self) -> Parse<Expression> {
         self.expression_at(Level::Simple)
     }
@@ -210,7 +211,7 @@ impl Parser<'_> {
         Ok(list)
     }
 
-    /// The operator that the current token is.
+    /// The infix operator at the current token.
     fn infix(&self) -> Option<(Level, Infix)> {
         let binary = |level, operator| Some((level, Infix::Binary(operator)));
         match self.current.kind {
@@ -261,7 +262,7 @@ impl Parser<'_> {
     }
 }
 
-/// The level just above `level`: that of the right operand, which makes operators group from the left.
+/// The next tighter level. The right operand has it, which makes operators left-associative.
 fn above(level: Level) -> Level {
     match level {
         Level::Or => Level::Xor,

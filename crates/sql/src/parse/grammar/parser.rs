@@ -1,4 +1,4 @@
-//! The token window, names, limits and the way in.
+//! The entry points of the parser, its token window, names and limits.
 
 use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::Ordinal;
@@ -12,33 +12,35 @@ use crate::parse::literal::decode_string;
 use crate::parse::shape::{Shape, Slot};
 use crate::parse::statement::{ObjectName, Statement, Unsupported};
 
-/// A statement and where it ends.
+/// A statement and its end in the text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parsed {
     /// The statement.
     pub statement: Statement,
-    /// How many `?` it has.
+    /// The number of `?` in the statement.
     pub parameter_count: u32,
     /// Byte offset after the statement and its semicolon.
     pub end: usize,
 }
 
-/// What became of a statement whose literals were lifted.
+/// The outcome of parsing a statement with lifted literals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parameterised {
     /// A statement whose lifted literals are parameters.
     Statement {
-        /// The statement.
+        /// The parameterised statement.
         statement: Statement,
-        /// The ordinals that are literals of the statement all the same, in ascending order: their text is part of its
-        /// meaning (see [`crate::parse::lift`]). The statement stands for texts of its shape with equal such literals.
+        /// The ordinals that remain literals of the statement, in ascending order, because their text is part
+        /// of its meaning (see [`crate::parse::lift`]). The statement is valid for all texts of its shape in
+        /// which these literals are equal.
         kept: Vec<Ordinal>,
     },
-    /// Statements of this shape must be parsed each time.
+    /// The literals affect the meaning in a way that no plan can share: parse such statements at each
+    /// execution.
     LiteralsMatter,
 }
 
-/// Parses a text that is one statement. Blanks and semicolons at its end are ignored.
+/// Parses a text that is a single statement. Ignores blanks and semicolons at its end.
 pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
     let parsed = parse_next(text, 0)?;
     if parsed.end < text.len() {
@@ -48,8 +50,8 @@ pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
     Ok(parsed)
 }
 
-/// Parses the statement that begins at byte `from` of a text of several. Error positions count from the beginning of
-/// the text. The end is that of the text if nothing but blanks and semicolons follows.
+/// Parses the statement that begins at byte `from` of a text of several. Error positions count from the
+/// beginning of the text. If only blanks and semicolons follow the statement, its end is the end of the text.
 pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
@@ -66,8 +68,8 @@ pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
     Ok(parsed)
 }
 
-/// The byte offset after the semicolon that ends the first statement of a text of several; `None` if the text is one statement.
-/// Blanks and semicolons at the end of a text are no statement, a comment there is one that does nothing.
+/// The byte offset after the semicolon that ends the first of several statements; `None` if the text has only
+/// one. Blanks and semicolons at the end of a text do not count as a statement, but a comment does.
 pub fn first_statement_end(text: &[u8]) -> Option<usize> {
     let trimmed = without_end(text);
     if text.len() > STATEMENT_BYTES_MAX || !trimmed.contains(&b';') {
@@ -84,8 +86,8 @@ pub fn first_statement_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Parses `text`, of which `shape` was scanned. A literal that the scanner lifted becomes a parameter with the same
-/// ordinal wherever its class and scale are all that a plan may know of it.
+/// Parses the text from which `shape` was scanned. A lifted literal becomes a parameter with the same
+/// ordinal, if its class and scale are all that a plan may depend on.
 pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
@@ -105,11 +107,14 @@ pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised
                 return Ok(Parameterised::Statement { statement: parsed.statement, kept });
             }
         };
-        // Whether a literal is an operand is known once it has been parsed, so those that are kept need a second pass.
+        // Only the tree shows whether a literal is an operand, so literals that must be kept need a second
+        // pass.
         let found = kept_literals(&statement, shape);
         if found == kept {
             return Ok(Parameterised::Statement { statement, kept });
         }
+        // Two passes at most: if keeping literals changes the set again, no fixed set of parameters fits the
+        // shape.
         if !kept.is_empty() || !can_keep(&found, shape) {
             return Ok(Parameterised::LiteralsMatter);
         }
@@ -117,45 +122,45 @@ pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised
     }
 }
 
-/// The text without blanks and semicolons at its end, which no statement sees.
+/// The text without the blanks and semicolons at its end.
 fn without_end(text: &[u8]) -> &[u8] {
     let last = text.iter().rposition(|byte| !is_blank_byte(*byte) && *byte != b';');
     &text[..last.map_or(0, |last| last + 1)]
 }
 
-/// Why parsing ended early.
+/// The reason why parsing ended early.
 pub(super) enum Stop {
-    /// The statement is wrong at this byte.
+    /// The statement is wrong at this byte offset.
     Error(ParseErrorKind, u32),
-    /// The statement uses something that is recognised but not there yet.
+    /// The statement uses a part of MySQL that is recognised and unsupported.
     Unsupported(&'static str),
-    /// See [`Parameterised::LiteralsMatter`].
+    /// Outcome [`Parameterised::LiteralsMatter`].
     LiteralsMatter,
 }
 
-/// The result of a rule of the grammar.
+/// The result of a grammar rule.
 pub(super) type Parse<T> = Result<T, Stop>;
 
-/// The state of a descent: two tokens of the text, and what was counted.
+/// The state of one parse: a window of two tokens, the nesting, and the shape if literals are lifted.
 pub(super) struct Parser<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,
-    /// The token to be taken next.
+    /// The token to take next.
     pub(super) current: Token,
-    /// The one after it.
+    /// The token after `current`.
     pub(super) next: Token,
-    /// Byte offset after the token that was taken last.
+    /// Byte offset after the last token taken.
     pub(super) previous_end: u32,
-    /// Calls of the expression rule that are open.
+    /// The number of open calls of the expression rule, at most [`NESTING_MAX`].
     depth: u32,
-    /// Height of the highest expression made within the open call of the expression rule.
+    /// Height of the highest expression that the open call of the expression rule has built.
     pub(super) height: u32,
     parameter_count: u32,
     shape: Option<&'a Shape>,
-    /// Lifted literals that are parsed as literals, in ascending order.
+    /// Lifted literals that are nevertheless parsed as literals, in ascending order.
     kept: &'a [Ordinal],
     rows_used: bool,
-    /// Whether the statement may end with RETURNING.
+    /// Whether RETURNING may end the statement.
     pub(super) may_return: bool,
 }
 
@@ -200,7 +205,8 @@ impl<'a> Parser<'a> {
         Parsed { statement, parameter_count: self.parameter_count, end: self.previous_end as usize }
     }
 
-    /// What an early end means for the user. The rest of an unsupported statement must at least be tokens.
+    /// Converts an early end into the result. The rest of an unsupported statement must at least consist of
+    /// tokens.
     fn after_stop(&mut self, stop: Stop) -> Result<Parsed, ParseError> {
         match stop {
             Stop::Error(kind, position) => Err(ParseError::at(kind, self.text, position as usize)),
@@ -226,7 +232,7 @@ impl<'a> Parser<'a> {
         self.next = self.lexer.next_token();
     }
 
-    /// Goes on at byte `at`, as if everything before it had been taken.
+    /// Continues at byte `at`, as if all tokens before it had been taken.
     fn seek(&mut self, at: u32) {
         self.lexer.seek(at as usize);
         self.previous_end = at;
@@ -245,28 +251,28 @@ impl<'a> Parser<'a> {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    /// The text from byte `start` to the end of what was taken.
+    /// The text from byte `start` to the end of the last token taken.
     pub(super) fn text_since(&self, start: u32) -> String {
         let end = self.previous_end.max(start);
         String::from_utf8_lossy(&self.text[start as usize..end as usize]).into_owned()
     }
 
-    /// The error that the current token does not belong here.
+    /// The syntax error at the current token.
     pub(super) fn syntax<T>(&self) -> Parse<T> {
         Err(Stop::Error(ParseErrorKind::Syntax, self.current.start))
     }
 
-    /// The error that an earlier token did not belong where it was.
+    /// The syntax error at an earlier token.
     pub(super) fn syntax_at<T>(&self, token: Token) -> Parse<T> {
         Err(Stop::Error(ParseErrorKind::Syntax, token.start))
     }
 
-    /// The end that names a missing part.
+    /// Ends parsing because of the unsupported part that error 1235 will name.
     pub(super) fn unsupported<T>(&self, what: &'static str) -> Parse<T> {
         Err(Stop::Unsupported(what))
     }
 
-    /// Takes the current token if it is of this kind.
+    /// Takes the current token if it is of this kind. Returns whether it did.
     pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
         let found = self.current.kind == kind;
         if found {
@@ -275,22 +281,22 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes a token of this kind, or it is an error.
+    /// Takes a token of this kind; any other is a syntax error.
     pub(super) fn expect(&mut self, kind: TokenKind) -> Parse<()> {
         if self.accept(kind) { Ok(()) } else { self.syntax() }
     }
 
-    /// Whether the current token is this word.
+    /// Whether the current token is this keyword.
     pub(super) fn at_word(&self, keyword: Keyword) -> bool {
         self.current.kind == TokenKind::Keyword(keyword)
     }
 
-    /// Whether the next token is this word.
+    /// Whether the token after the current one is this keyword.
     pub(super) fn next_is_word(&self, keyword: Keyword) -> bool {
         self.next.kind == TokenKind::Keyword(keyword)
     }
 
-    /// The current token's word.
+    /// The keyword at the current token.
     pub(super) fn word(&self) -> Option<Keyword> {
         match self.current.kind {
             TokenKind::Keyword(keyword) => Some(keyword),
@@ -298,12 +304,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the current token if it is this word.
+    /// Takes the current token if it is this keyword. Returns whether it did.
     pub(super) fn accept_word(&mut self, keyword: Keyword) -> bool {
         self.accept(TokenKind::Keyword(keyword))
     }
 
-    /// Takes these words if all of them are there; at most two.
+    /// Takes both keywords if they follow each other here, otherwise neither.
     pub(super) fn accept_words(&mut self, first: Keyword, second: Keyword) -> bool {
         let found = self.at_word(first) && self.next_is_word(second);
         if found {
@@ -313,19 +319,19 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes this word, or it is an error.
+    /// Takes this keyword; any other token is a syntax error.
     pub(super) fn expect_word(&mut self, keyword: Keyword) -> Parse<()> {
         self.expect(TokenKind::Keyword(keyword))
     }
 
-    /// Takes any of these words; says whether it did.
+    /// Takes the current token if it is one of these keywords, and returns which.
     pub(super) fn accept_any(&mut self, keywords: &[Keyword]) -> Option<Keyword> {
         let keyword = self.word().filter(|keyword| keywords.contains(keyword))?;
         self.advance();
         Some(keyword)
     }
 
-    /// Whether the token can be a name: quoted, or a word that is not reserved.
+    /// Whether the token can be a name: a quoted name, or a word that is not reserved.
     pub(super) fn is_name(token: Token) -> bool {
         match token.kind {
             TokenKind::Name | TokenKind::QuotedName => true,
@@ -334,24 +340,24 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A name.
+    /// A name of up to [`NAME_CHARACTERS_MAX`] characters.
     pub(super) fn name(&mut self) -> Parse<String> {
         if Self::is_name(self.current) { self.any_word() } else { self.syntax() }
     }
 
-    /// A name, a string in its place, or any word but the reserved ones.
+    /// A name, or a string in its place.
     pub(super) fn name_or_string(&mut self) -> Parse<String> {
         if self.current.kind == TokenKind::String { self.string_as_name() } else { self.name() }
     }
 
-    /// A string as a name.
+    /// A string that serves as a name.
     pub(super) fn string_as_name(&mut self) -> Parse<String> {
         let start = self.current.start;
         let bytes = self.string()?;
         self.utf8(bytes, start)
     }
 
-    /// The name that something has in one statement only, or a string in its place.
+    /// An alias of up to [`ALIAS_CHARACTERS_MAX`] characters, or a string in its place.
     pub(super) fn alias(&mut self) -> Parse<String> {
         match self.current.kind {
             TokenKind::String => self.string_as_name(),
@@ -372,7 +378,8 @@ impl<'a> Parser<'a> {
             TokenKind::QuotedName => {
                 let mut name = Vec::with_capacity(bytes.len());
                 for (index, part) in bytes[1..bytes.len() - 1].split(|byte| *byte == b'`').enumerate() {
-                    // Doubled backticks leave every second part empty; each pair is one backtick.
+                    // The split leaves an empty part between two doubled backticks, so each odd index stands
+                    // for one pair.
                     if index % 2 == 1 {
                         name.push(b'`');
                     }
@@ -394,7 +401,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// Bytes as text, or the error that they are none.
+    /// The bytes as UTF-8, or an error at `position`.
     pub(super) fn utf8(&self, bytes: Vec<u8>, position: u32) -> Parse<String> {
         String::from_utf8(bytes).map_err(|_| Stop::Error(ParseErrorKind::InvalidCharacter, position))
     }
@@ -408,7 +415,7 @@ impl<'a> Parser<'a> {
         Ok(ObjectName { database: None, name })
     }
 
-    /// A string whose text is wanted here; adjacent strings are joined.
+    /// The value of a string, with escapes replaced and adjacent strings joined.
     pub(super) fn string(&mut self) -> Parse<Vec<u8>> {
         if self.current.kind != TokenKind::String {
             return self.syntax();
@@ -422,7 +429,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// Things with commas between them.
+    /// One or more members with commas between them.
     pub(super) fn comma_list<T>(&mut self, mut member: impl FnMut(&mut Self) -> Parse<T>) -> Parse<Vec<T>> {
         let mut members = vec![member(self)?];
         while self.accept(TokenKind::Comma) {
@@ -431,7 +438,8 @@ impl<'a> Parser<'a> {
         Ok(members)
     }
 
-    /// Opens a level of nesting.
+    /// Enters a nesting level; error 1473 beyond [`NESTING_MAX`]. [`Parser::leave`] must follow unless
+    /// parsing ends.
     pub(super) fn enter(&mut self) -> Parse<()> {
         if self.depth >= NESTING_MAX {
             return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
@@ -440,18 +448,18 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Closes a level of nesting.
+    /// Leaves a nesting level.
     pub(super) fn leave(&mut self) {
         self.depth -= 1;
     }
 
-    /// Notes a node above everything that was made within the open call of the expression rule.
+    /// Adds a node on top of the expressions that the open call of the expression rule has built.
     pub(super) fn grow(&mut self) -> Parse<()> {
         self.height += 1;
         self.check_height()
     }
 
-    /// The error that an expression is too high.
+    /// Error 1473 if the expression is higher than [`NESTING_MAX`].
     pub(super) fn check_height(&self) -> Parse<()> {
         if self.height > NESTING_MAX {
             return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
@@ -459,9 +467,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Takes a `?`.
+    /// Takes a `?` and numbers it.
     pub(super) fn parameter(&mut self) -> Parse<Ordinal> {
-        // The scanner refuses texts with parameters, so the ordinals of the two kinds never meet.
+        // The scanner refuses texts with `?`, so ordinals of `?` and of lifted literals never mix.
         if self.shape.is_some() {
             return Err(Stop::LiteralsMatter);
         }
@@ -474,7 +482,7 @@ impl<'a> Parser<'a> {
         Ok(ordinal)
     }
 
-    /// Takes the lifted literal that begins with the current token, if there is one.
+    /// Takes the lifted literal that begins at the current token, if one does.
     pub(super) fn lifted_literal(&mut self) -> Option<Ordinal> {
         let (shape, ordinal) = self.slot_here()?;
         match shape.slot(ordinal)? {
@@ -486,7 +494,7 @@ impl<'a> Parser<'a> {
         Some(ordinal)
     }
 
-    /// Takes the lifted list of literals that begins with the current token, if there is one.
+    /// Takes the lifted list of literals that begins at the current token, if one does.
     pub(super) fn lifted_list(&mut self) -> Option<Ordinal> {
         let (shape, ordinal) = self.slot_here()?;
         let Slot::List { first, count, .. } = shape.slot(ordinal)? else { return None };
@@ -494,7 +502,8 @@ impl<'a> Parser<'a> {
         Some(ordinal)
     }
 
-    /// Goes to the end of the folded rows whose first row was just taken; it began at `start`.
+    /// Skips the folded rows after the first, which began at `start` and has just been taken. Returns the
+    /// ordinal of the first literal of a row and the number of literals in each row.
     pub(super) fn skip_folded_rows(&mut self, start: u32) -> Option<(Ordinal, u32)> {
         let rows = self.shape?.rows().filter(|rows| rows.start == start)?;
         self.rows_used = true;
@@ -502,18 +511,19 @@ impl<'a> Parser<'a> {
         Some((rows.first, rows.width))
     }
 
-    /// The slot that begins with the current token, unless its literal is kept.
+    /// The slot that begins at the current token, unless its literal is kept.
     fn slot_here(&self) -> Option<(&'a Shape, Ordinal)> {
         let shape = self.shape?;
         let ordinal = shape.slot_at(self.current.start)?;
         self.kept.binary_search(&ordinal).is_err().then_some((shape, ordinal))
     }
 
-    /// Whether literals are lifted.
+    /// Whether lifted literals become parameters.
     pub(super) fn is_lifting(&self) -> bool {
         self.shape.is_some()
     }
 
+    /// Whether the grammar found the folded rows where the scanner did. Otherwise their values would be lost.
     fn used_rows(&self) -> bool {
         self.shape.is_none_or(|shape| self.rows_used == shape.rows().is_some())
     }

@@ -1,4 +1,4 @@
-//! Operands: constants, variables, columns and what stands in brackets.
+//! Operands: constants, variables, columns and expressions in brackets.
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
@@ -11,7 +11,7 @@ use crate::parse::lexer::{Token, TokenKind};
 use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer, decode_string};
 
 impl Parser<'_> {
-    /// An operand with COLLATE after it.
+    /// An operand with any number of COLLATE clauses.
     pub(super) fn primary(&mut self) -> Parse<Expression> {
         let mut expression = self.operand()?;
         while self.accept_word(Keyword::Collate) {
@@ -22,7 +22,7 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// An operand without operators.
+    /// An operand without operators or COLLATE.
     pub(super) fn operand(&mut self) -> Parse<Expression> {
         match self.current.kind {
             TokenKind::Parameter => Ok(Expression::Parameter(self.parameter()?)),
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(Expression::Literal(literal))
     }
 
-    /// A column, or a function by a name of no special form.
+    /// A column, or a call of a function without a syntax of its own.
     fn name_operand(&mut self) -> Parse<Expression> {
         let mut parts = [Some(self.name()?), None, None];
         let mut count = 1;
@@ -104,7 +104,7 @@ impl Parser<'_> {
         Ok(Expression::Column(Box::new(column_of(parts))))
     }
 
-    /// A column's name with its qualifiers.
+    /// A column's name with up to two qualifiers.
     pub(super) fn column_reference(&mut self) -> Parse<ColumnReference> {
         let mut parts = [Some(self.name()?), None, None];
         let mut count = 1;
@@ -138,13 +138,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a query begins here, so that brackets around it are a subquery.
+    /// Whether a query begins here. If so, the brackets around it make it a subquery.
     pub(super) fn at_query(&self) -> bool {
         matches!(self.word(), Some(Keyword::Select | Keyword::With | Keyword::Table))
             || self.at_word(Keyword::Values) && self.next_is_word(Keyword::Row)
     }
 
-    /// The literal that the current token is.
+    /// The literal at the current token.
     pub(super) fn literal(&mut self) -> Parse<Expression> {
         let token = self.current;
         let bytes = self.bytes(token);
@@ -170,7 +170,7 @@ impl Parser<'_> {
         Ok(Expression::Literal(literal))
     }
 
-    /// Whether the current token is `_charset` before a string.
+    /// Whether the current token is a character set introducer, `_charset` before a literal.
     fn at_introducer(&self) -> bool {
         self.bytes(self.current).starts_with(b"_")
             && matches!(self.next.kind, TokenKind::String | TokenKind::Hexadecimal | TokenKind::Bits)
@@ -206,7 +206,7 @@ impl Parser<'_> {
         Ok(Expression::UserVariable(name))
     }
 
-    /// The name of `@name` without the sign and quotes.
+    /// The name of the user variable `@name`, without the sign and quotes.
     pub(super) fn user_variable_name(&mut self) -> Parse<String> {
         let token = self.current;
         if token.kind != TokenKind::UserVariable {
@@ -237,7 +237,7 @@ impl Parser<'_> {
         Ok(SystemVariable { scope, name })
     }
 
-    /// A variable's name, with a full stop if it belongs to a component.
+    /// A system variable's name, which contains a full stop if it belongs to a component.
     pub(super) fn dotted_variable_name(&mut self) -> Parse<String> {
         let mut name = self.any_word()?;
         if self.accept(TokenKind::Dot) {
@@ -264,13 +264,13 @@ impl Parser<'_> {
         Ok(Expression::Case(Box::new(Case { operand, branches, otherwise })))
     }
 
-    /// The name of a character set or collation, which may be in quotes or the word BINARY.
+    /// The name of a character set or collation, which may be quoted or the keyword BINARY.
     pub(super) fn character_set_name(&mut self) -> Parse<String> {
         if self.at_word(Keyword::Binary) { self.any_word() } else { self.name_or_string() }
     }
 }
 
-/// The scope that a word before a variable's name means.
+/// The variable scope that a keyword denotes.
 pub(super) fn scope_of(keyword: Keyword) -> Option<VariableScope> {
     match keyword {
         Keyword::Session | Keyword::Local => Some(VariableScope::Session),
@@ -289,7 +289,7 @@ fn column_of(parts: [Option<String>; 3]) -> ColumnReference {
     }
 }
 
-/// The value of a number, or of hexadecimal or binary digits; `None` if they are none.
+/// The value of a number, or of hexadecimal or binary digits; `None` if the digits are invalid.
 fn number_or_bytes(token: Token, bytes: &[u8]) -> Option<Literal> {
     let text = || std::str::from_utf8(bytes).ok();
     match token.kind {
@@ -305,7 +305,7 @@ fn number_or_bytes(token: Token, bytes: &[u8]) -> Option<Literal> {
     }
 }
 
-/// What stands between the quotes of `x'...'` or after `0x`.
+/// The digits between the quotes of `x'...'` or after `0x`.
 fn digits_of(bytes: &[u8]) -> &[u8] {
     bytes[2..].strip_suffix(b"'").unwrap_or(&bytes[2..])
 }

@@ -39,7 +39,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A query in brackets as a statement.
+    /// A query in brackets that is a statement or the source of an INSERT.
     pub(super) fn bracketed_select(&mut self) -> Parse<Select> {
         self.enter()?;
         self.expect(TokenKind::Open)?;
@@ -76,7 +76,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A select list.
+    /// A select list, also of RETURNING.
     pub(super) fn select_list(&mut self) -> Parse<Vec<SelectItem>> {
         self.comma_list(Self::select_item)
     }
@@ -130,7 +130,7 @@ impl Parser<'_> {
         Ok(table)
     }
 
-    /// Whether another table is joined here.
+    /// Whether another table follows, by a comma or a join.
     pub(super) fn at_join(&self) -> bool {
         self.current.kind == TokenKind::Comma
             || matches!(
@@ -167,7 +167,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the word is an alias without AS. In statements that may end with RETURNING that word is none.
+    /// Whether the current word is an alias without AS. RETURNING is none where it may end the statement.
     fn at_bare_alias(&self) -> bool {
         Self::is_name(self.current) && !(self.may_return && self.at_word(Keyword::Returning))
     }
@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// ORDER BY if it is there.
+    /// ORDER BY, if present.
     pub(super) fn order_by(&mut self) -> Parse<Vec<OrderItem>> {
         if !self.accept_words(Keyword::Order, Keyword::By) {
             return Ok(Vec::new());
@@ -225,7 +225,7 @@ impl Parser<'_> {
         })
     }
 
-    /// LIMIT if it is there.
+    /// LIMIT with an optional offset, if present.
     pub(super) fn limit(&mut self) -> Parse<Option<Limit>> {
         if !self.accept_word(Keyword::Limit) {
             return Ok(None);
@@ -238,7 +238,7 @@ impl Parser<'_> {
         Ok(Some(Limit { count: first, offset }))
     }
 
-    /// LIMIT with a count only if it is there.
+    /// LIMIT of UPDATE and DELETE, if present. It has no offset.
     pub(super) fn limit_count(&mut self) -> Parse<Option<LimitValue>> {
         if self.accept_word(Keyword::Limit) { Ok(Some(self.limit_value()?)) } else { Ok(None) }
     }
@@ -246,7 +246,7 @@ impl Parser<'_> {
     fn limit_value(&mut self) -> Parse<LimitValue> {
         match self.current.kind {
             TokenKind::Parameter => Ok(LimitValue::Parameter(self.parameter()?)),
-            // A number beyond 64 bits is wrong here, lifted or not.
+            // An integer beyond 64 bits is a syntax error here, lifted or not.
             TokenKind::Integer if decode_integer(self.bytes(self.current)).is_some() => match self.lifted_literal() {
                 Some(ordinal) => Ok(LimitValue::Parameter(ordinal)),
                 None => Ok(LimitValue::Rows(self.long_number()?)),

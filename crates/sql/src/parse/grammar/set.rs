@@ -1,4 +1,4 @@
-//! SET in its many spellings.
+//! SET of variables, names, character sets and transaction characteristics.
 
 use super::parser::{Parse, Parser};
 use super::primary::scope_of;
@@ -69,7 +69,7 @@ impl Parser<'_> {
         if self.accept(TokenKind::Assign) { Ok(()) } else { self.expect(TokenKind::Equal) }
     }
 
-    /// `= value`; `None` for DEFAULT. Words that are values of variables, reserved or not, are strings.
+    /// `= value`; `None` for DEFAULT. A bare word is a string, even some reserved words such as ON.
     fn set_value(&mut self) -> Parse<Option<Expression>> {
         self.assignment_sign()?;
         let is_alone = matches!(self.next.kind, TokenKind::Comma | TokenKind::Semicolon | TokenKind::End);

@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What takes the word FULL.
+    /// SHOW of something that accepts FULL.
     fn show_with_modifier(&mut self, keyword: Keyword, full: bool) -> Parse<Show> {
         match keyword {
             Keyword::Tables => {
@@ -72,7 +72,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What belongs to a database.
+    /// SHOW of the contents of a database.
     fn show_of_database(&mut self, keyword: Keyword) -> Parse<Show> {
         self.advance();
         match keyword {
@@ -89,7 +89,7 @@ impl Parser<'_> {
         })
     }
 
-    /// What belongs to the server.
+    /// SHOW of something that belongs to the server.
     fn show_of_server(&mut self, keyword: Keyword) -> Parse<Show> {
         if self.accept_character_set() {
             return Ok(Show::CharacterSet { filter: self.show_filter()? });
@@ -134,7 +134,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What begins with a word that the grammar has nowhere else.
+    /// SHOW of something whose first word is no keyword.
     fn show_by_text(&mut self) -> Parse<Show> {
         let first = self.bytes(self.current).to_ascii_uppercase();
         if first == b"COUNT" {
@@ -222,7 +222,7 @@ impl Parser<'_> {
         Ok((database, self.show_filter()?))
     }
 
-    /// `FROM table [FROM database]`
+    /// `FROM table [FROM database]`; IN is a synonym of FROM.
     fn table_of_database(&mut self) -> Parse<ObjectName> {
         if self.accept_any(&[Keyword::From, Keyword::In]).is_none() {
             return self.syntax();
