@@ -1,4 +1,4 @@
-//! One expression after the other: names resolved, types given.
+//! Binds expressions: resolves their names and determines their types.
 
 use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
@@ -13,10 +13,10 @@ use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{RowAlias, Select, SelectItem};
 
-/// The clause that messages name.
+/// The clause that an error message names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
-    /// The select list, SET, VALUES.
+    /// The select list, SET or VALUES.
     FieldList,
     /// WHERE.
     Where,
@@ -29,7 +29,7 @@ pub enum Clause {
 }
 
 impl Clause {
-    /// MySQL's name of it.
+    /// The clause's name in MySQL's messages.
     pub fn name(self) -> &'static str {
         match self {
             Clause::FieldList => "field list",
@@ -41,63 +41,64 @@ impl Clause {
     }
 }
 
-/// Whether aggregates may stand where the binder is.
+/// Whether aggregates are allowed at the current position.
 #[derive(Clone, Debug)]
 pub enum Aggregation {
-    /// They may not: error 1111.
+    /// An aggregate is error 1111.
     Forbidden,
-    /// They are collected; each is bound as a parameter, counted from this ordinal.
+    /// Aggregates are collected. Each is bound as a parameter that receives its result.
     Collected {
-        /// The ordinal of the first aggregate.
+        /// The ordinal of the first aggregate's parameter.
         first_parameter: u16,
-        /// Those found so far.
+        /// The aggregates found so far, each once, in the order of their parameters.
         aggregates: Vec<Aggregate>,
     },
 }
 
-/// The row that was to be inserted, where ON DUPLICATE KEY UPDATE names it.
+/// The row that INSERT tried to insert, to which ON DUPLICATE KEY UPDATE refers.
 #[derive(Clone, Copy, Debug)]
 pub struct InsertedRow<'a> {
-    /// Its columns are parameters from this ordinal on.
+    /// The ordinal of the first column's parameter; the other columns follow in table order.
     pub first_parameter: u16,
-    /// What it and its columns are called, besides `VALUES(column)`.
+    /// The alias of the row and its columns. `VALUES(column)` works without one.
     pub alias: Option<&'a RowAlias>,
 }
 
-/// A row that a query gave to INSERT, where ON DUPLICATE KEY UPDATE names columns of the query's table.
+/// A row of the query of INSERT ... SELECT. ON DUPLICATE KEY UPDATE may refer to columns of the query's
+/// table.
 #[derive(Clone, Debug)]
 pub struct SelectedRow<'a> {
     /// The query's table.
     pub scope: Scope<'a>,
-    /// The columns that are named are parameters from this ordinal on.
+    /// The ordinal of the first referenced column's parameter; the others follow in the order of `columns`.
     pub first_parameter: u16,
-    /// Those named so far.
+    /// The columns referenced so far, each once.
     pub columns: Vec<ColumnIndex>,
 }
 
 /// Binds the expressions of one statement.
 pub struct Binder<'a> {
-    /// The schema and session.
+    /// The schema, the session's settings and the parameters.
     pub environment: &'a Environment<'a>,
-    /// The columns.
+    /// The columns that names can refer to.
     pub scope: Scope<'a>,
-    /// Where the binder is.
+    /// The clause that is being bound, for error messages.
     pub clause: Clause,
-    /// Whether aggregates may stand here.
+    /// Whether aggregates are allowed at the current position.
     pub aggregation: Aggregation,
-    /// The first column that was bound outside an aggregate since this was cleared, as messages show it.
+    /// The first column bound outside an aggregate since the caller cleared this field, as messages show it.
     pub plain_column: Option<String>,
-    /// The select list, whose aliases HAVING and ORDER BY know.
+    /// The select list with its values. HAVING and ORDER BY can refer to its aliases.
     pub named: Option<(&'a [SelectItem], Projection)>,
-    /// Whether columns outside aggregates are aggregates of any row's value.
+    /// Whether a column outside an aggregate becomes an ANY_VALUE aggregate.
     pub takes_any_value: bool,
-    /// The row that was to be inserted, in ON DUPLICATE KEY UPDATE.
+    /// The row that INSERT tried to insert, in ON DUPLICATE KEY UPDATE.
     pub inserted: Option<InsertedRow<'a>>,
-    /// The columns that it was to be inserted into, in the order of its alias's columns.
+    /// The target columns of the INSERT, in the order of the row alias's columns.
     pub inserted_names: Vec<String>,
-    /// The row that a query gave, in ON DUPLICATE KEY UPDATE.
+    /// The row of the INSERT's query, in ON DUPLICATE KEY UPDATE.
     pub selected: Option<SelectedRow<'a>>,
-    /// Whether something was folded that another execution would see changed.
+    /// Whether a constant was bound whose value may differ in another execution.
     pub is_volatile: bool,
 }
 
@@ -119,13 +120,14 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds an expression in a clause.
+    /// Binds an expression and uses `clause` in error messages from now on.
     pub fn bind_in(&mut self, clause: Clause, expression: &ast::Expression) -> Result<Expression> {
         self.clause = clause;
         self.bind(expression)
     }
 
-    /// Binds an expression. Errors: 1054, 1111, 1235, 1241, 1267, 1305 and what constructors of expressions refuse.
+    /// Binds an expression. Errors: 1054, 1111, 1235, 1241, 1267, 1305, and the errors of the expression's
+    /// constructors.
     pub fn bind(&mut self, expression: &ast::Expression) -> Result<Expression> {
         use ast::Expression as Ast;
         match expression {
@@ -180,8 +182,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds WHERE and HAVING as one condition: without groups HAVING is a second WHERE that knows the aliases of the select
-    /// list. Errors: as of [`Self::bind`]; 1235 for HAVING of aggregates.
+    /// Binds WHERE and HAVING as one condition. Without groups, HAVING is a second WHERE that can refer to
+    /// aliases of the select list. Errors: those of [`Self::bind`], and 1235 for HAVING with aggregates.
     pub fn bind_conditions(&mut self, select: &'a Select, list: &SelectList) -> Result<Option<Expression>> {
         let filter = select.filter.as_ref().map(|filter| self.bind_in(Clause::Where, filter)).transpose()?;
         let Some(having) = &select.having else { return Ok(filter) };
@@ -190,6 +192,7 @@ impl<'a> Binder<'a> {
         }
         self.named = Some((&select.projection, list.projection.clone()));
         let having = self.bind_in(Clause::Having, having).map_err(|error| match error.code {
+            // MySQL accepts an aggregate here, so the error must not say that it is invalid.
             ErrorCode::InvalidUseOfGroup => Error::not_supported("HAVING of aggregates"),
             _ => error,
         })?;
@@ -200,7 +203,7 @@ impl<'a> Binder<'a> {
         }))
     }
 
-    /// Binds each of several.
+    /// Binds expressions in order; stops at the first error.
     pub fn bind_all(&mut self, expressions: &[ast::Expression]) -> Result<Vec<Expression>> {
         expressions.iter().map(|expression| self.bind(expression)).collect()
     }
@@ -233,7 +236,7 @@ impl<'a> Binder<'a> {
             return Ok(selected);
         }
         let found = match self.scope.resolve(reference, self.clause.name()) {
-            // Within an expression of ORDER BY a column of the table comes before an alias.
+            // In an expression of ORDER BY, a column of the table takes precedence over an alias.
             Err(error) if self.clause == Clause::Order && reference.table.is_none() => {
                 let Some((items, projection)) = &self.named else { return Err(error) };
                 let item = item_named(items, projection, &reference.name, self.clause)?;
@@ -248,7 +251,7 @@ impl<'a> Binder<'a> {
         Ok(self.any_value(&found.expression).unwrap_or(found.expression))
     }
 
-    /// `VALUES(column)`: NULL where no row was to be inserted.
+    /// `VALUES(column)`; NULL outside ON DUPLICATE KEY UPDATE, as in MySQL.
     fn inserted_value(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
         let found = self.scope.resolve(reference, self.clause.name())?;
         let Some(InsertedRow { first_parameter, .. }) = self.inserted else { return Ok(Expression::null()) };
@@ -256,7 +259,7 @@ impl<'a> Binder<'a> {
         Ok(Expression::parameter_of_type(ordinal, found.expression.result.with_nullable(true)))
     }
 
-    /// A column of the row that was to be inserted, by the row's alias or its own.
+    /// A column of the row that INSERT tried to insert, by the row alias or by an alias of the column.
     fn inserted_column(&mut self, reference: &ast::ColumnReference) -> Result<Option<Expression>> {
         let Some(InsertedRow { alias: Some(alias), .. }) = self.inserted else { return Ok(None) };
         let is_qualified = match (&reference.database, &reference.table) {
@@ -284,7 +287,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A column of the row that a query gave. Error: 1052 when it may be the table's own column too.
+    /// A column of the query's row. Error 1052 if the target table has a column of that name as well.
     fn selected_column(&mut self, reference: &ast::ColumnReference) -> Result<Option<Expression>> {
         let clause = self.clause.name();
         let Some(selected) = &mut self.selected else { return Ok(None) };
@@ -310,7 +313,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// What only the session knows. Error: 1235 for what it does not know.
+    /// The value of a user or system variable. Error 1235 for an unsupported one.
     fn folded(&mut self, expression: &ast::Expression) -> Result<Expression> {
         match self.fold(expression)? {
             Some(folded) => Ok(folded),
@@ -318,7 +321,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The constant that the session replaces an expression with, if it does.
+    /// The constant that replaces a session function or variable; `None` for any other expression.
     pub(super) fn fold(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
         let Some(folded) = (self.environment.fold)(expression)? else { return Ok(None) };
         self.is_volatile |= folded.is_volatile;
@@ -350,7 +353,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// The collation of that name. Errors: 1273, 1235.
+/// The collation of this name. Errors: 1273 if unknown, 1235 if unsupported.
 pub(super) fn collation_named(name: &str) -> Result<CollationId> {
     CollationId::from_name(name).map_err(|error| match error {
         CollationLookupError::Unsupported => Error::not_supported(name),
@@ -360,7 +363,7 @@ pub(super) fn collation_named(name: &str) -> Result<CollationId> {
     })
 }
 
-/// The character set of that name. Errors: 1115, 1235.
+/// The character set of this name. Errors: 1115 if unknown, 1235 if unsupported.
 pub(super) fn character_set_named(name: &str) -> Result<CharacterSet> {
     CharacterSet::from_name(name).map_err(|error| match error {
         CollationLookupError::Unsupported => Error::not_supported(name),

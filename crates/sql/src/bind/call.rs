@@ -1,4 +1,4 @@
-//! Function calls: session functions, aggregates, and the functions of the table.
+//! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
 use junctor_expression::{Expression, ResultType};
@@ -8,7 +8,7 @@ use junctor_signals::program::Aggregate;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression as ast;
 
-/// Aggregates that are known and not there yet.
+/// Aggregates of MySQL that are recognised and unsupported.
 const AGGREGATES_MISSING: [&str; 11] = [
     "BIT_AND",
     "BIT_OR",
@@ -72,12 +72,13 @@ impl Binder<'_> {
     }
 
     fn aggregate(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expression> {
+        // Forbidden while the argument is bound, because an aggregate inside an aggregate is error 1111.
         let Aggregation::Collected { first_parameter, mut aggregates } =
             std::mem::replace(&mut self.aggregation, Aggregation::Forbidden)
         else {
             return Err(message::invalid_use_of_group());
         };
-        // Columns within an aggregate are not plain ones.
+        // A column inside an aggregate's argument is not a plain column.
         let plain_column = self.plain_column.take();
         let bound = self.aggregate_argument(kind, call);
         self.plain_column = plain_column;
@@ -86,7 +87,8 @@ impl Binder<'_> {
         place
     }
 
-    /// A column outside an aggregate as the aggregate of its value in any row, if such columns are bound so here.
+    /// Wraps a column outside an aggregate into ANY_VALUE; `None` if columns are not wrapped at this
+    /// position.
     pub(super) fn any_value(&mut self, column: &Expression) -> Option<Expression> {
         let Aggregation::Collected { first_parameter, aggregates } = &mut self.aggregation else { return None };
         if !self.takes_any_value {
@@ -115,13 +117,13 @@ impl Binder<'_> {
                 Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true })
             }
             (AggregateKind::Sum | AggregateKind::Average(_), true) => Err(Error::not_supported("SUM(DISTINCT)")),
-            // The least and the greatest of the distinct values are those of all.
+            // DISTINCT does not change a minimum or maximum.
             _ => Ok(Aggregate { kind, argument, distinct: false }),
         }
     }
 }
 
-/// The parameter that an aggregate is bound as; equal aggregates are computed once.
+/// The parameter that receives the aggregate's result. Equal aggregates share one and are computed once.
 fn place_of(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Aggregate>) -> Expression {
     let result = aggregate.kind.result_type(&operand_type(&aggregate));
     let known = aggregates.iter().position(|known| same_aggregate(known, &aggregate));
@@ -132,7 +134,7 @@ fn place_of(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Agg
     Expression::parameter_of_type(first_parameter.saturating_add(position as u16), result)
 }
 
-/// The type of what an aggregate is over.
+/// The type of the aggregate's argument; NULL's type without one.
 pub fn operand_type(aggregate: &Aggregate) -> ResultType {
     aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result)
 }

@@ -1,4 +1,4 @@
-//! What columns get when nothing is given for them.
+//! The values of columns for which a statement gives none.
 
 use junctor_expression::{Expression, ResultType};
 use junctor_model::collation::CollationId;
@@ -6,13 +6,14 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::Value;
 
-/// `DEFAULT(column)`: the default as a value of the column's type. Error: 1364 where there is none.
+/// `DEFAULT(column)`: the default as a value of the column's type. Error 1364 if the column has none.
 pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expression> {
     let value = default_value(column).ok_or_else(|| no_default(&column.name))?;
     Ok(Expression::constant_of_type(value, ResultType::of_column(column)))
 }
 
-/// `DEFAULT` on its way into the column. Where there is none, error 1364 comes when a row gets it.
+/// `DEFAULT` as a value to store. If the column has no default, error 1364 arises only when a row needs the
+/// value.
 pub(crate) fn default_into(column: &ColumnDefinition) -> Expression {
     match default_value(column) {
         Some(value) => Expression::constant(value, column.column_type.collation().unwrap_or(CollationId::BINARY)),
@@ -29,12 +30,13 @@ fn default_value(column: &ColumnDefinition) -> Option<Value> {
     }
 }
 
-/// 1364.
+/// Error 1364: the column needs a value.
 pub(crate) fn no_default(column: &str) -> Box<Error> {
     Error::new(ErrorCode::NoDefault, format!("Field '{column}' doesn't have a default value"))
 }
 
-/// 0 or the empty string, as the column stores it.
+/// The implicit default of the column's type: zero, the empty string, or zero bytes for a fixed binary
+/// column.
 pub(crate) fn empty_value(column: &ColumnDefinition) -> Value {
     match column.column_type {
         ColumnType::Integer { unsigned: true, .. } => Value::UInt(0),

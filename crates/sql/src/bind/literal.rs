@@ -1,4 +1,4 @@
-//! Literals as values.
+//! Binds literals as constants.
 
 use junctor_expression::Expression;
 use junctor_model::collation::{CharacterSet, CollationId};
@@ -7,12 +7,12 @@ use junctor_model::value::{Decimal, Value};
 
 use crate::parse::expression::{self as ast, Literal, StringLiteral};
 
-/// Digits that an exact number may have.
+/// Maximum number of digits of an exact number.
 const DECIMAL_DIGITS_MAX: usize = 38;
-/// Digits after the point of an exact number.
+/// Maximum number of digits after the point of an exact number.
 const DECIMAL_SCALE_MAX: usize = 30;
 
-/// A literal as a constant; strings without a character set of their own have the connection's collation.
+/// A literal as a constant. A string without a character set of its own gets `collation`.
 pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<Expression> {
     let constant = |value: Value| Expression::constant(value, collation);
     Ok(match literal {
@@ -35,8 +35,8 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
     })
 }
 
-/// An operand that meets numbers: a hexadecimal or bit literal is the number that its last eight bytes are, the first of
-/// them the most significant.
+/// Binds an operand in numeric context. There a hexadecimal or bit literal is an unsigned number: its last
+/// eight bytes, most significant first. Any other operand stays as `bound`.
 pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
     match number_of_literal(operand) {
         Some(number) => Expression::constant(Value::UInt(number), CollationId::BINARY),
@@ -44,7 +44,7 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     }
 }
 
-/// The number that a hexadecimal or bit literal is among numbers.
+/// The number that a hexadecimal or bit literal denotes in numeric context; `None` for any other operand.
 pub(crate) fn number_of_literal(operand: &ast::Expression) -> Option<u64> {
     let ast::Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) = operand else { return None };
     let last = &bytes[bytes.len().saturating_sub(8)..];
@@ -69,8 +69,8 @@ fn integer(value: i128) -> Value {
     }
 }
 
-/// The value of digits with at most one point and a sign, rounded half away from zero to 30 digits after the point.
-/// `None` if it has more than 38 digits, which no exact number has here.
+/// The value of decimal digits with an optional sign and at most one point. Rounds half away from zero to 30
+/// digits after the point. `None` for more than 38 digits, which exceed the range of [`Decimal`].
 pub fn decimal_of_text(text: &[u8]) -> Option<Decimal> {
     let (mut mantissa, mut digits, mut scale) = (0i128, 0, 0);
     let mut has_point = false;

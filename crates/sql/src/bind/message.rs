@@ -1,77 +1,77 @@
-//! MySQL's words for what can be wrong with a statement.
+//! MySQL's errors for statements that cannot be bound, with its texts.
 
 use junctor_model::error::{Error, ErrorCode};
 
 use crate::parse::error::{ParseError, ParseErrorKind};
 
-/// 1054.
+/// Error 1054: no column of this name is visible in the clause.
 pub fn unknown_column(shown: &str, clause: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{shown}' in '{clause}'"))
 }
 
-/// 1052.
+/// Error 1052: the name fits more than one column.
 pub fn ambiguous_column(shown: &str, clause: &str) -> Box<Error> {
     Error::new(ErrorCode::AmbiguousColumn, format!("Column '{shown}' in {clause} is ambiguous"))
 }
 
-/// 1353, of the names of a row's columns.
+/// Error 1353: a row alias has another number of columns than the row.
 pub fn alias_column_count() -> Box<Error> {
     let message = "In definition of view, derived table or common table expression, SELECT list and column names list have \
                    different column counts";
     Error::new(ErrorCode::ColumnListMismatch, message)
 }
 
-/// 1146.
+/// Error 1146: the database has no such table.
 pub fn no_such_table(database: &str, table: &str) -> Box<Error> {
     Error::new(ErrorCode::NoSuchTable, format!("Table '{database}.{table}' doesn't exist"))
 }
 
-/// 3568.
+/// Error 3568: a locking clause names a table that the query does not read.
 pub fn unresolved_table_lock(table: &str) -> Box<Error> {
     Error::new(ErrorCode::UnresolvedTableLock, format!("Unresolved table name `{table}` in locking clause."))
 }
 
-/// 3569.
+/// Error 3569: two locking clauses name the same table.
 pub fn table_locked_twice(table: &str) -> Box<Error> {
     Error::new(ErrorCode::DuplicateTableLock, format!("Table {table} appears in multiple locking clauses."))
 }
 
-/// 1049.
+/// Error 1049: no database has this name.
 pub fn unknown_database(database: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{database}'"))
 }
 
-/// 1111.
+/// Error 1111: an aggregate is not allowed here.
 pub fn invalid_use_of_group() -> Box<Error> {
     Error::new(ErrorCode::InvalidUseOfGroup, "Invalid use of group function")
 }
 
-/// 1051, as a qualified `*` gives it.
+/// Error 1051, for a qualified `*` whose table the query does not read.
 pub fn unknown_table(shown: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownTable, format!("Unknown table '{shown}'"))
 }
 
-/// 1110.
+/// Error 1110: a column list or SET names the column twice.
 pub fn column_twice(column: &str) -> Box<Error> {
     Error::new(ErrorCode::ColumnSpecifiedTwice, format!("Column '{column}' specified twice"))
 }
 
-/// 1136.
+/// Error 1136: row `row`, counted from 1, has another number of values than the column list.
 pub fn column_count(row: usize) -> Box<Error> {
     Error::new(ErrorCode::ColumnCountMismatch, format!("Column count doesn't match value count at row {row}"))
 }
 
-/// 1241.
+/// Error 1241: the operand must have `count` columns.
 pub fn operand_columns(count: usize) -> Box<Error> {
     Error::new(ErrorCode::OperandColumns, format!("Operand should contain {count} column(s)"))
 }
 
-/// 1210, as a statement with bad LIMIT parameters gives it.
+/// Error 1210: wrong arguments to `statement`, which may be a clause such as LIMIT.
 pub fn wrong_arguments(statement: &str) -> Box<Error> {
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))
 }
 
-/// 1140.
+/// Error 1140: item `position` of the select list, counted from 1, mixes a plain column with aggregates.
 pub fn mix_of_group_functions(position: usize, column: &str) -> Box<Error> {
     let message = format!(
         "In aggregated query without GROUP BY, expression #{position} of SELECT list contains nonaggregated column \
@@ -80,7 +80,7 @@ pub fn mix_of_group_functions(position: usize, column: &str) -> Box<Error> {
     Error::new(ErrorCode::MixOfGroupFunctions, message)
 }
 
-/// 3065.
+/// Error 3065: item `position` of ORDER BY, counted from 1, is not in the select list of SELECT DISTINCT.
 pub fn not_in_distinct_list(position: usize, column: &str) -> Box<Error> {
     let message = format!(
         "Expression #{position} of ORDER BY clause is not in SELECT list, references column '{column}' which is not in \
@@ -89,12 +89,12 @@ pub fn not_in_distinct_list(position: usize, column: &str) -> Box<Error> {
     Error::new(ErrorCode::NotInDistinctList, message)
 }
 
-/// 1176.
+/// Error 1176: an index hint names an index that the table does not have.
 pub fn key_does_not_exist(key: &str, table: &str) -> Box<Error> {
     Error::new(ErrorCode::KeyDoesNotExist, format!("Key '{key}' doesn't exist in table '{table}'"))
 }
 
-/// The error of a text that is no statement.
+/// The error of a text that does not parse.
 pub fn of_parse_error(error: &ParseError) -> Box<Error> {
     let code = match error.kind {
         ParseErrorKind::Syntax => ErrorCode::SyntaxError,
@@ -108,13 +108,13 @@ pub fn of_parse_error(error: &ParseError) -> Box<Error> {
     Error::new(code, error.to_string())
 }
 
-/// 1109's words, as an unknown table of the information schema gives them.
+/// An unknown table of the information schema: error 1051 with the text of MySQL's 1109.
 pub fn unknown_information_table(table: &str) -> Box<Error> {
     let table = table.to_ascii_uppercase();
     Error::new(ErrorCode::UnknownTable, format!("Unknown table '{table}' in information_schema"))
 }
 
-/// Error 1461.
+/// Error 1461: the server has `most` prepared statements, which is the limit.
 pub fn too_many_prepared(most: usize) -> Box<Error> {
     let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
     Error::new(ErrorCode::TooManyPreparedStatements, message)

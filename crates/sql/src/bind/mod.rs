@@ -1,4 +1,5 @@
-//! From names to columns and from syntax to types: a statement's expressions become typed programs, or MySQL's errors.
+//! Binds a statement: resolves names to columns and determines types, so that its expressions become typed
+//! programs. Errors are MySQL's.
 
 mod binder;
 mod call;

@@ -9,10 +9,10 @@ use super::{Binder, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
 
-/// Digits of a DECIMAL that names no precision.
+/// The precision of a DECIMAL without one, in digits.
 const DECIMAL_PRECISION_DEFAULT: u32 = 10;
 
-/// Members of rows that are ordered; the expression is twice as high.
+/// Maximum number of members in an ordered comparison of rows. Each member adds two levels to the expression.
 const ROW_MEMBERS_MAX: usize = 32;
 
 impl Binder<'_> {
@@ -39,6 +39,7 @@ impl Binder<'_> {
             return self.compare_rows(operator, left, right);
         }
         let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
+        // A hexadecimal literal compares as a string unless the other operand is a number.
         if !operator.is_comparison() || bound_right.result.is_number() {
             bound_left = among_numbers(left, bound_left);
         }
@@ -70,7 +71,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `(a, b) = (c, d)` is `a = c AND b = d`, `<=>` likewise; `<>` is its opposite; `(a, b) < (c, d)` is `a < c OR a = c AND b < d`.
+    /// Expands a comparison of rows. `(a, b) = (c, d)` becomes `a = c AND b = d`, and likewise for `<=>`.
+    /// `<>` negates `=`. `(a, b) < (c, d)` becomes `a < c OR a = c AND b < d`.
     fn compare_rows(
         &mut self,
         operator: Operator,
@@ -102,8 +104,8 @@ impl Binder<'_> {
         Ok(Expression::and(operands))
     }
 
-    /// The strict operator compares members before the last, the operator that was written the last ones. Made from the last
-    /// member to the first, so that each is bound twice, however many there are.
+    /// Compares rows in order: `last`, the operator as written, compares the last members, and `strict`
+    /// compares the others. Works from the last member to the first, so that each member is bound only twice.
     fn order_rows(
         &mut self,
         (strict, last): (Operator, Operator),

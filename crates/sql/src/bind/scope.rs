@@ -1,4 +1,4 @@
-//! The columns that names of a statement can mean.
+//! The columns that the names of a statement can refer to.
 
 use std::sync::Arc;
 
@@ -11,55 +11,55 @@ use junctor_model::schema::TableLayout;
 use super::message;
 use crate::parse::expression::ColumnReference;
 
-/// Where the rows of a statement come from.
+/// The source of a statement's rows.
 #[derive(Clone, Copy, Debug)]
 pub enum RowSource<'a> {
-    /// One empty row: no FROM, or DUAL.
+    /// A single empty row: no FROM, or DUAL.
     Nothing,
-    /// A table.
+    /// The rows of a stored table.
     Table(&'a Arc<TableLayout>),
-    /// Rows that the session makes. Their columns are bound as parameters from this ordinal on.
+    /// Rows that the session computes. Their columns are bound as parameters.
     Virtual {
-        /// The columns.
+        /// The columns as a client sees them.
         columns: &'a [ResultColumn],
-        /// What they hold.
+        /// The types of the columns, in the same order.
         types: &'a [ResultType],
-        /// The ordinal of the first column.
+        /// The ordinal of the first column's parameter.
         first_parameter: u16,
     },
 }
 
-/// The rows of a statement and what they are called in it.
+/// A statement's rows and the names by which it refers to them.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope<'a> {
-    /// The rows.
+    /// The source of the rows.
     pub source: RowSource<'a>,
-    /// The database of the table.
+    /// The table's database.
     pub database: &'a str,
-    /// The table's alias, or its name.
+    /// The table's alias, or its name without one.
     pub table: &'a str,
-    /// Whether the table has an alias, which hides its database.
+    /// Whether the table has an alias. If so, a reference cannot qualify it by its database.
     pub has_alias: bool,
 }
 
-/// A column that was found.
+/// The column that a reference resolves to.
 #[derive(Clone, Debug)]
 pub struct FoundColumn {
-    /// Its position.
+    /// The column's index in its table.
     pub index: ColumnIndex,
-    /// The typed reference.
+    /// The reference as a typed expression.
     pub expression: Expression,
-    /// What a client is told of it.
+    /// The column's description for a client.
     pub column: ResultColumn,
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of a statement without rows.
+    /// The scope of a statement without rows: it has no columns.
     pub fn empty() -> Scope<'static> {
         Scope { source: RowSource::Nothing, database: "", table: "", has_alias: false }
     }
 
-    /// The scope of a statement on a table.
+    /// The scope of a statement on one table.
     pub fn of_table(table: &'a Arc<TableLayout>, alias: Option<&'a str>) -> Scope<'a> {
         let definition = &table.definition;
         Scope {
@@ -70,15 +70,15 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether a qualifier names this scope's table.
+    /// Whether a qualifier refers to this scope's table.
     pub fn is_named(&self, database: Option<&str>, table: &str) -> bool {
-        // The names of the schemas that the server makes are known in any letter case.
+        // Names of system schemas and their tables are case-insensitive.
         let is_virtual = matches!(self.source, RowSource::Virtual { .. });
         let same = |left: &str, right: &str| left == right || is_virtual && left.eq_ignore_ascii_case(right);
         same(self.table, table) && database.is_none_or(|database| !self.has_alias && same(self.database, database))
     }
 
-    /// How many columns a `*` stands for, hidden ones left out.
+    /// The columns that `*` expands to, without hidden ones.
     pub fn visible_columns(&self) -> Vec<ColumnIndex> {
         let indexes = |count: usize| (0..count as u16).map(ColumnIndex);
         match self.source {
@@ -91,7 +91,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The column that a reference means. Error: 1054 with the clause.
+    /// The column that a reference resolves to. Error 1054, which names the clause.
     pub fn resolve(&self, reference: &ColumnReference, clause: &str) -> Result<FoundColumn> {
         let qualifies = match &reference.table {
             Some(table) => self.is_named(reference.database.as_deref(), table),
@@ -114,7 +114,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The column at a position that exists.
+    /// The column at `index`, which must exist.
     pub fn column(&self, index: ColumnIndex) -> FoundColumn {
         let position = usize::from(index.0);
         match self.source {

@@ -1,4 +1,4 @@
-//! What a query returns: values with their names.
+//! Binds the columns of a result: their values and their names.
 
 use junctor_expression::Expression;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -8,22 +8,24 @@ use super::{Aggregation, Binder, Clause, RowSource, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::SelectItem;
 
-/// Columns that a result may have, as in MySQL; their number has 16 bits in the protocol of prepared statements.
+/// Maximum number of columns in a result, as in MySQL. The protocol of prepared statements counts them in 16
+/// bits.
 const RESULT_COLUMNS_MAX: usize = 4096;
 
 /// A bound select list.
 #[derive(Clone, Debug)]
 pub struct SelectList {
-    /// The values and their columns.
+    /// The values and the columns that describe them.
     pub projection: Projection,
-    /// The aggregates that the values name as parameters; empty for a query of rows.
+    /// The aggregates that the values refer to as parameters; empty for a query without aggregates.
     pub aggregates: Vec<Aggregate>,
 }
 
-/// Binds a select list. With aggregates, they are parameters from `first_parameter` on.
+/// Binds a select list. Its aggregates become parameters with ordinals from `first_parameter` on.
 ///
 /// # Errors
-/// 1140 for a mix of aggregates and columns under ONLY_FULL_GROUP_BY, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
+/// 1140 for plain columns beside aggregates under ONLY_FULL_GROUP_BY, 1051 for an unknown table before `.*`,
+/// and the errors of [`Binder::bind`].
 pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_parameter: u16) -> Result<SelectList> {
     let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
     let mut first_plain = None;
@@ -57,7 +59,8 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
             Err(message::mix_of_group_functions(position, &column))
         }
         (false, Some(_)) => {
-            // Whether there are aggregates is known once all items are bound, so the columns are bound a second time.
+            // An aggregate may follow the first plain column, so the columns are bound a second time, now as
+            // ANY_VALUE.
             binder.takes_any_value = true;
             let list = bind_select_list(binder, items, first_parameter);
             binder.takes_any_value = false;
@@ -67,10 +70,10 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
     }
 }
 
-/// Binds the list of RETURNING, where no aggregate may stand.
+/// Binds the list of RETURNING, which does not allow aggregates.
 ///
 /// # Errors
-/// 1111 for an aggregate, 1051 for an unknown table before `.*`, and those of [`Binder::bind`].
+/// 1111 for an aggregate, 1051 for an unknown table before `.*`, and the errors of [`Binder::bind`].
 pub fn bind_returning_list(binder: &mut Binder<'_>, items: &[SelectItem]) -> Result<Projection> {
     let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
     for item in items {
@@ -133,7 +136,7 @@ fn bind_item(
     let column = match expression {
         ast::Expression::Column(reference) => {
             let mut column = binder.scope.resolve(reference, clause.name())?.column;
-            // The tables that the server makes are views in MySQL, whose columns keep their own letter case.
+            // MySQL implements these tables as views, whose columns keep their own letter case.
             let keeps_case = matches!(binder.scope.source, RowSource::Virtual { .. });
             match (is_alias, keeps_case) {
                 (true, _) => column.name = name.into(),
@@ -149,7 +152,8 @@ fn bind_item(
     Ok(())
 }
 
-/// The name of a column without an alias is its text; a string literal's is its value.
+/// The name of a result column: its alias, the value of a plain string literal, or otherwise the text as
+/// written.
 fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> String {
     match expression {
         ast::Expression::Literal(ast::Literal::String(literal)) if !is_alias && literal.character_set.is_none() => {
@@ -160,11 +164,12 @@ fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> Stri
     }
 }
 
-/// The select item that a name in `clause` means: one with that alias, or a column of that name. `None` where no alias
-/// is so called, because a column is then found in the table.
+/// The select item that a name in `clause` refers to: an item with that alias, or a column of that name.
+/// `None` if no item has that alias; the name then refers to a column of the table.
 ///
 /// # Errors
-/// 1052 for the name of two different columns. The alias of an expression is preferred to columns, as in MySQL.
+/// 1052 if the name fits two different columns. The alias of an expression takes precedence over columns, as
+/// in MySQL.
 pub fn item_named<'p>(
     items: &[SelectItem],
     projection: &'p Projection,
@@ -175,7 +180,7 @@ pub fn item_named<'p>(
     if !items.iter().any(is_alias) {
         return Ok(None);
     }
-    // A `*` makes the positions of items and values differ, so values are looked up by the result's columns.
+    // `*` makes the positions of items and values differ, so the lookup uses the columns of the result.
     let mut found: Option<&Expression> = None;
     for (value, column) in projection.values.iter().zip(&projection.columns) {
         if !column.name.eq_ignore_ascii_case(name) {

@@ -19,6 +19,7 @@ impl Parser<'_> {
     pub(super) fn column_definition(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<ColumnDefinition> {
         let name = self.name()?;
         let head = self.type_head()?;
+        // SERIAL is BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE.
         let serial = head.serial;
         let column_type = self.type_attributes(head)?;
         let mut column = ColumnDefinition {

@@ -21,6 +21,7 @@ impl Parser<'_> {
             | Keyword::UtcDate
             | Keyword::UtcTime
             | Keyword::UtcTimestamp => self.call_with_optional_brackets()?,
+            // Every other keyword is a function only directly before a bracket.
             _ if !before_brackets => return Ok(None),
             Keyword::Cast => self.cast()?,
             Keyword::Convert => self.convert()?,

@@ -62,6 +62,8 @@ impl Parser<'_> {
         let (mut left, mut highest) = self.prefix(lowest)?;
         self.grow()?;
         while let Some((level, infix)) = self.infix() {
+            // The left side is complete. An operator that binds tighter cannot take it as operand: `a IN (b)
+            // + 1` is an error.
             if level < lowest || level > highest {
                 break;
             }

@@ -210,6 +210,7 @@ impl<'a> Parser<'a> {
     fn after_stop(&mut self, stop: Stop) -> Result<Parsed, ParseError> {
         match stop {
             Stop::Error(kind, position) => Err(ParseError::at(kind, self.text, position as usize)),
+            // Only a parser with a shape stops this way, and its caller handles that before.
             Stop::LiteralsMatter => Err(ParseError::at(ParseErrorKind::Syntax, self.text, self.current.start as usize)),
             Stop::Unsupported(what) => {
                 while self.current.kind != TokenKind::End {

@@ -86,6 +86,8 @@ impl Parser<'_> {
         if self.accept(TokenKind::Star) {
             return Ok(SelectItem::All(None));
         }
+        // `t.*` and `d.t.*` begin like a column, so look for the star before the expression rule takes the
+        // name.
         if Self::is_name(self.current) && self.next.kind == TokenKind::Dot {
             let table = match self.peek_three() {
                 [TokenKind::Star, ..] => Some(ObjectName { database: None, name: self.name()? }),
