@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Pool};
+use junctor_kernel::{Address, Directory, Handle, Pool, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
@@ -450,7 +450,8 @@ impl Gateway {
         reply: ExecuteStatementReply,
         transaction: &mut Transaction,
     ) -> Option<Event> {
-        self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        let Operation { work, .. } = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        require!(matches!(work, Work::Statement(_)), "a statement's reply names the operation of a statement");
         let ExecuteStatementReply {
             operation,
             transaction: id,
@@ -463,6 +464,14 @@ impl Gateway {
             error,
         } = reply;
         let was_open = transaction.id.is_some();
+        require!(
+            !was_open || !id.is_some() || transaction.id == id,
+            "a statement stays in the transaction that it was sent in"
+        );
+        require!(
+            !id.is_some() || statement >= transaction.statement || error.is_some(),
+            "statement numbers of a transaction never fall"
+        );
         transaction.id = id;
         if id.is_some() {
             transaction.statement = transaction.statement.max(statement);
@@ -496,6 +505,7 @@ impl Gateway {
     /// Completes COMMIT or ROLLBACK.
     pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
         let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        require!(matches!(operation.work, Work::End), "the end of a transaction names the operation that ended it");
         Some((operation.session, Event::Ended { operation: reply.operation, error: reply.error }))
     }
 
@@ -505,7 +515,10 @@ impl Gateway {
             SqlSignal::ChangeSchemaReply(reply) => {
                 let handle = Handle::from_u64(reply.operation.0);
                 let Operation { session, work } = self.operations.get(handle)?;
-                let (session, stays) = (*session, matches!(work, Work::Schema { stays: true }));
+                let Work::Schema { stays } = *work else {
+                    invariant::fail("Work::Schema", format_args!("main answers a schema change only to its operation"));
+                };
+                let session = *session;
                 if !stays {
                     self.operations.remove(handle);
                 }
@@ -514,10 +527,12 @@ impl Gateway {
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                require!(matches!(record.work, Work::AutoIncrement), "numbers go to the operation that reserved them");
                 Some((record.session, Event::AutoIncrement { operation, first, count, error }))
             }
             SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                require!(matches!(record.work, Work::Undo), "undone statements are those of the operation");
                 Some((record.session, Event::Undone { operation }))
             }
             SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
@@ -526,6 +541,10 @@ impl Gateway {
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                require!(
+                    matches!(record.work, Work::UserLock),
+                    "a user-level lock goes to the operation that asked for it"
+                );
                 Some((record.session, Event::UserLock { operation, value, error }))
             }
             _ => None,
@@ -540,6 +559,7 @@ impl Gateway {
             return None;
         };
         *is_known |= reply.is_known;
+        require!(*outstanding > 0, "every block answers once");
         *outstanding -= 1;
         if *outstanding > 0 {
             return None;
@@ -555,6 +575,7 @@ impl Gateway {
         let Some(Operation { session, work: Work::Globals { outstanding } }) = self.operations.get_mut(handle) else {
             return None;
         };
+        require!(*outstanding > 0, "every block answers once");
         *outstanding -= 1;
         if *outstanding > 0 {
             return None;
@@ -571,6 +592,7 @@ impl Gateway {
             return None;
         };
         rows.extend(reply.rows);
+        require!(*outstanding > 0, "every block answers once");
         *outstanding -= 1;
         if *outstanding > 0 {
             return None;
@@ -600,8 +622,10 @@ impl Gateway {
     }
 
     fn end_snapshot(&mut self, handle: junctor_storage::snapshot::SnapshotHandle) {
-        // Only this thread takes and ends the handle, so it is active.
-        let _ = self.snapshots.end(handle);
+        require!(
+            self.snapshots.end(handle).is_ok(),
+            "a snapshot is ended once, by the thread that took it: another end would let purge pass a reader"
+        );
     }
 
     pub(crate) fn snapshot_of(

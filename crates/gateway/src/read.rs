@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Handle};
+use junctor_kernel::{Address, Handle, invariant, require};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
@@ -50,6 +50,7 @@ impl Gateway {
         inputs: &mut PartitionInputs,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
+        require!(!inputs.is_empty(), "a read has at least one part, whose reply ends it");
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
         let work = ReadWork {
             program: Arc::clone(program),
@@ -113,8 +114,12 @@ impl Gateway {
         let own = self.own;
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
         else {
-            return;
+            invariant::fail("Work::Read", format_args!("a session continues a read only while it is in progress"));
         };
+        require!(
+            work.outstanding == 0 && !work.cut.is_empty(),
+            "a read continues when every part has answered and some have more rows"
+        );
         work.outstanding += work.cut.len() as u32;
         let several = work.cut.len() > 1 && self.route.is_adaptive();
         let mut goes_away = false;
@@ -184,6 +189,7 @@ impl Gateway {
             return None;
         };
         let session = *session;
+        require!(work.outstanding > 0, "every part of a read answers once");
         work.outstanding -= 1;
         if service_ns > 0
             && let Some(sample) = work.sample.take_if(|sample| sample.0 == partition.index)
