@@ -63,8 +63,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     assert!(answers[0] > count / 4 && answers[1] > count / 20, "most statements are answered: {answers:?}");
 }
 
-/// Statements with values that only the session knows, and those with literals that are part of their meaning, are planned
-/// once.
+/// Statements with values that only the session knows, and those with literals that are part of their
+/// meaning, are planned once.
 #[test]
 fn statements_with_session_values_and_kept_literals_are_planned_once() {
     let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
@@ -98,7 +98,8 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
         }
     }
     let made = plans(&mut session) - before;
-    // The query of the counters is planned each time, and values of another number of digits have another type.
+    // The query of the counters is planned each time, and values of another number of digits have another
+    // type.
     assert!(made <= forms.len() as u64 + 4, "{made} plans");
 }
 
