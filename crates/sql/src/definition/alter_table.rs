@@ -1,4 +1,4 @@
-//! ALTER TABLE, CREATE INDEX and DROP INDEX: several changes of one table.
+//! ALTER TABLE, CREATE INDEX and DROP INDEX: each becomes one [`Alteration`] of one table.
 
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 use crate::parse::definition::TableChange;
 
-/// MySQL's number of "Table storage engine ... doesn't have this option".
+/// MySQL's number for "Table storage engine ... doesn't have this option".
 const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 
-/// ALTER TABLE. What goes away goes first, wherever it is written.
+/// Checks ALTER TABLE. Drops apply first, wherever the statement has them.
 ///
 /// # Errors
-/// As of CREATE TABLE; 1046, 1044, 1146; those of [`altered`]; 3939 and 3940 for DROP CONSTRAINT.
+/// The errors of CREATE TABLE and of [`altered`]; 1046, 1044 and 1146 for the table; 3939 for an ambiguous
+/// and 3940 for an unknown DROP CONSTRAINT.
 pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<Defined> {
     let table = &context.table(&statement.table)?.definition;
     let mut changes = Changes {
@@ -32,7 +33,7 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
         changes.drop(change)?;
     }
     apply_drops(&mut changes.table, &changes.alteration)?;
-    // Foreign keys come last, so that they use the indexes that come with them.
+    // Foreign keys come last, so that they can use indexes of the same statement.
     let is_key = |change: &&TableChange| matches!(change, TableChange::AddForeignKey(_));
     for change in statement.changes.iter().filter(|change| !is_key(change)) {
         changes.add(change, context)?;
@@ -43,34 +44,35 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
     changes.defined(table, context)
 }
 
-/// CREATE INDEX.
+/// Checks CREATE INDEX, which is ALTER TABLE with one added index.
 ///
 /// # Errors
-/// As of CREATE TABLE, and 1146.
+/// The errors of a key in CREATE TABLE, and 1146.
 pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
     let change = TableChange::AddIndex(statement.index.clone());
     alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
 }
 
-/// DROP INDEX.
+/// Checks DROP INDEX, which is ALTER TABLE with one dropped index.
 ///
 /// # Errors
-/// 1146, 1091 for an unknown index, 1075 for the last key of an AUTO_INCREMENT column, 1235 for the primary key, 1553.
+/// 1146, 1091 for an unknown index, 1075 for the last key of an AUTO_INCREMENT column, 1235 for the primary
+/// key, 1553 for an index that a foreign key needs.
 pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
     let change = TableChange::DropIndex(statement.name.clone());
     alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
 }
 
-/// What is gathered.
+/// The alteration as collected from the changes so far.
 struct Changes {
-    /// The table as it is after the changes before, as names and columns need it.
+    /// The table after the changes so far. Later changes resolve names and columns against it.
     table: TableDefinition,
     alteration: Alteration,
     notes: Vec<Note>,
 }
 
 impl Changes {
-    /// Notes what goes away.
+    /// Collects the drop of an index or constraint; ignores other changes.
     fn drop(&mut self, change: &TableChange) -> Result<()> {
         let Alteration { drop_indexes, drop_foreign_keys, .. } = &mut self.alteration;
         match change {
@@ -100,7 +102,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Notes what comes, or is called otherwise.
+    /// Collects an addition or a rename; ignores drops.
     fn add(&mut self, change: &TableChange, context: &DefinitionContext<'_>) -> Result<()> {
         match change {
             TableChange::AddIndex(written) => {
@@ -112,6 +114,7 @@ impl Changes {
                 index::check_chosen_name(to)?;
                 self.alteration.rename_indexes.push((from.as_str().into(), to.as_str().into()));
                 let is_it = |index: &&mut IndexDefinition| index.name.eq_ignore_ascii_case(from);
+                // Index 0 is the primary key, which cannot be renamed.
                 if let Some(index) = self.table.indexes.iter_mut().skip(1).find(is_it) {
                     index.name = to.as_str().into();
                 }
@@ -141,6 +144,7 @@ impl Changes {
         if self.alteration.rename.as_ref() == Some(&own) {
             self.alteration.rename = None;
         }
+        // Main applies the alteration again. The trial run here reports errors before any work starts.
         altered(context.dictionary, &without_building(table).0, &self.alteration)?;
         let change = SchemaChange::AlterTable { table: table.id, alteration: Arc::new(self.alteration) };
         Ok(Defined { change, notes: self.notes })

@@ -1,4 +1,4 @@
-//! Columns: types, character sets, and what is refused.
+//! Columns: types, character sets, and unsupported attributes.
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -10,14 +10,15 @@ use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
 
-/// Most bytes of VARBINARY, and of a VARCHAR counted with the longest characters.
+/// Maximum bytes of VARBINARY, and of VARCHAR at the character set's maximum bytes per character.
 const VARIABLE_BYTES_MAX: usize = 65_535;
 const CHAR_LENGTH_MAX: u32 = 255;
 const COMMENT_CHARACTERS_MAX: usize = 1024;
-/// MySQL's number of "is deprecated and will be removed in a future release".
+/// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
 
-/// The definition of a column without its default, which depends on the keys. `collation` is the table's.
+/// Defines a column without its default, because a primary key may still make the column NOT NULL.
+/// `collation` is the table's.
 pub(super) fn define(
     column: &ast::ColumnDefinition,
     collation: CollationId,
@@ -46,7 +47,7 @@ pub(super) fn define(
     })
 }
 
-/// A comment as text. Error 1406 beyond `max` characters.
+/// The comment as text; bytes that are not UTF-8 are replaced. Error 1406 above `max` characters.
 pub(super) fn comment_text(what: &str, name: &str, comment: Option<&[u8]>, max: usize) -> Result<Box<str>> {
     let text = String::from_utf8_lossy(comment.unwrap_or_default());
     if text.chars().count() > max {
@@ -121,7 +122,8 @@ fn integer_bytes(size: ast::IntegerSize) -> u8 {
     }
 }
 
-/// The collation of a character column: its own, the binary one for the attribute BINARY, else the table's.
+/// The collation of a character column: its own, `utf8mb4_bin` for the attribute BINARY, otherwise the
+/// table's.
 fn string_collation(written: &ast::ColumnType, table: CollationId) -> Result<CollationId> {
     let own = collation_of(written.character_set.as_deref(), written.collation.as_deref(), table)?;
     let wants_binary = written.binary_collation && written.collation.is_none();
@@ -144,7 +146,8 @@ fn varchar_type(name: &str, length: u32, collation: CollationId) -> Result<Colum
     Ok(ColumnType::VarChar { length: length as u16, collation })
 }
 
-/// The width of the length of a TEXT or BLOB; a length in characters chooses the smallest that holds it.
+/// Bytes of the length prefix of a TEXT or BLOB. A declared length in characters selects the smallest type
+/// that holds it.
 fn length_bytes(size: LongSize, length: Option<u32>, collation: CollationId) -> u8 {
     let Some(length) = length else {
         return match size {
@@ -155,6 +158,7 @@ fn length_bytes(size: LongSize, length: Option<u32>, collation: CollationId) -> 
         };
     };
     match u64::from(length) * collation.max_bytes_per_character() as u64 {
+        // MySQL ignores a length of 0: TEXT(0) is TEXT.
         0 => 2,
         1..=0xFF => 1,
         0x100..=0xFFFF => 2,
@@ -181,7 +185,7 @@ fn unsupported_name(kind: &TypeKind) -> &'static str {
     }
 }
 
-/// Bytes of a column in an index key, as declared; `None` for TEXT and BLOB.
+/// Maximum bytes of a column's declared type in an index key; `None` for TEXT and BLOB.
 pub(super) fn key_bytes(column_type: ColumnType) -> Option<usize> {
     match column_type {
         ColumnType::Integer { bytes, .. } => Some(usize::from(bytes)),
@@ -193,7 +197,8 @@ pub(super) fn key_bytes(column_type: ColumnType) -> Option<usize> {
     }
 }
 
-/// Bytes of a row as MySQL counts them against the limit of 65,535: TEXT and BLOB count as a pointer.
+/// Bytes of a row as MySQL counts them against its limit of 65,535: TEXT and BLOB count as their length
+/// prefix and a pointer of 8 bytes.
 pub(super) fn row_bytes(columns: &[ColumnDefinition]) -> usize {
     let nullable = columns.iter().filter(|column| column.nullable).count();
     let data: usize = columns

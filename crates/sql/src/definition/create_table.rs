@@ -15,7 +15,7 @@ use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
 
-/// The name of the key column of a table without a primary key. Statements cannot see it.
+/// Name of the hidden key column that a table without a primary key gets. Statements cannot see it.
 pub const HIDDEN_KEY_NAME: &str = "#row";
 
 const ROW_BYTES_MAX: usize = 65_535;
@@ -26,11 +26,11 @@ const OWN_ENGINES: &[&str] = &["junctor", "ndb", "ndbcluster", "innodb"];
 const OTHER_ENGINES: &[&str] =
     &["myisam", "memory", "heap", "aria", "rocksdb", "archive", "csv", "blackhole", "merge", "mrg_myisam", "federated"];
 
-/// Checks CREATE TABLE and gives the table's definition, ids and versions left 0 but for the indexes, which have the ids of
-/// their places.
+/// Checks CREATE TABLE and returns the table's definition. Its table id, version and unique entries' table
+/// ids are 0 until main assigns them; the id of an index is its position.
 ///
 /// # Errors
-/// MySQL's for a wrong definition; 1235 with the name of what is not supported yet.
+/// MySQL's errors for an invalid definition; 1235 names an unsupported feature.
 pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -> Result<Defined> {
     if table.temporary {
         return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
@@ -47,6 +47,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
     set_defaults(table, &mut columns)?;
     check_auto_increment(&columns, &indexes)?;
+    // The hidden key column is always the last one. MySQL's limit does not count it.
     let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
     if column::row_bytes(&columns[..columns.len() - usize::from(has_hidden_key)]) > ROW_BYTES_MAX {
         return Err(message::row_too_large());
@@ -60,7 +61,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         name: name.as_str().into(),
         kind: TableKind::Base,
         columns,
-        // Main counts on from the ids it gives.
+        // Main sets this to the id after the last index.
         next_index: IndexId(0),
         foreign_keys: Vec::new(),
         indexes,
@@ -79,7 +80,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     Ok(Defined { change, notes })
 }
 
-/// What follows the brackets.
+/// The table options after the closing bracket.
 struct Options {
     collation: CollationId,
     comment: Box<str>,
@@ -147,7 +148,8 @@ fn define_columns(
     Ok(columns)
 }
 
-/// The keys, the primary one first. The columns of a primary key become NOT NULL; without one a hidden column is added.
+/// Defines the keys, the primary key first. The columns of the primary key become NOT NULL. Without a primary
+/// key a hidden column is added.
 fn define_indexes(
     table: &ast::CreateTable,
     columns: &mut Vec<ColumnDefinition>,
@@ -186,7 +188,7 @@ fn define_indexes(
     Ok(indexes)
 }
 
-/// The keys in the order written, those of columns first.
+/// The keys in the order of the statement; keys from column attributes come before table keys.
 fn written_indexes(table: &ast::CreateTable) -> Vec<ast::IndexDefinition> {
     let of_column = |name: &str, kind| ast::IndexDefinition {
         kind,
@@ -236,7 +238,7 @@ fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition]) -> R
     Ok(())
 }
 
-/// At most one AUTO_INCREMENT column, and it is the first column of some key.
+/// Error 1075 unless the table has at most one AUTO_INCREMENT column, which some key begins with.
 fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment && !column.hidden);
     let Some((position, _)) = automatic.next() else { return Ok(()) };
@@ -269,6 +271,8 @@ fn partition_columns(
         }
         chosen.push(position);
     }
+    // Rows are found by primary key, therefore the partition must follow from it. A hidden key has no written
+    // column.
     if has_hidden_key {
         return Err(Error::not_supported("PARTITION BY KEY of columns without a primary key"));
     }

@@ -1,4 +1,4 @@
-//! Defaults: literals as values of their column's type.
+//! DEFAULT clauses: converts literals to values of the column's type.
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, Result};
@@ -9,10 +9,11 @@ use super::message;
 use crate::mysql_catalog::variable::ConnectionCharacterSet;
 use crate::parse::expression::{Expression, FunctionCall, Literal};
 
-/// The default of a column whose type and nullability are known: what is written, else NULL where NULL is allowed.
+/// The default of a column whose type and nullability are known: the written value, otherwise NULL for a
+/// nullable column.
 ///
 /// # Errors
-/// 1067 for a value that the column cannot have, 1101 for one of TEXT or BLOB, 1235 for an expression.
+/// 1067 for a value outside the column's type, 1101 for any value of TEXT or BLOB, 1235 for an expression.
 pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<Option<Value>> {
     let name = &column.name;
     let Some(expression) = written else {
@@ -45,7 +46,7 @@ pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>
     value.map(Some).ok_or_else(|| message::invalid_default(name))
 }
 
-/// CURRENT_TIMESTAMP and its kin, which only columns of date and time could have.
+/// Whether the function is CURRENT_TIMESTAMP or a synonym, which only a temporal column may have as default.
 fn is_clock(call: &FunctionCall) -> bool {
     ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
 }
@@ -72,7 +73,7 @@ fn integer(literal: &Literal, bytes: u8, unsigned: bool) -> Option<Value> {
     (-half..half).contains(&value).then_some(Value::Int(value as i64))
 }
 
-/// Half away from zero, as MySQL rounds a number for an integer column.
+/// Rounds half away from zero, as MySQL does for an integer column. `None` from 1e19 on.
 fn rounded(text: &str) -> Option<i128> {
     let value = text.parse::<f64>().ok()?.round();
     (value.abs() < 1e19).then_some(value as i128)
@@ -90,7 +91,8 @@ fn double(literal: &Literal) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// The digits of a number or of a string that is one; words such as `inf` are none.
+/// The text of a number, or of a string that can be one. The filter rejects words such as `inf`, which Rust's
+/// parser would accept.
 fn number_text(literal: &Literal) -> Option<String> {
     let text = match literal {
         Literal::Decimal(text) => text.clone(),
@@ -107,7 +109,7 @@ fn big_endian(bytes: &[u8]) -> Option<u64> {
     (significant.len() <= 8).then(|| significant.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
-/// A literal as bytes of a string. Errors: those of the character set of an introducer.
+/// The literal as bytes of a string. Errors: 1115 and 1235 for the character set of an introducer.
 fn text(literal: &Literal) -> Result<Vec<u8>> {
     Ok(match literal {
         Literal::Integer(value) => value.to_string().into_bytes(),
@@ -126,7 +128,7 @@ fn text(literal: &Literal) -> Result<Vec<u8>> {
     })
 }
 
-/// CHAR keeps no trailing spaces; BINARY is filled up with zero bytes.
+/// The value as stored: CHAR without trailing spaces, BINARY padded with zero bytes to its length.
 fn char_value(text: Vec<u8>, length: usize, collation: CollationId) -> Option<Value> {
     let mut text = fit(text, length, collation)?;
     match collation.character_set() {
@@ -139,7 +141,8 @@ fn char_value(text: Vec<u8>, length: usize, collation: CollationId) -> Option<Va
     Some(Value::Bytes(text))
 }
 
-/// The text if it fits in so many characters; spaces beyond them are cut from character strings.
+/// The text if it fits in `length` characters. A character string loses trailing spaces beyond the length;
+/// binary bytes are never cut.
 fn fit(mut text: Vec<u8>, length: usize, collation: CollationId) -> Option<Vec<u8>> {
     let set = collation.character_set();
     if !set.is_valid(&text) {

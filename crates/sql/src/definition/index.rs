@@ -1,4 +1,4 @@
-//! Keys: names, columns, lengths.
+//! Keys: names, columns and length limits.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ColumnIndex, IndexId, TableId};
@@ -10,11 +10,12 @@ use super::message;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 
-/// The name of the primary key.
+/// MySQL's reserved name of the primary key.
 pub(super) const PRIMARY: &str = "PRIMARY";
 const HASH_NOT_SUPPORTED: u16 = 3502;
 
-/// The definition of one key over `columns`. `taken` are the names of the keys before it. The id is left 0.
+/// Defines one key over `columns`. `taken` are the keys defined before, whose names are not available. The id
+/// is 0 until the caller assigns it.
 pub(super) fn define(
     index: &ast::IndexDefinition,
     columns: &[ColumnDefinition],
@@ -73,7 +74,8 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     Ok(key)
 }
 
-/// A prefix as long as the column is no prefix; a shorter one is not supported.
+/// Accepts a prefix of the column's full length. A shorter prefix is unsupported (1235), a longer one wrong
+/// (1089).
 fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
     let Some(prefix) = prefix else { return Ok(()) };
     match column.column_type {
@@ -87,7 +89,7 @@ fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
     }
 }
 
-/// Refuses names that no key may have: 1059, 1280.
+/// Errors: 1059 for a name above 64 characters; 1280 for an empty name, a trailing space, or `PRIMARY`.
 pub(super) fn check_chosen_name(name: &str) -> Result<()> {
     if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         return Err(message::identifier_too_long(name));
@@ -106,7 +108,7 @@ fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// Refuses columns that no key can have, and keys that are too long.
+/// Errors: 1170 for a TEXT or BLOB column, 1071 for a key above [`INDEX_KEY_BYTES_MAX`].
 pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, ColumnType)>) -> Result<()> {
     let mut bytes = 0;
     for (name, column_type) in columns {
@@ -115,12 +117,14 @@ pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, Column
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
 }
 
-/// The first column's name, with a number from 2 on if there is such a key already.
+/// The name of a key that was written without one: the first column's name, with `_2`, `_3` and so on if that
+/// name is taken.
 pub(super) fn made_name(column: &str, taken: &[IndexDefinition]) -> String {
     if !is_taken(column, taken) && !column.eq_ignore_ascii_case(PRIMARY) {
         return column.to_owned();
     }
     let mut number = 2u32;
+    // Ends after at most one step per existing key, because each step tries another name.
     loop {
         let ending = format!("_{number}");
         let room = IDENTIFIER_CHARACTERS_MAX - ending.len();

@@ -1,4 +1,4 @@
-//! Errors of definitions in MySQL's words.
+//! Errors of definition statements, with MySQL's texts.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::limit::{INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX, INDEXES_MAX};

@@ -1,6 +1,9 @@
-//! CREATE, ALTER, DROP, RENAME and TRUNCATE: from what was written to a [`SchemaChange`](junctor_signals::change_schema::SchemaChange),
-//! every rule of MySQL checked that needs nothing but the statement and the dictionary. Main gives ids and versions, and
-//! decides what exists.
+//! CREATE, ALTER, DROP, RENAME and TRUNCATE: turns a parsed statement into a
+//! [`SchemaChange`](junctor_signals::change_schema::SchemaChange).
+//!
+//! This folder checks every rule of MySQL that needs only the statement and the dictionary. The block main
+//! assigns ids and versions. It also decides which objects exist when the change runs, because the dictionary
+//! here may be older.
 
 mod column;
 mod create_table;

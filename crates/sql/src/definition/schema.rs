@@ -1,4 +1,4 @@
-//! CREATE and DROP of databases; DROP, TRUNCATE and RENAME TABLE.
+//! CREATE and DROP DATABASE; DROP, TRUNCATE and RENAME TABLE.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -9,10 +9,10 @@ use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
 
-/// CREATE DATABASE.
+/// Checks CREATE DATABASE. Main decides whether the database exists.
 ///
 /// # Errors
-/// 1059 and 1102 for the name, 1044 for those of computed tables, and those of character sets and collations.
+/// 1059 and 1102 for the name, 1044 for a system database, and the errors of [`collation_of`].
 pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionContext<'_>) -> Result<Defined> {
     check_name(&statement.name, ErrorCode::WrongDatabaseName, "database")?;
     context.check_writable(&statement.name)?;
@@ -25,10 +25,10 @@ pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionCont
     Ok(Defined::plain(change))
 }
 
-/// DROP DATABASE.
+/// Checks DROP DATABASE. Main decides whether the database exists.
 ///
 /// # Errors
-/// 1059 and 1102 for the name, 1044 for those of computed tables.
+/// 1059 and 1102 for the name, 1044 for a system database.
 pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<'_>) -> Result<Defined> {
     check_name(&statement.name, ErrorCode::WrongDatabaseName, "database")?;
     context.check_writable(&statement.name)?;
@@ -36,7 +36,7 @@ pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<
     Ok(Defined::plain(change))
 }
 
-/// DROP TABLE. Whether the tables exist is for main to say.
+/// Checks DROP TABLE. Main decides whether the tables exist.
 ///
 /// # Errors
 /// 1046, 1044, 1066 for a table named twice, 1235 for temporary tables.
@@ -57,7 +57,7 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
     Ok(Defined::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists }))
 }
 
-/// TRUNCATE TABLE.
+/// Checks TRUNCATE TABLE.
 ///
 /// # Errors
 /// 1046, 1044, 1146.
@@ -66,7 +66,8 @@ pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Re
     Ok(Defined::plain(SchemaChange::TruncateTable { table }))
 }
 
-/// RENAME TABLE. Whether the tables exist when their turn comes is for main to say.
+/// Checks RENAME TABLE. Main decides whether the tables exist, because each rename sees the result of the
+/// previous one: `a TO b, c TO a` is valid.
 ///
 /// # Errors
 /// 1046, 1044, 1059 and 1103 for the new names.

@@ -1,4 +1,4 @@
-//! What definitions are made from and what they become.
+//! The input and the result of a checked definition statement.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
@@ -10,25 +10,25 @@ use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::statement::ObjectName;
 
-/// What a definition is checked against.
+/// The dictionary and the session's settings that a definition statement is checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct DefinitionContext<'a> {
-    /// The tables and databases there are.
+    /// All tables and databases, as this node knows them now.
     pub dictionary: &'a Dictionary,
-    /// The session's database.
+    /// The session's current database, for unqualified names.
     pub database: Option<&'a str>,
-    /// Partitions of a table for which no number is written.
+    /// Partitions of a table whose statement has no PARTITIONS clause.
     pub default_partition_count: u16,
-    /// The account as error 1044 names it: `'user'@'host'`.
+    /// The account in the form of error 1044: `'user'@'host'`.
     pub account: &'a str,
-    /// Whether foreign keys need their parents.
+    /// The session's `foreign_key_checks`: whether the parent of a new foreign key must exist and match.
     pub foreign_key_checks: bool,
 }
 
-/// A statement that may be carried out.
+/// A checked statement.
 #[derive(Debug)]
 pub struct Defined {
-    /// What main is asked.
+    /// The request to main.
     pub change: SchemaChange,
     /// Warnings, as (errno, message).
     pub notes: Vec<Note>,
@@ -41,7 +41,7 @@ impl Defined {
 }
 
 impl<'a> DefinitionContext<'a> {
-    /// The database that a name means and may be changed. Errors: 1046, 1044.
+    /// The database of a qualified or unqualified name, if statements may change it. Errors: 1046, 1044.
     pub(super) fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
     where
         'a: 'n,
@@ -53,14 +53,14 @@ impl<'a> DefinitionContext<'a> {
         Ok(database)
     }
 
-    /// The definition of the database that a name means. Errors: 1046, 1044, 1049.
+    /// The definition of the name's database. Errors: 1046, 1044, 1049.
     pub(super) fn known_database(&self, name: &ObjectName) -> Result<&'a DatabaseDefinition> {
         let database = self.database_of(name)?;
         let unknown = || Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{database}'"));
         self.dictionary.database(database).ok_or_else(unknown)
     }
 
-    /// The table that a name means. Errors: 1046, 1044, 1146.
+    /// The table with this name. Errors: 1046, 1044, 1146.
     pub(super) fn table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
         let database = self.database_of(name)?;
         match self.dictionary.table_named(database, &name.name) {
@@ -69,7 +69,7 @@ impl<'a> DefinitionContext<'a> {
         }
     }
 
-    /// Error 1044 for the databases of computed tables.
+    /// Error 1044 for a database whose tables are all virtual.
     pub(super) fn check_writable(&self, database: &str) -> Result<()> {
         if is_system_database(database) {
             let text = format!("Access denied for user {} to database '{database}'", self.account);
@@ -79,7 +79,8 @@ impl<'a> DefinitionContext<'a> {
     }
 }
 
-/// Checks a name: 1059 beyond 64 characters, `wrong` with "Incorrect ... name" when empty or ending with a space.
+/// Errors: 1059 for a name above 64 characters; `wrong` with "Incorrect ... name" for an empty name, a
+/// trailing space or a zero byte.
 pub(super) fn check_name(name: &str, wrong: ErrorCode, what: &str) -> Result<()> {
     if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         return Err(message::identifier_too_long(name));

@@ -1,5 +1,5 @@
-//! Definitions as written and what they become, as text files: a statement, `--`, and what SHOW CREATE TABLE prints of it or
-//! the error, then the warnings; `==` ends a case.
+//! Definition statements and their outcomes, in golden files. A case is a statement, `--`, the output of SHOW
+//! CREATE TABLE or the error, and the warnings; `==` ends it.
 
 use std::fmt::Write;
 
@@ -77,7 +77,7 @@ fn outcome(text: &str) -> String {
     out
 }
 
-/// Runs every case of a file and compares the whole file with what it should be.
+/// Runs every case of a golden file and compares the whole file, so that a failure prints its new content.
 fn check_golden(golden: &str) {
     let mut actual = String::new();
     for case in golden.split("==\n").filter(|case| !case.trim().is_empty()) {
@@ -178,7 +178,7 @@ fn defaults_are_values_of_their_columns() {
     );
 }
 
-/// A dictionary with `t.a`, made by this statement, as table 5.
+/// A dictionary in which the statement has created `t.a` as table 5.
 fn with_table(text: &str) -> Dictionary {
     let mut dictionary = databases();
     let definition = table(text);
@@ -297,7 +297,7 @@ fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
         let Statement::CreateTable(table) = parsed.statement else { continue };
         tables += 1;
         if let Err(error) = create_table(&table, &context(&databases())) {
-            // The parents of foreign keys are not there either.
+            // Error 1824: the parents of foreign keys are missing from this dictionary.
             assert!(matches!(error.code.errno(), 1235 | 1824), "{text}: {error}");
         }
     }

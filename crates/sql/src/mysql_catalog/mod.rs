@@ -1,9 +1,9 @@
-//! What MySQL clients ask the server about itself: SHOW and the virtual tables, system and user variables.
+//! The server as MySQL clients query it: SHOW, the virtual tables, and system and user variables.
 
 pub mod show;
 pub mod variable;
 
-/// Whether a database has only tables that are computed, so that nothing can be defined in it.
+/// Whether a database has only virtual tables. No statement can create or change anything in it.
 pub fn is_system_database(name: &str) -> bool {
     ["information_schema", "junctor_info"].iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -1,4 +1,4 @@
-//! From a statement to its answer.
+//! Dispatches SHOW, DESCRIBE and reads of virtual tables to the functions that compute their rows.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 
@@ -9,10 +9,11 @@ use super::{column_rows, information_schema, junctor_info, server_rows, table_ro
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
 
-/// The answer of SHOW.
+/// The result of SHOW.
 ///
 /// # Errors
-/// 1046, 1049 and 1146 for what does not exist, those of `condition` for WHERE, 1235 for what is not supported.
+/// 1046, 1049 and 1146 for a missing database or table, the errors of `condition` for WHERE, 1235 for an
+/// unsupported form.
 pub fn show(show: &Show, facts: &ShowFacts<'_>, condition: &mut Condition<'_>) -> Result<VirtualTable> {
     let (mut table, filter) = unfiltered(show, facts)?;
     apply_filter(&mut table, filter, condition)?;
@@ -54,6 +55,8 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable
         Show::WarningCount => server_rows::show_warning_count(false, facts),
         Show::ErrorCount => server_rows::show_warning_count(true, facts),
         Show::Engines => server_rows::show_engines(),
+        // Features that Junctor lacks have MySQL's columns and no rows, because monitoring tools ask for
+        // them.
         Show::EngineStatus { .. } => empty(ENGINE_STATUS),
         Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),
@@ -66,10 +69,10 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable
     Ok((table, None))
 }
 
-/// The answer of DESCRIBE.
+/// The result of DESCRIBE.
 ///
 /// # Errors
-/// 1046, 1049 and 1146 for what does not exist.
+/// 1046, 1049 and 1146 for a missing database or table, 1051 for a missing virtual table.
 pub fn describe(describe: &Describe, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
     let mut table = columns_of(&describe.table, false, facts)?;
     if let Some(pattern) = &describe.column {
@@ -91,8 +94,8 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowFacts<'_>) -> Result<Vi
     Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full))
 }
 
-/// The table `name` of `information_schema` or `junctor_info`, in any letter case; `None` for other databases and unknown
-/// names. Tables whose rows blocks of the data plane know are without rows.
+/// The table `name` of `information_schema` or `junctor_info`, ignoring case; `None` for other databases and
+/// unknown names. Tables of `junctor_info` have no rows here; the session adds them.
 pub fn virtual_table(database: &str, name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
     if database.eq_ignore_ascii_case("information_schema") {
         information_schema::table(name, facts)
@@ -104,7 +107,7 @@ pub fn virtual_table(database: &str, name: &str, facts: &ShowFacts<'_>) -> Optio
     }
 }
 
-/// The names of the computed tables of a database, by name; `None` for other databases.
+/// The names of a system database's virtual tables, sorted; `None` for other databases.
 pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
     if database.eq_ignore_ascii_case("information_schema") {
         Some(information_schema::names())

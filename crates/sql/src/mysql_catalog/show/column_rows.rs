@@ -7,7 +7,7 @@ use junctor_model::value::Value;
 use super::layout::{Field, VirtualTable, bytes, long, text, yes_no};
 use super::type_text::{column_key, column_type_text, default_value, visible_columns};
 
-/// What an account may do with a column.
+/// Privileges of every account on every column; there is no privilege system.
 pub(super) const PRIVILEGES: &str = "select,insert,update,references";
 
 const FIELDS: &[Field] =
@@ -25,13 +25,13 @@ const FULL_FIELDS: &[Field] = &[
     text("Comment", 1024),
 ];
 
-/// The columns of a table.
+/// The columns of a base table; `full` is SHOW FULL COLUMNS.
 pub(super) fn of_table(table: &TableDefinition, full: bool) -> VirtualTable {
     let row = |(position, column): (usize, &ColumnDefinition)| row(column, column_key(table, position), full);
     finish(visible_columns(table).map(row).collect(), full)
 }
 
-/// The columns of a computed table.
+/// The columns of a virtual table, which has no keys.
 pub(super) fn of_fields(fields: &[Field], full: bool) -> VirtualTable {
     finish(fields.iter().map(|field| row(&field.definition(), "", full)).collect(), full)
 }

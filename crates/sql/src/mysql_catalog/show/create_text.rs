@@ -1,4 +1,5 @@
-//! SHOW CREATE TABLE and SHOW CREATE DATABASE: text that dump tools and drivers parse, so its form is MySQL 8.0's.
+//! The texts of SHOW CREATE TABLE and SHOW CREATE DATABASE. Their form is exactly MySQL 8.0's, because dump
+//! tools and drivers parse them.
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::foreign_key::append_constraint;
@@ -10,10 +11,10 @@ use junctor_model::value::Value;
 use super::type_text::{column_type_text, value_text, visible_columns, visible_indexes};
 use crate::parse::keyword::Keyword;
 
-/// The name of the storage engine.
+/// The storage engine in results of SHOW and `information_schema`.
 pub(super) const ENGINE: &str = "Junctor";
 
-/// The statement that makes the table. `auto_increment` is the next value, printed when it is not 1.
+/// The statement that creates the table. `auto_increment` is the next value, printed if it is above 1.
 pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"CREATE TABLE ");
@@ -25,7 +26,8 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         }
         append_column(column, table.collation, &mut out);
     }
-    // One that is being built is none yet, and may have the name of one that goes with the same statement.
+    // An index under construction does not count yet. It may have the name of an index that the same
+    // statement drops.
     for index in visible_indexes(table).into_iter().filter(|index| index.state == IndexState::Online) {
         out.extend_from_slice(b",\n");
         append_index(index, table, &mut out);
@@ -48,7 +50,7 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
     out
 }
 
-/// The statement that makes the database.
+/// The statement that creates the database.
 pub fn create_database_text(database: &DatabaseDefinition, if_not_exists: bool) -> Vec<u8> {
     let mut out = b"CREATE DATABASE ".to_vec();
     if if_not_exists {
@@ -82,6 +84,7 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         out.extend_from_slice(b" NOT NULL");
     }
     match &column.default {
+        // MySQL prints no DEFAULT for AUTO_INCREMENT, nor DEFAULT NULL for TEXT and BLOB.
         _ if column.auto_increment => out.extend_from_slice(b" AUTO_INCREMENT"),
         Some(Value::Null) if !column.column_type.is_text_or_blob() => out.extend_from_slice(b" DEFAULT NULL"),
         None | Some(Value::Null) => {}
@@ -93,7 +96,8 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
     append_comment(&column.comment, b" ", out);
 }
 
-/// A collation that is its character set's default is not printed, nor the table's character set.
+/// Omits the character set if the collation is the table's, and the collation if it is also its character
+/// set's default.
 fn append_column_collation(collation: CollationId, table: CollationId, out: &mut Vec<u8>) {
     if collation.character_set() == CharacterSet::Binary {
         return;
@@ -174,7 +178,7 @@ fn append_partitioning(table: &TableDefinition, out: &mut Vec<u8>) {
     out.extend_from_slice(format!(")\nPARTITIONS {} */", table.partition_count).as_bytes());
 }
 
-/// A name between backticks.
+/// A name in backticks; backticks within it are doubled.
 pub(super) fn append_quoted_name(name: &str, out: &mut Vec<u8>) {
     out.push(b'`');
     for byte in name.bytes() {
@@ -186,7 +190,7 @@ pub(super) fn append_quoted_name(name: &str, out: &mut Vec<u8>) {
     out.push(b'`');
 }
 
-/// A name as it is if it can stand so, else between backticks.
+/// A name without quotes if it is a valid unquoted identifier, otherwise in backticks.
 fn append_name(name: &str, out: &mut Vec<u8>) {
     let is_plain =
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80);
@@ -199,7 +203,7 @@ fn append_name(name: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// A string between single quotes.
+/// A string literal in single quotes, with MySQL's escapes.
 fn append_quoted_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'\'');
     for byte in text {

@@ -1,24 +1,24 @@
-//! What answers are made from.
+//! The inputs of SHOW and of virtual tables.
 
 use junctor_model::id::TableId;
 use junctor_model::schema::Dictionary;
 
 use crate::mysql_catalog::variable::SessionFacts;
 
-/// Figures of a table that change without its definition. What is not known is 0 or `None`.
+/// Figures of a table that change without its definition. An unknown figure is 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableNumbers {
-    /// Rows, as far as known.
+    /// Number of rows.
     pub rows: u64,
-    /// Bytes of the rows.
+    /// Bytes of memory for the rows.
     pub data_bytes: u64,
-    /// Bytes of the indexes.
+    /// Bytes of memory for the indexes.
     pub index_bytes: u64,
     /// The next AUTO_INCREMENT value.
     pub auto_increment: Option<u64>,
 }
 
-/// How bad a warning is.
+/// Severity of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum WarningLevel {
@@ -27,19 +27,19 @@ pub enum WarningLevel {
     Error,
 }
 
-/// What a statement had to say beside its result.
+/// A diagnostic of a statement, as SHOW WARNINGS lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// How bad it is.
+    /// Severity.
     pub level: WarningLevel,
-    /// MySQL's number.
+    /// MySQL's error number.
     pub code: u16,
-    /// MySQL's text.
+    /// MySQL's message text.
     pub message: Box<str>,
 }
 
 impl WarningLevel {
-    /// MySQL's name of the level.
+    /// The level as SHOW WARNINGS prints it.
     pub fn name(self) -> &'static str {
         match self {
             WarningLevel::Note => "Note",
@@ -49,17 +49,17 @@ impl WarningLevel {
     }
 }
 
-/// Everything that answers are made from.
+/// All inputs of SHOW and of virtual tables.
 #[derive(Clone, Copy)]
 pub struct ShowFacts<'a> {
-    /// Tables and databases.
+    /// All tables and databases.
     pub dictionary: &'a Dictionary,
     /// The session and its variables.
     pub session: &'a SessionFacts<'a>,
-    /// Figures of a table.
+    /// Returns the current figures of a table.
     pub numbers: &'a dyn Fn(TableId) -> TableNumbers,
-    /// Counters of SHOW STATUS: name and value.
+    /// Counters of SHOW STATUS, as (name, value).
     pub status: &'a [(&'a str, String)],
-    /// Warnings of the last statement.
+    /// Diagnostics of the last statement, in their order.
     pub warnings: &'a [Warning],
 }

@@ -1,4 +1,4 @@
-//! LIKE and WHERE of SHOW.
+//! The LIKE and WHERE clauses of SHOW.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
@@ -8,13 +8,14 @@ use super::layout::VirtualTable;
 use crate::parse::Expression;
 use crate::parse::statement::ShowFilter;
 
-/// Says whether a row fulfils a condition on the columns of the table, whose own rows are elsewhere meanwhile.
+/// Evaluates a condition on one row. The table only names the columns: its rows are incomplete while a filter
+/// runs.
 pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, &[Value]) -> Result<bool> + 'a;
 
-/// Keeps the rows that the filter accepts. LIKE looks at the first column, without letter case.
+/// Keeps the rows that the filter accepts. LIKE compares the first column and ignores case.
 ///
 /// # Errors
-/// Those of `condition`.
+/// The errors of `condition`.
 pub fn apply_filter(
     table: &mut VirtualTable,
     filter: Option<&ShowFilter>,
@@ -30,12 +31,13 @@ pub fn apply_filter(
     }
 }
 
-/// Keeps the rows that fulfil the condition. Errors: those of `condition`.
+/// Keeps the rows that satisfy the condition. Errors: the errors of `condition`.
 pub(super) fn keep_where(
     table: &mut VirtualTable,
     expression: &Expression,
     condition: &mut Condition<'_>,
 ) -> Result<()> {
+    // The rows move out of the table because the condition borrows it.
     for row in std::mem::take(&mut table.rows) {
         if condition(expression, table, &row)? {
             table.rows.push(row);

@@ -14,12 +14,12 @@ use super::table_rows::{create_options, database_names, show_index, storage_valu
 use super::type_text::{column_key, column_type_text, data_type, default_value, visible_columns, visible_indexes};
 use crate::mysql_catalog::variable::variable_rows;
 
-/// The only catalog.
+/// The only catalog, as in MySQL.
 const CATALOG: &str = "def";
 
 type Rows = fn(&ShowFacts<'_>) -> Vec<Vec<Value>>;
 
-/// Every table by name, with its columns and its rows.
+/// Every table, sorted by name, with its columns and the function that computes its rows.
 const TABLES: &[(&str, &[Field], Rows)] = &[
     ("CHARACTER_SETS", layout::CHARACTER_SETS, character_sets),
     ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, nothing),
@@ -55,17 +55,17 @@ const TABLES: &[(&str, &[Field], Rows)] = &[
     ("VIEWS", layout::VIEWS, nothing),
 ];
 
-/// The columns of a table by its name in any letter case.
+/// The columns of a table by name, ignoring case.
 pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
     find(name).map(|(_, fields, _)| *fields)
 }
 
-/// The names of all tables.
+/// The names of all tables, sorted.
 pub(super) fn names() -> Vec<&'static str> {
     TABLES.iter().map(|(name, _, _)| *name).collect()
 }
 
-/// A table with its rows, by its name in any letter case.
+/// A table with its rows, by name, ignoring case.
 pub(super) fn table(name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
     let (name, fields, rows) = find(name)?;
     let table = VirtualTable::new("information_schema", name, fields);
@@ -80,14 +80,14 @@ fn nothing(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     Vec::new()
 }
 
-/// All tables that users see, by database and name.
+/// All base tables, ordered by database and name.
 fn base_tables<'a>(facts: &ShowFacts<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     let dictionary = facts.dictionary;
     let databases = dictionary.databases();
     databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition)
 }
 
-/// The computed tables, with database, name and columns.
+/// All virtual tables, as (database, name, columns).
 fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'static [Field])> {
     let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
     let info = super::junctor_info::names().into_iter();
@@ -114,6 +114,7 @@ fn tables(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for (database, name, _) in computed_tables() {
         let mut row = vec![bytes(CATALOG), bytes(database), bytes(name), bytes("SYSTEM VIEW"), Value::Null];
+        // Positions are those of `layout::TABLES`: VERSION and TABLE_COMMENT.
         row.resize(layout::TABLES.len(), Value::Null);
         row[5] = Value::Int(10);
         row[20] = bytes("");
@@ -185,7 +186,8 @@ fn column_row(
     ]
 }
 
-/// Greatest lengths in characters and bytes. A TEXT has as many bytes as its length can count, in characters too.
+/// Maximum lengths in characters and in bytes. For a TEXT both are the maximum of its length prefix, as in
+/// MySQL.
 fn text_lengths(column_type: ColumnType) -> Option<(i64, i64)> {
     match column_type {
         ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
@@ -213,7 +215,7 @@ fn integer_digits(bytes: u8, unsigned: bool) -> u64 {
 fn statistics(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
-        // SHOW INDEX has the same values without the catalog, the database and the index's database.
+        // The row is that of SHOW INDEX plus the catalog, the table's database and the index's database.
         for mut shown in show_index(table, facts).rows {
             let rest = shown.split_off(2);
             let mut row = vec![bytes(CATALOG), bytes(&table.database)];

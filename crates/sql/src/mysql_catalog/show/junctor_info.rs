@@ -1,4 +1,5 @@
-//! The tables of `junctor_info`, the status of the node: columns of all of them, rows of those about threads.
+//! The tables of `junctor_info`, the node's status: the columns of all tables, and the rows of the tables of
+//! threads.
 
 use junctor_gateway::threads::ThreadUsage;
 use junctor_model::value::Value;
@@ -12,7 +13,7 @@ use super::thread_rows::{CPUSTAT, THREADBLOCKS};
 const THREADS: &[Field] =
     &[unsigned("thread_id"), name("name"), int("cpu").or_null(), text("modules", 1024), unsigned("spin_us")];
 
-/// Totals since the start, then shares of the last 50 milliseconds, second and twenty seconds in per cent.
+/// Totals since the start, then percentages of the last 50 ms, second and 20 seconds.
 const THREADSTAT: &[Field] = &[
     unsigned("thread_id"),
     name("name"),
@@ -47,7 +48,7 @@ const THREADSTAT: &[Field] = &[
     unsigned("involuntary_switches"),
 ];
 
-/// One row for each partition of each ldm instance, hidden tables of unique indexes too.
+/// One row for each partition of each ldm instance; hidden tables of unique entries are included.
 const MEMORYUSAGE: &[Field] = &[
     unsigned("ldm_instance"),
     unsigned("table_id"),
@@ -74,7 +75,7 @@ const LOCKS: &[Field] = &[
     text("key_range", 256).or_null(),
 ];
 
-/// One row for each transaction that waits and each that it waits for.
+/// One row for each pair of a waiting and a blocking transaction.
 const LOCK_WAITS: &[Field] = &[
     unsigned("waiting_transaction_id"),
     unsigned("blocking_transaction_id"),
@@ -95,7 +96,7 @@ const TRANSACTIONS: &[Field] = &[
     unsigned("waiting_ms").or_null(),
 ];
 
-/// Who uses a table, changes it, or waits for either.
+/// Statements and transactions that hold a table's metadata lock, or wait for it.
 const METADATA_LOCKS: &[Field] = &[
     unsigned("sql_instance"),
     unsigned("connection_id"),
@@ -107,10 +108,11 @@ const METADATA_LOCKS: &[Field] = &[
     unsigned("waiting_ms").or_null(),
 ];
 
-/// Who holds a lock of GET_LOCK, or waits for it.
+/// Connections that hold a lock of GET_LOCK, or wait for it.
 const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
 
-/// What reads have cost, and where they went: a row for each sql block and kind of reads. What was not measured is NULL.
+/// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
+/// samples is NULL.
 const ROUTING: &[Field] = &[
     unsigned("thread_id"),
     unsigned("sql_instance"),
@@ -128,7 +130,7 @@ const ROUTING: &[Field] = &[
     unsigned("regret_us"),
 ];
 
-/// What blocks and threads have counted since the start.
+/// Counters of blocks and threads since the start.
 const COUNTERS: &[Field] = &[
     unsigned("thread_id"),
     name("module"),
@@ -138,8 +140,8 @@ const COUNTERS: &[Field] = &[
     text("description", 256),
 ];
 
-/// How long statements took, by kind; of all sql blocks together where the instance is NULL. Percentiles are upper bounds, at most an eighth
-/// too long.
+/// Latency of statements, by kind. A row with a NULL instance sums all sql blocks. Percentiles are upper
+/// bounds of histogram buckets, at most one eighth above the true value.
 const OPERATION_LATENCY: &[Field] = &[
     unsigned("sql_instance").or_null(),
     name("operation"),
@@ -152,7 +154,8 @@ const OPERATION_LATENCY: &[Field] = &[
     double("max_us"),
 ];
 
-/// The same one by one: so many took from and to so many nanoseconds, both included.
+/// The buckets of the same histograms: number of statements that took from `from_ns` to `to_ns`, both
+/// included.
 const OPERATION_LATENCY_BUCKETS: &[Field] =
     &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
 
@@ -176,41 +179,41 @@ const TABLES: &[(&str, &[Field])] = &[
     ("user_locks", USER_LOCKS),
 ];
 
-/// A thread of the node, as its placement made it.
+/// A thread of the node, as placement configured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadFacts {
-    /// Its number, from 0.
+    /// Thread number, from 0.
     pub thread: u32,
-    /// Its name.
+    /// Thread name.
     pub name: Box<str>,
-    /// The CPU it is bound to.
+    /// CPU that the thread is bound to; `None` if unbound.
     pub cpu: Option<u32>,
-    /// The modules that run on it, with their instances.
+    /// Its modules and instances as text for users.
     pub modules: Box<str>,
-    /// The same one by one.
+    /// Its blocks, as (module, instance).
     pub blocks: Vec<(&'static str, u16)>,
-    /// Microseconds that it looks for work before it sleeps.
+    /// Configured maximum spin time before the thread sleeps, in microseconds.
     pub spin_us: u32,
 }
 
-/// How busy a thread is.
+/// Load of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStatus {
-    /// Its number, from 0.
+    /// Thread number, from 0.
     pub thread: u32,
-    /// Its name.
+    /// Thread name.
     pub name: Box<str>,
-    /// Signals that wait in its own queues.
+    /// Signals in the thread's own queues.
     pub queue_length: u32,
-    /// How long it looks for work before it sleeps, now, in nanoseconds.
+    /// Current spin time before the thread sleeps, in nanoseconds.
     pub spin_ns: u64,
-    /// Since the start.
+    /// Usage since the start.
     pub total: ThreadUsage,
-    /// The last 50 milliseconds, second and twenty seconds.
+    /// Usage in the last 50 ms, second and 20 seconds.
     pub windows: [ThreadUsage; 3],
 }
 
-/// The table whose rows blocks of the data plane tell.
+/// The status table with this name, ignoring case, if blocks of the data plane supply its rows.
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
         "counters" => Some(StatusTable::Counters),
@@ -227,7 +230,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
     }
 }
 
-/// The columns of such a table, without rows.
+/// A status table's columns, without rows.
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
         StatusTable::Counters => ("counters", COUNTERS),
@@ -280,7 +283,7 @@ pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
     threads.iter().map(row).collect()
 }
 
-/// Shares with one digit after the point; 0 of no time.
+/// Percentages of the measured time, with one decimal digit; 0 if no time was measured.
 fn percents(usage: &ThreadUsage) -> [Value; 4] {
     let times = [usage.executing_ns, usage.sending_ns, usage.spinning_ns, usage.sleeping_ns];
     let all = times.iter().fold(0u64, |sum, time| sum.saturating_add(*time));
@@ -290,12 +293,12 @@ fn percents(usage: &ThreadUsage) -> [Value; 4] {
     })
 }
 
-/// The columns of a table by its name in any letter case.
+/// The columns of a table by name, ignoring case.
 pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
     TABLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, fields)| *fields)
 }
 
-/// The names of the tables, by name.
+/// The names of all tables, sorted.
 pub(super) fn names() -> Vec<&'static str> {
     TABLES.iter().map(|(name, _)| *name).collect()
 }

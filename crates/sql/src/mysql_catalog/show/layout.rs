@@ -1,25 +1,25 @@
-//! Columns of computed tables, and the table itself.
+//! Virtual tables and their columns.
 
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::Value;
 
-/// A computed result: columns and rows.
+/// A computed result set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VirtualTable {
-    /// The columns.
+    /// Columns as the client receives them.
     pub columns: Vec<ResultColumn>,
-    /// The rows; as many values each as there are columns, of the columns' types or NULL.
+    /// Each row has one value for each column, of the column's type or NULL.
     pub rows: Vec<Vec<Value>>,
 }
 
-/// The type of a column of a computed table.
+/// Type of a virtual table's column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// VARCHAR of so many characters, compared without letter case.
+    /// VARCHAR with this maximum of characters; comparisons ignore case.
     Text(u16),
-    /// VARCHAR(64), compared with letter case: names of databases and tables.
+    /// VARCHAR(64) for names of databases and tables; comparisons respect case.
     Name,
     /// LONGTEXT.
     Long,
@@ -33,14 +33,14 @@ pub enum FieldKind {
     Double,
 }
 
-/// A column of a computed table.
+/// A column of a virtual table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The name.
+    /// Name in MySQL's spelling.
     pub name: &'static str,
-    /// The type.
+    /// Type.
     pub kind: FieldKind,
-    /// Whether it may be NULL.
+    /// Whether its values may be NULL.
     pub nullable: bool,
 }
 
@@ -49,13 +49,13 @@ impl Field {
         Field { name, kind, nullable: false }
     }
 
-    /// The same column that may be NULL.
+    /// The same column, nullable.
     pub const fn or_null(mut self) -> Field {
         self.nullable = true;
         self
     }
 
-    /// The column as one of a table.
+    /// The definition that a base table's column of this type would have.
     pub fn definition(&self) -> ColumnDefinition {
         let collation = CollationId::UTF8MB4_GENERAL_CI;
         let column_type = match self.kind {
@@ -113,7 +113,7 @@ pub(super) const fn double(name: &'static str) -> Field {
 }
 
 impl VirtualTable {
-    /// An empty table of these columns. `database` and `table` are what clients are told about the columns' origin.
+    /// An empty table with these columns. Clients see `database` and `table` as the columns' origin.
     pub fn new(database: &str, table: &str, fields: &[Field]) -> VirtualTable {
         let column = |field: &Field| {
             let mut column = ResultColumn::of_definition(&field.definition());
@@ -125,28 +125,28 @@ impl VirtualTable {
         VirtualTable { columns: fields.iter().map(column).collect(), rows: Vec::new() }
     }
 
-    /// The answer of a SHOW statement, whose columns come from no table.
+    /// The result of a SHOW statement; its columns have no database or table.
     pub(super) fn of_show(fields: &[Field], rows: Vec<Vec<Value>>) -> VirtualTable {
         VirtualTable { rows, ..VirtualTable::new("", "", fields) }
     }
 
-    /// The position of the column of that name in any letter case.
+    /// Position of a column by name, ignoring case.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 }
 
-/// A text as a value.
+/// A string value.
 pub(super) fn bytes(text: impl AsRef<str>) -> Value {
     Value::Bytes(text.as_ref().as_bytes().to_vec())
 }
 
-/// `YES` or `NO` as a value.
+/// The string `YES` or `NO`.
 pub(super) fn yes_no(yes: bool) -> Value {
     bytes(if yes { "YES" } else { "NO" })
 }
 
-/// A count as a value.
+/// An unsigned value.
 pub(super) fn count(count: usize) -> Value {
     Value::UInt(count as u64)
 }

@@ -1,8 +1,9 @@
-//! Answers that are computed from the dictionary, the session and the server: SHOW, DESCRIBE, and the tables of
+//! Results computed from the dictionary, the session and the server: SHOW, DESCRIBE, and the tables of
 //! `information_schema` and `junctor_info`.
 //!
-//! Every answer is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. The rows of some tables
-//! of `junctor_info` are known to blocks of the data plane only; for these the columns are here and the rows come later.
+//! Every result is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. Only
+//! blocks of the data plane know the rows of some `junctor_info` tables. For these this folder declares the
+//! columns, and the session collects the rows from the blocks.
 
 mod answer;
 mod column_rows;

@@ -1,4 +1,4 @@
-//! The columns of the tables of `information_schema`, as MySQL 8.0 has them.
+//! The columns of the tables of `information_schema`, with the names and order of MySQL 8.0.
 
 use super::layout::{Field, double, int, long, name, number, text, unsigned};
 

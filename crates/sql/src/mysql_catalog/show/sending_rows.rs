@@ -5,7 +5,7 @@ use junctor_model::value::Value;
 
 use super::layout::{Field, bytes, name, text, unsigned};
 
-/// How each thread sends; counts are since the start.
+/// One row for each thread that sends; counters are since the start.
 pub(super) const SENDING: &[Field] = &[
     unsigned("thread_id"),
     name("name"),
@@ -22,7 +22,7 @@ pub(super) const SENDING: &[Field] = &[
     unsigned("refused"),
 ];
 
-/// The row of one thread.
+/// The row of one thread. Values are in the order of the columns above.
 pub fn sending_row(thread: u32, name: &str, status: &SendStatus) -> Vec<Value> {
     let may_help = if status.may_help { "YES" } else { "NO" };
     let mut row = vec![Value::UInt(u64::from(thread)), bytes(name), bytes(status.state.name()), bytes(may_help)];

@@ -1,4 +1,5 @@
-//! SHOW of what the server has: engines, character sets, variables, connections, warnings.
+//! SHOW of server-wide lists and of the session: engines, character sets, variables, plugins, grants,
+//! warnings.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
@@ -24,7 +25,7 @@ const PRIVILEGES: &[(&str, &str, &str)] = &[
     ("Usage", "Server Admin", "Connect, and nothing else"),
 ];
 
-/// The storage engines: name, support, comment, transactions, XA, savepoints.
+/// Storage engines, as (name, support, comment, transactions, XA, savepoints).
 pub(super) fn engine_rows() -> Vec<Vec<Value>> {
     let comment = "Distributed, in memory first, with snapshot reads";
     vec![[ENGINE, "DEFAULT", comment, "YES", "NO", "NO"].map(bytes).to_vec()]
@@ -42,7 +43,7 @@ pub(super) fn show_engines() -> VirtualTable {
     VirtualTable::of_show(&fields, engine_rows())
 }
 
-/// The character sets: name, default collation, description, bytes of the longest character.
+/// Character sets, as (name, default collation, description, maximum bytes of a character).
 pub(super) fn character_set_rows() -> Vec<(&'static str, &'static str, &'static str, i64)> {
     use ConnectionCharacterSet::{Binary, Utf8mb3, Utf8mb4};
     let row = |set: ConnectionCharacterSet, description, bytes| {
@@ -59,7 +60,7 @@ pub(super) fn show_character_set() -> VirtualTable {
     VirtualTable::of_show(&fields, character_set_rows().into_iter().map(row).collect())
 }
 
-/// The collations that columns may have: name, character set, number, default, compiled, sort length, padding.
+/// Collations that columns may have: name, character set, number, default, compiled, sort length, padding.
 pub(super) fn collation_rows() -> Vec<Vec<Value>> {
     let exact = COLLATIONS.iter().filter(|collation| collation.is_exact());
     exact
@@ -103,7 +104,7 @@ pub(super) fn show_status(facts: &ShowFacts<'_>) -> VirtualTable {
     VirtualTable::of_show(NAME_AND_VALUE, rows)
 }
 
-/// SHOW WARNINGS, or SHOW ERRORS. Error 1235 for a limit that is a parameter.
+/// SHOW WARNINGS, or SHOW ERRORS with `only_errors`. Error 1235 for a parameter in LIMIT.
 pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
     let rows = |value: LimitValue| match value {
         LimitValue::Rows(rows) => Ok(usize::try_from(rows).unwrap_or(usize::MAX)),
@@ -127,7 +128,7 @@ pub(super) fn show_warning_count(only_errors: bool, facts: &ShowFacts<'_>) -> Vi
     VirtualTable::of_show(&[field], vec![vec![Value::Int(i64::from(count))]])
 }
 
-/// The plugins: name, status, type, library, license.
+/// Plugins, as (name, status, type, library, license).
 pub(super) fn plugin_rows() -> Vec<[Value; 5]> {
     let row = |name, kind| [bytes(name), bytes("ACTIVE"), bytes(kind), Value::Null, bytes("Apache-2.0")];
     vec![
@@ -155,6 +156,8 @@ pub(super) fn show_privileges() -> VirtualTable {
 }
 
 pub(super) fn show_grants(account: Option<&str>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+    // Every account has all privileges. The session's own account is accepted in each form that clients
+    // write.
     let (user, host) = (facts.session.user, facts.session.account_host);
     let own = format!("{user}@{host}");
     let plain: String = account.unwrap_or(&own).chars().filter(|letter| !"'\"`".contains(*letter)).collect();

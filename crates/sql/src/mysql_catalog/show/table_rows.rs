@@ -51,7 +51,7 @@ const STATUS_FIELDS: &[Field] = &[
     long("Comment"),
 ];
 
-/// The databases of computed tables and those of the dictionary, by name.
+/// The names of the system databases and of the dictionary's databases, sorted.
 pub(super) fn database_names(facts: &ShowFacts<'_>) -> Vec<String> {
     let own = facts.dictionary.databases().map(|database| database.name.to_string());
     let mut names: Vec<String> =
@@ -60,7 +60,7 @@ pub(super) fn database_names(facts: &ShowFacts<'_>) -> Vec<String> {
     names
 }
 
-/// Names of tables and whether they are computed, by name. Errors: 1049.
+/// The tables of a database, sorted, as (name, whether it is virtual). Error: 1049.
 fn table_names(database: &str, facts: &ShowFacts<'_>) -> Result<Vec<(String, bool)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
         return Ok(names.into_iter().map(|name| (name.to_owned(), true)).collect());
@@ -95,7 +95,7 @@ pub(super) fn show_tables(
     Ok(table)
 }
 
-/// MySQL tells the pattern in the name of the column.
+/// The column's name as MySQL prints it, with the LIKE pattern in parentheses.
 fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
     match filter {
         Some(ShowFilter::Like(pattern)) => format!("{name} ({})", String::from_utf8_lossy(&pattern.bytes)).into(),
@@ -103,7 +103,7 @@ fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
     }
 }
 
-/// The indexes of a table; computed ones have none. Errors: 1046, 1049, 1146.
+/// The indexes of a table; virtual tables have none. Errors: 1046, 1049, 1146.
 pub(super) fn show_index_of(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
     let database = database_or_current(name.database.as_deref(), facts)?;
     if computed_fields(database, &name.name).is_some() {
@@ -118,6 +118,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> Virt
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &table.columns[usize::from(part.0)];
+            // Only the cardinality of a complete unique key is known without statistics: one value a row.
             let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
             rows.push(vec![
                 bytes(&table.name),
@@ -169,7 +170,8 @@ fn status_row(table: &TableDefinition, facts: &ShowFacts<'_>) -> Vec<Value> {
     row
 }
 
-/// Engine to Check_time, as SHOW TABLE STATUS and information_schema.TABLES have them.
+/// The values from Engine to Check_time, which SHOW TABLE STATUS and `information_schema.TABLES` share. A
+/// figure that Junctor does not keep is 0 or NULL.
 pub(super) fn storage_values(table: &TableDefinition, numbers: &TableNumbers) -> Vec<Value> {
     let has_counter = table.columns.iter().any(|column| column.auto_increment && !column.hidden);
     let next = if has_counter { numbers.auto_increment } else { None };
@@ -212,7 +214,7 @@ pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &Show
     Ok(VirtualTable::of_show(&[text("Database", 64), text("Create Database", 1024)], vec![row]))
 }
 
-/// The columns of a computed table.
+/// The columns of a virtual table; `None` for base tables.
 pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [Field]> {
     if database.eq_ignore_ascii_case("information_schema") {
         information_schema::fields(table)
@@ -223,7 +225,7 @@ pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [F
     }
 }
 
-/// The table of the dictionary that a name means. Errors: 1046, 1049, 1146.
+/// The base table with this name. Errors: 1046, 1049, 1146, and 1235 for a virtual table.
 pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&'a Arc<TableLayout>> {
     let database = database_or_current(name.database.as_deref(), facts)?;
     if let Some(table) = facts.dictionary.table_named(database, &name.name) {
@@ -238,7 +240,7 @@ pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&
     Err(Error::new(ErrorCode::NoSuchTable, text))
 }
 
-/// The database written or the session's. Error: 1046.
+/// The written database, otherwise the session's. Error: 1046 without either.
 pub(super) fn database_or_current<'n>(written: Option<&'n str>, facts: &ShowFacts<'n>) -> Result<&'n str> {
     written.or(facts.session.database).ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
 }

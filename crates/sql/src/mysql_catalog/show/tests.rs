@@ -1,4 +1,5 @@
-//! Answers as text files: a statement, `--`, and its rows with tabs between the values or the error; `==` ends a case.
+//! Results in golden files. A case is a statement, `--`, and its rows with tabs between the values, or its
+//! error; `==` ends it.
 
 use std::fmt::Write;
 
@@ -109,7 +110,7 @@ fn statement(text: &str) -> Statement {
     parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).statement
 }
 
-/// Understands `column = 'text'`, which is all that these tests write.
+/// Evaluates `column = 'text'`, the only condition in these tests.
 fn is_equal(expression: &Expression, table: &VirtualTable, row: &[Value]) -> Result<bool> {
     let Expression::Binary { operator: BinaryOperator::Equal, left, right } = expression else {
         return Err(Error::not_supported("this condition in a test"));
@@ -164,7 +165,8 @@ fn information_schema_tells_the_dictionary() {
     let world = World::new();
     check_golden(include_str!("golden/information_schema.txt"), |name| {
         let mut table = world.table("information_schema", name);
-        // The rows about computed tables are the columns of these very tables.
+        // COLUMNS also describes the virtual tables themselves; those rows would change with every new
+        // column.
         let database = table.position("TABLE_SCHEMA");
         let is_computed = |row: &[Value]| database.is_some_and(|at| row[at] != Value::Bytes(b"t".to_vec()));
         table.rows.retain(|row| !is_computed(row));
@@ -213,7 +215,7 @@ fn every_show_in_the_captured_traffic_of_clients_is_answered() {
         }
         match world.answer(text) {
             Ok(_) => answered += 1,
-            // The conditions of these tests know one form only, and most tables of the log are not there.
+            // The conditions here support one form only, and most tables of the log do not exist.
             Err(error) => assert!(matches!(error.code.errno(), 1049 | 1146 | 1235), "{text}: {error}"),
         }
     }

@@ -1,4 +1,4 @@
-//! The tables `threadblocks` and `cpustat_50ms`, `cpustat_1sec` and `cpustat_20sec` of `junctor_info`.
+//! The tables `threadblocks`, `cpustat_50ms`, `cpustat_1sec` and `cpustat_20sec` of `junctor_info`.
 
 use junctor_gateway::threads::{ThreadUsage, Window};
 use junctor_model::value::Value;
@@ -8,7 +8,8 @@ use super::layout::{Field, bytes, name, unsigned};
 
 pub(super) const THREADBLOCKS: &[Field] = &[unsigned("thread_id"), name("module"), unsigned("instance")];
 
-/// What a thread did in one of the last twenty stretches of time, of which 0 is the newest.
+/// One row for each thread and slot: a thread's activity in one of the last 20 intervals. Slot 0 is the
+/// newest.
 pub(super) const CPUSTAT: &[Field] = &[
     unsigned("thread_id"),
     name("name"),
@@ -28,7 +29,7 @@ pub(super) const CPUSTAT: &[Field] = &[
     unsigned("involuntary_switches"),
 ];
 
-/// The stretches of time that a table of that name tells.
+/// The interval length of a `cpustat` table; `None` for other names.
 pub fn cpustat_window(name: &str) -> Option<Window> {
     match name.to_ascii_lowercase().as_str() {
         "cpustat_50ms" => Some(Window::Moment),
@@ -47,10 +48,13 @@ pub fn thread_block_rows(threads: &[ThreadFacts]) -> Vec<Vec<Value>> {
     blocks.map(row).collect()
 }
 
-/// The rows of one thread in a table of the name `cpustat`, from what it did, newest first. Of time that is not over yet there is none.
+/// The rows of one thread in a `cpustat` table. `slots` has the newest interval first; an interval without
+/// elapsed time gives no row.
 pub fn cpustat_rows(thread: u32, name: &str, slots: &[ThreadUsage]) -> Vec<Vec<Value>> {
     let slots = slots.iter().enumerate().filter(|(_, usage)| usage.elapsed_ns() > 0);
     let row = |(slot, usage): (usize, &ThreadUsage)| {
+        // Time off the CPU. It saturates because the two clocks differ: CPU time may exceed elapsed time
+        // slightly.
         let idle_ns = usage.elapsed_ns().saturating_sub(usage.os_user_ns + usage.os_system_ns);
         let times_ns = [
             usage.os_user_ns,

@@ -5,10 +5,11 @@ use junctor_model::row_encoding::append_double;
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
-/// The type of a column, attributes of numbers included: `int unsigned`, `varchar(20)`, `tinyint(1)`.
+/// The full type of a column: `int unsigned`, `varchar(20)`, `tinyint(1)`.
 pub fn column_type_text(column: &ColumnDefinition) -> String {
     let mut text = data_type(column.column_type).to_owned();
     match column.column_type {
+        // Drivers map `tinyint(1)` to a boolean. MySQL 8 prints no other display width.
         ColumnType::Integer { bytes: 1, unsigned: false } if column.display_width == Some(1) => text.push_str("(1)"),
         ColumnType::Integer { unsigned: true, .. } => text.push_str(" unsigned"),
         ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => {
@@ -19,7 +20,7 @@ pub fn column_type_text(column: &ColumnDefinition) -> String {
     text
 }
 
-/// The name of a type alone.
+/// The name of a type without length and attributes, as in `information_schema.COLUMNS.DATA_TYPE`.
 pub(super) fn data_type(column_type: ColumnType) -> &'static str {
     let is_binary = column_type.collation() == Some(CollationId::BINARY);
     match column_type {
@@ -64,7 +65,7 @@ pub(super) fn data_type(column_type: ColumnType) -> &'static str {
     }
 }
 
-/// The default as SHOW COLUMNS tells it: binary strings in hexadecimal, NULL for none.
+/// The default as SHOW COLUMNS prints it: binary strings in hexadecimal, NULL if none.
 pub(super) fn default_value(column: &ColumnDefinition) -> Value {
     match &column.default {
         None | Some(Value::Null) => Value::Null,
@@ -76,7 +77,7 @@ pub(super) fn default_value(column: &ColumnDefinition) -> Value {
     }
 }
 
-/// A default as the bytes of its text.
+/// A default value as text.
 pub(super) fn value_text(value: &Value) -> Vec<u8> {
     let mut text = Vec::new();
     match value {
@@ -90,8 +91,8 @@ pub(super) fn value_text(value: &Value) -> Vec<u8> {
     text
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing: the best key that the column is in. Without a primary key the first unique key
-/// without NULLs counts as one.
+/// `PRI`, `UNI`, `MUL` or nothing: the strongest key that contains the column. Without a primary key the
+/// first unique key without nullable columns counts as primary, as in MySQL.
 pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static str {
     let is_column = |part: &junctor_model::id::ColumnIndex| usize::from(part.0) == position;
     let visible = visible_indexes(table);
@@ -108,8 +109,8 @@ pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static s
     if visible.iter().any(|index| index.columns.first().is_some_and(is_column)) { "MUL" } else { "" }
 }
 
-/// The keys in MySQL's order: the primary one, unique ones without NULLs, other unique ones, the rest. A hidden primary key
-/// is left out.
+/// The keys in MySQL's order: primary key, unique keys without nullable columns, other unique keys, plain
+/// keys. A hidden primary key is omitted.
 pub(super) fn visible_indexes(table: &TableDefinition) -> Vec<&IndexDefinition> {
     let column = |part: &junctor_model::id::ColumnIndex| &table.columns[usize::from(part.0)];
     let mut indexes: Vec<&IndexDefinition> =
@@ -123,7 +124,7 @@ pub(super) fn visible_indexes(table: &TableDefinition) -> Vec<&IndexDefinition> 
     indexes
 }
 
-/// The columns that statements see, with their positions.
+/// The columns that statements can see, with their positions in the table.
 pub(super) fn visible_columns(table: &TableDefinition) -> impl Iterator<Item = (usize, &ColumnDefinition)> {
     table.columns.iter().enumerate().filter(|(_, column)| !column.hidden)
 }
