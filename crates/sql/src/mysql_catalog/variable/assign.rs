@@ -1,4 +1,4 @@
-//! SET: every part is checked and made in order; if one fails, none has happened.
+//! SET: checks and applies the assignments in order. If one fails, none takes effect.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
@@ -13,43 +13,44 @@ use crate::parse::Expression;
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
 
-/// A new value of the server's, to be told to those who keep a copy of the server's values.
+/// A new global value. Every holder of a copy of the server's values must apply it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalChange {
-    /// The variable.
+    /// The changed variable.
     pub id: VariableId,
-    /// Its value.
+    /// Its checked value.
     pub value: Value,
 }
 
-/// What SET asks of others besides the variables themselves.
+/// Effects of SET outside the variables, which the caller must carry out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetEffects {
-    /// Autocommit was off and is on now: an open transaction is committed.
+    /// Whether autocommit went from off to on, which commits the open transaction.
     pub commits: bool,
-    /// LAST_INSERT_ID() from now on.
+    /// New result of LAST_INSERT_ID(), if assigned.
     pub last_insert_id: Option<u64>,
-    /// The server's new values.
+    /// New global values, in the order of their assignment.
     pub global: Vec<GlobalChange>,
-    /// Warnings.
+    /// Warnings of the statement.
     pub notes: Vec<Note>,
 }
 
-/// Gives the value of an expression of SET, with the variables as they are by then.
+/// Evaluates an expression of SET with the variables after the assignments so far.
 pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<Value> + 'a;
 
 impl GlobalVariables {
-    /// Takes a value that was set elsewhere.
+    /// Applies a change that another session made.
     pub fn apply(&mut self, change: &GlobalChange) {
         self.put(change.id, change.value.clone());
     }
 }
 
-/// Makes the assignments of a SET statement. `in_transaction` says whether a transaction is open.
+/// Executes the assignments of a SET statement. `in_transaction` is whether a transaction is open.
 ///
 /// # Errors
-/// 1193 for unknown variables, 1228, 1229 and 1238 for wrong scopes, 1231 and 1232 for wrong values, 1568 for SET TRANSACTION
-/// within a transaction, 1235 for what is not supported, and whatever `evaluate` fails with. No variable has changed then.
+/// 1193 for unknown variables, 1228, 1229 and 1238 for wrong scopes, 1231 and 1232 for wrong values, 1568 for
+/// SET TRANSACTION within a transaction, 1235 for unsupported forms, and the errors of `evaluate`. After an
+/// error no variable has changed.
 pub fn set(
     items: &[SetItem],
     session: &mut SessionVariables,
@@ -57,7 +58,7 @@ pub fn set(
     in_transaction: bool,
     evaluate: &mut Evaluate<'_>,
 ) -> Result<SetEffects> {
-    // One part either happens or not, so only several need a copy to be undone together.
+    // A single assignment is atomic by itself. Only several need a copy for their common rollback.
     let undo = (items.len() > 1).then(|| (session.clone(), globals.clone()));
     let mut assignment = Assignment { session, globals, in_transaction, evaluate, effects: SetEffects::default() };
     let outcome = items.iter().try_for_each(|item| assignment.item(item));
@@ -119,6 +120,7 @@ impl Assignment<'_, '_> {
         if let Some((other, value)) = counterpart(variable.name, &value) {
             self.put(other, value, is_global);
         }
+        // Compare with the old value before `put` overwrites it.
         match variable.slot {
             _ if is_global => {}
             Slot::LastInsertId => self.effects.last_insert_id = Some(unsigned_of(&value)),
@@ -159,7 +161,7 @@ impl Assignment<'_, '_> {
         let set = self.character_set_named(name)?;
         self.session.character_set_client = set;
         self.session.character_set_results = Some(set);
-        // Literals take the database's character set, and every database has utf8mb4.
+        // MySQL assigns the database's character set to literals; here every database has utf8mb4.
         self.session.collation_connection = ConnectionCharacterSet::Utf8mb4.default_collation();
         self.session.update_plan_key();
         Ok(())
@@ -178,6 +180,8 @@ impl Assignment<'_, '_> {
         let isolation = isolation.map(choice_of);
         let read_only = access.map(|access| access == AccessMode::ReadOnly);
         match scope {
+            // Without a scope, only the next transaction changes. An open transaction keeps its
+            // characteristics.
             None if self.in_transaction => {
                 let text = "Transaction characteristics can't be changed while a transaction is in progress";
                 return Err(Error::new(ErrorCode::CannotChangeTransaction, text));
@@ -208,7 +212,7 @@ impl Assignment<'_, '_> {
     }
 }
 
-/// The server's character set and its collation change together: the other variable and its value.
+/// The server's character set and collation change together. Returns the other variable and its new value.
 fn counterpart(name: &str, value: &Value) -> Option<(VariableId, Value)> {
     let text = text_of(value);
     let (other, value) = match name {

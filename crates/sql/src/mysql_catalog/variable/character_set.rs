@@ -1,12 +1,12 @@
-//! Character sets and collations that a connection or a definition may name.
+//! Character sets and collations that connections and definitions may use.
 
 use junctor_model::collation::{CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
-/// Characters of a name that an error quotes.
+/// Maximum characters of a wrong name in an error message.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// A character set of a connection. All text here is UTF-8, so these are the ones that need no conversion.
+/// A character set of a connection. All stored text is UTF-8; the supported sets need no conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum ConnectionCharacterSet {
@@ -16,24 +16,24 @@ pub enum ConnectionCharacterSet {
     Binary,
 }
 
-/// A collation that a connection may have.
+/// A collation that a connection may use.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NamedCollation {
-    /// MySQL's number.
+    /// MySQL's collation id.
     pub number: u16,
-    /// MySQL's name.
+    /// MySQL's name, in lower case.
     pub name: &'static str,
-    /// Its character set.
+    /// Character set of the collation.
     pub character_set: ConnectionCharacterSet,
-    /// What it is computed as. Collations that cannot be computed are accepted for connections, whose literals take the
-    /// collation of the column that they are compared with; columns cannot have them.
+    /// The implemented collation that replaces it. Connections may use collations without an implementation,
+    /// because a literal takes the collation of the column that it is compared with. Columns may not.
     pub computed_as: CollationId,
-    /// Whether it is the default of its character set.
+    /// Whether it is its character set's default.
     pub is_default: bool,
 }
 
 impl NamedCollation {
-    /// Whether columns may have it under this very name.
+    /// Whether this collation itself is implemented, and columns may use it.
     pub fn is_exact(&self) -> bool {
         self.computed_as.name() == self.name
     }
@@ -44,7 +44,7 @@ const fn collation(number: u16, name: &'static str, set: ConnectionCharacterSet,
     NamedCollation { number, name, character_set: set, computed_as: as_if, is_default }
 }
 
-/// The collations by name.
+/// All collations of connections, sorted by name.
 pub const COLLATIONS: &[NamedCollation] = {
     use CollationId as Id;
     use ConnectionCharacterSet::{Binary, Utf8mb3, Utf8mb4};
@@ -64,7 +64,8 @@ pub const COLLATIONS: &[NamedCollation] = {
     ]
 };
 
-/// MySQL's character sets. Those that are not supported are error 1235, all other names 1115.
+/// All character sets of MySQL. An unsupported one is error 1235; a name that is not in this list is error
+/// 1115.
 pub const KNOWN_CHARACTER_SETS: &[&str] = &[
     "armscii8", "ascii", "big5", "binary", "cp1250", "cp1251", "cp1256", "cp1257", "cp850", "cp852", "cp866", "cp932",
     "dec8", "eucjpms", "euckr", "gb18030", "gb2312", "gbk", "geostd8", "greek", "hebrew", "hp8", "keybcs2", "koi8r",
@@ -73,10 +74,10 @@ pub const KNOWN_CHARACTER_SETS: &[&str] = &[
 ];
 
 impl ConnectionCharacterSet {
-    /// The character set of that name in any letter case; `utf8` is `utf8mb3`.
+    /// The character set with this name, ignoring case. `utf8` is an alias of `utf8mb3`.
     ///
     /// # Errors
-    /// 1235 for one that is not supported, 1115 for an unknown one.
+    /// 1235 for an unsupported and 1115 for an unknown character set.
     pub fn from_name(name: &str) -> Result<ConnectionCharacterSet> {
         let lower = name.to_ascii_lowercase();
         match lower.as_str() {
@@ -90,7 +91,7 @@ impl ConnectionCharacterSet {
         }
     }
 
-    /// MySQL's name.
+    /// MySQL's name, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             ConnectionCharacterSet::Utf8mb4 => "utf8mb4",
@@ -99,7 +100,7 @@ impl ConnectionCharacterSet {
         }
     }
 
-    /// The collation that it has if none is said.
+    /// The collation of this character set where a statement names none.
     pub fn default_collation(self) -> &'static NamedCollation {
         let wanted = match self {
             ConnectionCharacterSet::Utf8mb4 => 255,
@@ -114,10 +115,10 @@ fn collation_numbered(number: u16) -> &'static NamedCollation {
     COLLATIONS.iter().find(|collation| collation.number == number).unwrap_or(&COLLATIONS[4])
 }
 
-/// The collation of a connection by its name in any letter case; `utf8_` is `utf8mb3_`.
+/// The connection collation with this name, ignoring case. The prefix `utf8_` stands for `utf8mb3_`.
 ///
 /// # Errors
-/// 1235 for one that is not supported, 1273 for an unknown one.
+/// 1235 for an unsupported and 1273 for an unknown collation.
 pub fn find_collation(name: &str) -> Result<&'static NamedCollation> {
     let mut lower = name.to_ascii_lowercase();
     if let Some(rest) = lower.strip_prefix("utf8_") {
@@ -129,10 +130,10 @@ pub fn find_collation(name: &str) -> Result<&'static NamedCollation> {
     }
 }
 
-/// The collation of what is defined with CHARACTER SET and COLLATE; `default` if neither is written.
+/// The collation that a definition's CHARACTER SET and COLLATE clauses select; `default` without either.
 ///
 /// # Errors
-/// 1115 and 1273 for unknown names, 1235 for those that are not supported, 1253 for a collation of another character set.
+/// 1115 and 1273 for unknown names, 1235 for unsupported ones, 1253 for a collation of another character set.
 pub fn collation_of(character_set: Option<&str>, collation: Option<&str>, default: CollationId) -> Result<CollationId> {
     let set = character_set.map(ConnectionCharacterSet::from_name).transpose()?;
     let Some(name) = collation else {
@@ -152,6 +153,8 @@ fn missing_collation(name: &str) -> Box<Error> {
     let name = &quoted(name);
     let lower = name.to_ascii_lowercase();
     let set = lower.split('_').next().unwrap_or_default();
+    // A name in MySQL's form is probably a collation of MySQL that is not implemented, rather than a typing
+    // error.
     let set_is_known = KNOWN_CHARACTER_SETS.contains(&set) || set == "utf8";
     let ends_well = ["_ci", "_cs", "_bin"].iter().any(|end| lower.ends_with(end));
     if set_is_known && ends_well || CollationId::from_name(name) == Err(CollationLookupError::Unsupported) {
@@ -160,7 +163,7 @@ fn missing_collation(name: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
 }
 
-/// As much of a wrong name as an error quotes.
+/// The beginning of a wrong name. It bounds the error message, because the name may be megabytes long.
 fn quoted(name: &str) -> String {
     name.chars().take(NAME_CHARACTERS_MAX).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether a value is one that a variable can have, and its one form.
+//! Checks values of system variables and converts them to their canonical form.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
@@ -10,12 +10,12 @@ use super::declare::{Kind, Variable};
 use super::session::IsolationChoice;
 use super::sql_mode::SqlMode;
 
-/// Bytes of a text that a variable keeps.
+/// Maximum bytes of a string value.
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
-/// Characters of a wrong value that the error quotes.
+/// Maximum characters of a wrong value in an error message.
 const QUOTED_CHARACTERS_MAX: usize = 200;
 
-/// What the variable has when nobody has said anything.
+/// The variable's default, in canonical form.
 pub(super) fn default_value(variable: &Variable) -> Value {
     let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
     match variable.kind {
@@ -33,10 +33,11 @@ pub(super) fn default_value(variable: &Variable) -> Value {
     }
 }
 
-/// The one form of a value that `variable` can have. `name` is the name as written, `old` the value until now.
+/// Returns the canonical form of a new value. `name` is the name as written in the statement; `old` is the
+/// current value, which a partial list of switches changes.
 ///
 /// # Errors
-/// 1231 for a wrong value, 1232 for one of a wrong type, and those of character sets and collations.
+/// 1231 for a wrong value, 1232 for a wrong type, 1115, 1235 and 1273 for character sets and collations.
 pub(super) fn check(
     variable: &Variable,
     name: &str,
@@ -106,6 +107,7 @@ fn check_flag(name: &str, value: &Value) -> Result<Value> {
 }
 
 fn check_number(name: &str, value: &Value, min: u64, max: u64, mode: SqlMode, notes: &mut Vec<Note>) -> Result<Value> {
+    // 128 bits, because negative numbers and those above i64 are both clamped to the range.
     let wanted = match value {
         Value::Int(value) => i128::from(*value),
         Value::UInt(value) => i128::from(*value),
@@ -181,7 +183,7 @@ fn switches_text(switches: &[(&str, bool)], state: impl Fn(usize, bool) -> bool)
     switches.iter().enumerate().map(word).collect::<Vec<_>>().join(",")
 }
 
-/// A value as text; NULL is `NULL`.
+/// A value as text; NULL gives `NULL`. Bytes that are not UTF-8 are replaced.
 pub(crate) fn text_of(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),
@@ -197,7 +199,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// A value as a whole number; 0 for what is none.
+/// A value as an unsigned integer; 0 for a negative number and for other types.
 pub(super) fn unsigned_of(value: &Value) -> u64 {
     match value {
         Value::Int(value) => (*value).max(0) as u64,

@@ -1,18 +1,18 @@
-//! Dates and times as text, from microseconds since 1970-01-01 UTC.
+//! Converts microseconds since 1970-01-01 UTC to dates and times as text, and back.
 
 const DAY_SECONDS: i64 = 86_400;
 
-/// A moment as year, month, day, hour, minute, second and microsecond.
+/// A point in time in some zone, of the proleptic Gregorian calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// Seconds since 1970-01-01, in the zone of the moment.
+    /// Seconds since 1970-01-01 00:00:00 in the zone; negative before.
     pub seconds: i64,
-    /// Microseconds within the second.
+    /// Microseconds within the second, from 0 to 999,999.
     pub microseconds: u32,
 }
 
 impl Moment {
-    /// The moment in a zone so many seconds east of UTC.
+    /// The time `utc_us` in a zone that is `zone_seconds` east of UTC.
     pub fn new(utc_us: u64, zone_seconds: i64) -> Moment {
         let seconds = (utc_us / 1_000_000).min(i64::MAX as u64 / 2) as i64 + zone_seconds;
         Moment { seconds, microseconds: (utc_us % 1_000_000) as u32 }
@@ -24,7 +24,8 @@ impl Moment {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// `07:39:33.123`, with so many digits of the fraction, at most 6.
+    /// `07:39:33.123`, with this number of fractional digits. More than 6 count as 6; digits are cut, not
+    /// rounded.
     pub fn time(self, digits: u32) -> String {
         let seconds = self.seconds.rem_euclid(DAY_SECONDS);
         let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -36,12 +37,12 @@ impl Moment {
         text
     }
 
-    /// Date and time, with so many digits of the fraction.
+    /// Date and time, separated by a space, with this number of fractional digits.
     pub fn date_time(self, digits: u32) -> String {
         format!("{} {}", self.date(), self.time(digits))
     }
 
-    /// The moment that a text `2001-01-01[ 01:00:00[.ffffff]]` says, and how many digits its fraction has.
+    /// Parses `2001-01-01[ 01:00:00[.ffffff]]`; also returns the number of fractional digits.
     pub fn parse(text: &str) -> Option<(Moment, u32)> {
         let (date, time) = text.trim().split_once([' ', 'T']).unwrap_or((text.trim(), "00:00:00"));
         let mut parts = date.split('-').map(|part| part.parse::<u32>().ok());
@@ -62,7 +63,8 @@ impl Moment {
     }
 }
 
-/// Seconds east of UTC of a zone: `SYSTEM` (which is UTC), `UTC`, or an offset from -13:59 to +14:00.
+/// Seconds east of UTC of a zone: `SYSTEM` (which is UTC), `UTC`, or an offset from -13:59 to +14:00, MySQL's
+/// range.
 pub(super) fn zone_seconds(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("SYSTEM") || zone.eq_ignore_ascii_case("UTC") {
         return Some(0);
@@ -92,7 +94,8 @@ fn days_in(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Days since 1970-01-01 of a date of the Gregorian calendar. Years begin in March here, so the leap day is the last.
+/// Days since 1970-01-01 of a Gregorian date. Years begin in March here, which makes the leap day the last
+/// day. Algorithm: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (`days_from_civil`).
 fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let century_cycle = year.div_euclid(400);
@@ -103,7 +106,7 @@ fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     century_cycle * 146_097 + day_of_cycle - 719_468
 }
 
-/// Year, month and day so many days after 1970-01-01.
+/// Year, month and day of the day `days` after 1970-01-01; the inverse of [`days_from_civil`].
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let cycle = days.div_euclid(146_097);

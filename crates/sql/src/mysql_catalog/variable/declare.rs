@@ -1,67 +1,69 @@
-//! How a system variable is declared: name, scope, kind with default and bounds, and where its value is kept.
+//! The declaration of a system variable: name, scope, kind with default and bounds, and storage slot.
 
 use super::table::{ALIASES, TABLE};
 
-/// A system variable, by its place in [`TABLE`].
+/// Identifies a system variable by its position in [`TABLE`]. Not stable between versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableId(pub u16);
 
-/// Who has a value of the variable, and who may change it.
+/// Which of the server and the sessions have a value of a variable, and whether SET may change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The server has a value that new sessions copy; both may be changed.
+    /// The server has a value, and a new session copies it. SET may change both.
     Both,
-    /// As [`Scope::Both`], but only the server's value may be changed.
+    /// As [`Scope::Both`], but SET may change only the server's value. Sessions read the server's.
     SessionFixed,
-    /// Only sessions have a value.
+    /// Only sessions have a value; SET may change it.
     Session,
-    /// Only sessions have a value, and nobody changes it by SET.
+    /// Only sessions have a value; SET fails with error 1238.
     SessionReadOnly,
-    /// Only the server has a value.
+    /// Only the server has a value; SET GLOBAL may change it.
     Global,
-    /// Only the server has a value, and nobody changes it by SET.
+    /// Only the server has a value; SET fails with error 1238.
     GlobalReadOnly,
 }
 
-/// What values a variable takes, with its default.
+/// The values that a variable accepts, and its default.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// ON or OFF; as an expression 1 or 0.
+    /// ON or OFF; 1 or 0 in expressions. The field is the default.
     Flag(bool),
-    /// A whole number.
+    /// An integer.
     Number {
-        /// The default.
+        /// Default.
         default: u64,
-        /// The smallest; anything less becomes it, with a warning.
+        /// Minimum. A smaller value becomes the minimum with warning 1292, or is error 1231 with
+        /// STRICT_ALL_TABLES.
         min: u64,
-        /// The greatest; anything more becomes it, with a warning.
+        /// Maximum, with the same rule.
         max: u64,
     },
-    /// A number with a fraction, at least 0.
+    /// A non-negative number with a fraction; negative values become 0. The field is the default.
     Real(f64),
-    /// A string; with the default `None`, NULL is a value too.
+    /// A string of at most 4 KiB. If the default is `None`, the variable accepts NULL and NULL is its
+    /// default.
     Text(Option<&'static str>),
-    /// One of these words, or its number; the first one is the default.
+    /// One of these words, or its position from 0. The first word is the default.
     Choice(&'static [&'static str]),
-    /// A list of `name=on` and `name=off`.
+    /// A comma-separated list of `name=on` and `name=off`; the field has the default of each switch.
     Switches(&'static [(&'static str, bool)]),
-    /// Names of SQL modes.
+    /// A comma-separated list of SQL modes, or their bits as a number.
     SqlMode,
-    /// An isolation level.
+    /// An isolation level, by name or by MySQL's number.
     Isolation,
-    /// A character set; with true NULL is a value too.
+    /// A character set. The field says whether the variable accepts NULL.
     CharacterSet(bool),
-    /// A collation.
+    /// A collation of a connection.
     Collation,
-    /// `SYSTEM`, `UTC` or an offset of hours and minutes.
+    /// `SYSTEM`, `UTC` or an offset such as `+02:00`.
     TimeZone,
 }
 
-/// Where the session's value is.
+/// Storage of the session's value: the sparse list, a field of the session, or computed from another source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Slot {
-    /// Among the deviations from the defaults.
+    /// In the sorted list of values that differ from the default.
     Stored,
     Autocommit,
     Isolation,
@@ -80,7 +82,7 @@ pub enum Slot {
     /// The character set of `collation_connection`.
     CharacterSetConnection,
     CollationConnection,
-    /// Told by the current database.
+    /// Computed from the current database, as is the next one.
     CharacterSetDatabase,
     CollationDatabase,
     LastInsertId,
@@ -92,23 +94,23 @@ pub enum Slot {
 /// A system variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Variable {
-    /// The name in small letters.
+    /// Name in lower case.
     pub name: &'static str,
-    /// Who has a value.
+    /// Owner of the value, and whether SET may change it.
     pub scope: Scope,
-    /// Of what kind.
+    /// Accepted values and default.
     pub kind: Kind,
-    /// Where the session's value is.
+    /// Storage of the session's value.
     pub slot: Slot,
 }
 
 impl Variable {
-    /// Whether sessions have a value of it.
+    /// Whether sessions have a value.
     pub fn has_session_value(&self) -> bool {
         !matches!(self.scope, Scope::Global | Scope::GlobalReadOnly)
     }
 
-    /// Whether the server has a value of it.
+    /// Whether the server has a value.
     pub fn has_global_value(&self) -> bool {
         !matches!(self.scope, Scope::Session | Scope::SessionReadOnly)
     }
@@ -120,13 +122,13 @@ impl Variable {
 }
 
 impl VariableId {
-    /// Its declaration.
+    /// The variable's declaration.
     pub fn variable(self) -> &'static Variable {
         &TABLE[usize::from(self.0)]
     }
 }
 
-/// The variable of that name in any letter case. The names of MySQL before 8.0 and of MariaDB find their counterparts.
+/// Finds a variable by name, ignoring case. Names of MySQL before 8.0 and of MariaDB are aliases.
 pub fn find(name: &str) -> Option<VariableId> {
     let name = name.to_ascii_lowercase();
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name.as_str(), |(_, name)| name);

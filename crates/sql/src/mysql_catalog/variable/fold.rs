@@ -1,4 +1,5 @@
-//! Functions and variables that are constants of one execution: the session, the clock, the server.
+//! Folds functions and variables that are constant within one execution: those of the session, the clock and
+//! the server.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -13,41 +14,43 @@ use super::session::SessionVariables;
 use crate::parse::Expression;
 use crate::parse::expression::{FunctionCall, Literal};
 
-/// What a session is, for the expressions that ask.
+/// Facts of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionFacts<'a> {
     /// The session's variables.
     pub variables: &'a SessionVariables,
     /// The server's variables.
     pub globals: &'a GlobalVariables,
-    /// CONNECTION_ID().
+    /// Connection number, as CONNECTION_ID() returns it.
     pub connection: u32,
-    /// The name that the client logged in with.
+    /// User name of the login.
     pub user: &'a str,
-    /// Where the client is.
+    /// Host name or address of the client.
     pub host: &'a str,
-    /// The host part of the account that was found for it; `%` for any.
+    /// Host part of the matching account; `%` matches any host.
     pub account_host: &'a str,
     /// The current database.
     pub database: Option<&'a str>,
-    /// The current database's collation; the server's without one.
+    /// Collation of the current database; the server's collation without one.
     pub database_collation: CollationId,
-    /// LAST_INSERT_ID().
+    /// Result of LAST_INSERT_ID().
     pub last_insert_id: u64,
-    /// ROW_COUNT(): -1 after a statement with rows.
+    /// Result of ROW_COUNT(); -1 after a statement that returns rows.
     pub row_count: i64,
-    /// FOUND_ROWS().
+    /// Result of FOUND_ROWS().
     pub found_rows: u64,
-    /// Warnings, notes and errors of the last statement.
+    /// Number of warnings, notes and errors of the last statement.
     pub warning_count: u16,
-    /// Errors of the last statement.
+    /// Number of errors of the last statement.
     pub error_count: u16,
-    /// Microseconds since 1970-01-01 UTC, one moment for the whole statement.
+    /// Start of the statement, in microseconds since 1970-01-01 UTC. All clock functions of the statement use
+    /// it.
     pub wall_clock_us: u64,
 }
 
 impl SessionFacts<'_> {
-    /// The moment of NOW(), in microseconds since 1970-01-01 UTC.
+    /// The time of NOW(), in microseconds since 1970-01-01 UTC: the variable `timestamp` if the session has
+    /// set it.
     pub fn now_us(&self) -> u64 {
         self.variables.timestamp_us.unwrap_or(self.wall_clock_us)
     }
@@ -57,11 +60,12 @@ impl SessionFacts<'_> {
     }
 }
 
-/// The value of an expression that only asks for the session, the clock or the server; `None` for every other one.
+/// The value of an expression that depends only on the session, the clock or the server; `None` for every
+/// other expression.
 ///
 /// # Errors
-/// 1193 and 1238 for system variables, 1582 for a wrong number of arguments, 1235 for functions that are known and not
-/// supported.
+/// 1193 and 1238 for system variables, 1582 for a wrong number of arguments, 1210 for wrong arguments, 1235
+/// for functions of MySQL that are not supported.
 pub fn fold_session_expression(expression: &Expression, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
     match expression {
         Expression::SystemVariable(variable) => read_variable(variable, facts).map(Some),
@@ -71,8 +75,8 @@ pub fn fold_session_expression(expression: &Expression, facts: &SessionFacts<'_>
     }
 }
 
-/// Whether the value of an expression that folds may differ between executions of one plan, by session or by time.
-/// What is left depends on the server and the current database alone.
+/// Whether a folded value may differ between executions of one plan, by session or by time. All other folded
+/// values depend only on the server and the current database.
 pub fn is_volatile(expression: &Expression) -> bool {
     match expression {
         Expression::SystemVariable(variable) => {
@@ -100,7 +104,7 @@ fn fold_call(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Val
         "FOUND_ROWS" => Some(Value::UInt(facts.found_rows)),
         "UNIX_TIMESTAMP" if call.arguments.is_empty() => Some(Value::UInt(facts.now_us() / 1_000_000)),
         "CONVERT_TZ" => return fold_convert_zone(call, facts),
-        // It is evaluated as other functions are.
+        // With an argument it is an ordinary function, evaluated for each row.
         "LAST_INSERT_ID" => return Ok(None),
         "SLEEP" | "BENCHMARK" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS" | "IS_FREE_LOCK" | "IS_USED_LOCK" => {
             return Err(Error::not_supported(&name));
@@ -139,7 +143,8 @@ fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u32> {
     }
 }
 
-/// CONVERT_TZ of constants: NULL for what is no date or no zone. Zones with names other than UTC are unknown.
+/// CONVERT_TZ of constants. NULL for an invalid date or an unknown zone; SYSTEM and UTC are the only named
+/// zones. Error 1235 for other expressions.
 fn fold_convert_zone(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
     let [date, from, to] = call.arguments.as_slice() else { return Err(wrong_count("CONVERT_TZ")) };
     let mut texts = Vec::with_capacity(3);

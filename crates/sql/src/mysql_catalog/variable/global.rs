@@ -1,4 +1,4 @@
-//! The server's values of the system variables.
+//! Global values of the system variables.
 
 use junctor_model::value::Value;
 
@@ -6,39 +6,39 @@ use super::check::default_value;
 use super::declare::{VariableId, find};
 use super::session::put_deviation;
 
-/// What the server knows of itself when it starts.
+/// Facts of the server that variables report, known at its start.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
-    /// VERSION().
+    /// Result of VERSION().
     pub version: Box<str>,
-    /// `version_comment`.
+    /// Value of `version_comment`.
     pub version_comment: Box<str>,
-    /// The TCP port of the MySQL protocol.
+    /// TCP port of the MySQL protocol.
     pub port: u16,
-    /// The machine's name.
+    /// Host name of the machine.
     pub hostname: Box<str>,
-    /// The path of the Unix socket; empty without one.
+    /// Path of the Unix socket; empty without one.
     pub socket: Box<str>,
-    /// Where the data is.
+    /// Path of the data directory.
     pub data_directory: Box<str>,
-    /// The server's UUID as text.
+    /// UUID of the server as text.
     pub server_uuid: Box<str>,
-    /// Most connections.
+    /// Maximum number of connections.
     pub max_connections: u64,
-    /// Most bytes of a packet.
+    /// Maximum bytes of a MySQL packet.
     pub max_allowed_packet: u64,
-    /// Whether connections can be encrypted.
+    /// Whether clients may use TLS.
     pub has_tls: bool,
 }
 
-/// The server's values: what differs from the defaults of the table.
+/// The global values. Only those that differ from the defaults of [`TABLE`](super::TABLE) are stored.
 #[derive(Clone, Debug, Default)]
 pub struct GlobalVariables {
     stored: Vec<(VariableId, Value)>,
 }
 
 impl GlobalVariables {
-    /// The defaults of the table, with what the server knows of itself.
+    /// The defaults, except for the variables that report the server's facts.
     pub fn new(facts: &ServerFacts) -> GlobalVariables {
         let mut globals = GlobalVariables::default();
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
@@ -58,7 +58,7 @@ impl GlobalVariables {
         globals
     }
 
-    /// The value of the variable of that name, or NULL if there is none.
+    /// The value of a variable by name; NULL if the variable does not exist.
     pub fn value_named(&self, name: &str) -> Value {
         find(name).map_or(Value::Null, |id| self.value(id))
     }

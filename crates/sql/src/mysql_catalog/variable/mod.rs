@@ -1,7 +1,7 @@
-//! What a session and the server remember by name: system variables, user variables, and the functions that tell them.
+//! System variables, user variables, and the functions that read the session, such as CONNECTION_ID().
 //!
-//! [`TABLE`] declares every system variable once. A session keeps only what differs from the table's defaults; the few
-//! variables that statements look at all the time are plain fields of [`SessionVariables`].
+//! [`TABLE`] declares every system variable once. Most values are stored only if they differ from the
+//! default. The few variables that statements read all the time are plain fields of [`SessionVariables`].
 
 mod assign;
 mod character_set;
@@ -33,5 +33,5 @@ pub use sql_mode::SqlMode;
 pub use table::TABLE;
 pub use user::{USER_VARIABLES_BYTES_MAX, USER_VARIABLES_MAX, UserVariables};
 
-/// A warning beside a statement that succeeded: MySQL's number and text.
+/// A warning of a successful statement: MySQL's error number and message.
 pub type Note = (u16, Box<str>);

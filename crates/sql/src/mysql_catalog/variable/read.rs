@@ -1,4 +1,4 @@
-//! Values of system variables as expressions and as rows of SHOW VARIABLES.
+//! Reads system variables, for expressions and for SHOW VARIABLES.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
@@ -10,10 +10,11 @@ use super::fold::SessionFacts;
 use super::table::{ALIASES, TABLE};
 use crate::parse::expression::{SystemVariable, VariableScope};
 
-/// The value of `@@name`: the session's if it has one and nothing else is written.
+/// The value of `@@name`. Without a written scope it is the session's value if sessions have one, otherwise
+/// the server's.
 ///
 /// # Errors
-/// 1193 for an unknown variable, 1238 for one of another scope.
+/// 1193 for an unknown variable, 1238 for a scope that the variable does not have.
 pub fn read_variable(variable: &SystemVariable, facts: &SessionFacts<'_>) -> Result<Value> {
     let name = &variable.name;
     let id = find(name).ok_or_else(|| unknown(name))?;
@@ -30,7 +31,8 @@ pub fn read_variable(variable: &SystemVariable, facts: &SessionFacts<'_>) -> Res
     }
 }
 
-/// The rows of SHOW VARIABLES, name and value as text, by name; of the server only if `only_global`.
+/// The rows of SHOW VARIABLES as (name, value), sorted by name. With `only_global` they have the server's
+/// values only.
 pub fn variable_rows(only_global: bool, facts: &SessionFacts<'_>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::with_capacity(TABLE.len() + ALIASES.len());
     let aliases = ALIASES.iter().filter_map(|(alias, name)| find(name).map(|id| (*alias, id)));
@@ -57,6 +59,7 @@ fn session_value(id: VariableId, facts: &SessionFacts<'_>) -> Value {
         Slot::Timestamp => Value::Double(facts.now_us() as f64 / 1e6),
         Slot::CollationDatabase => Value::Bytes(facts.database_collation.name().into()),
         Slot::CharacterSetDatabase => Value::Bytes(facts.database_collation.character_set().name().into()),
+        // Sessions cannot change it, therefore they keep no copy.
         _ if variable.scope == Scope::SessionFixed => facts.globals.value(id),
         _ => facts.variables.value(id),
     }

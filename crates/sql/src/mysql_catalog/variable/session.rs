@@ -1,4 +1,4 @@
-//! The variables of one session: plain fields for what statements look at, deviations from the defaults for the rest.
+//! The variables of one session: plain fields for those that statements read, a sparse list for the rest.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -14,14 +14,14 @@ use super::sql_mode::SqlMode;
 use super::table::TABLE;
 use super::user::UserVariables;
 
-/// The last second of the year 3000, after which MySQL has no clock.
+/// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
 const TIMESTAMP_SECONDS_MAX: f64 = 32_536_771_199.0;
 
-/// The isolation levels that a session may choose.
+/// An isolation level that a session may choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum IsolationChoice {
-    /// Served as READ COMMITTED.
+    /// Executed as READ COMMITTED.
     ReadUncommitted,
     ReadCommitted,
     #[default]
@@ -29,17 +29,17 @@ pub enum IsolationChoice {
     Serializable,
 }
 
-/// How one transaction behaves.
+/// Characteristics of a transaction, as SET TRANSACTION defines them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionCharacteristics {
-    /// Which snapshots it reads.
+    /// Isolation level.
     pub isolation: IsolationChoice,
-    /// Whether writes are refused with error 1792.
+    /// Whether writes fail with error 1792.
     pub read_only: bool,
 }
 
-/// The settings that plans depend on. Whatever binding or planning reads of a session belongs here, or is read anew at
-/// each execution.
+/// The settings that plans depend on. Any setting that binding or planning reads belongs here; otherwise one
+/// session's plan would be wrong for another. Settings that each execution reads again do not.
 #[derive(Hash)]
 struct PlanSettings {
     sql_mode: u64,
@@ -52,45 +52,47 @@ struct PlanSettings {
 /// The variables of one session.
 #[derive(Clone, Debug)]
 pub struct SessionVariables {
-    /// Whether statements outside BEGIN commit by themselves.
+    /// Whether a statement outside an explicit transaction commits by itself.
     pub autocommit: bool,
-    /// The SQL modes.
+    /// Active SQL modes.
     pub sql_mode: SqlMode,
-    /// Seconds that a lock is waited for.
+    /// Maximum wait for a row lock, in seconds (`innodb_lock_wait_timeout`).
     pub lock_wait_seconds: u32,
-    /// Seconds without a command after which the connection ends.
+    /// Idle time after which the server closes the connection, in seconds.
     pub wait_timeout_s: u32,
-    /// Seconds after which a transaction is ended; 0 is never.
+    /// Maximum age of an open transaction, in seconds; 0 is unlimited.
     pub transaction_timeout_s: u32,
-    /// Whether a row to be locked that has changed since the transaction's snapshot is an error (`innodb_snapshot_isolation`).
+    /// Whether locking a row that changed after the transaction's snapshot is error 1020
+    /// (`innodb_snapshot_isolation`).
     pub keeps_to_snapshot: bool,
-    /// Whether writes look after foreign keys.
+    /// Whether writes check foreign keys and run their actions.
     pub foreign_key_checks: bool,
-    /// Most rows that a SELECT without LIMIT returns; `u64::MAX` is no limit.
+    /// Maximum rows of a SELECT without LIMIT; `u64::MAX` is unlimited (`sql_select_limit`).
     pub select_limit: u64,
-    /// Warnings and errors of a statement that SHOW WARNINGS tells; further ones are counted only.
+    /// Maximum diagnostics of a statement that SHOW WARNINGS lists; further ones are only counted
+    /// (`max_error_count`).
     pub warnings_max: u16,
-    /// Whether notes are noted at all (`sql_notes`).
+    /// Whether diagnostics of level Note are recorded and counted (`sql_notes`).
     pub takes_notes: bool,
-    /// What the client's statements are written in.
+    /// Character set of the client's statements.
     pub character_set_client: ConnectionCharacterSet,
-    /// What results are to be sent in; `None` is "as they are".
+    /// Character set of results; `None` sends them without conversion.
     pub character_set_results: Option<ConnectionCharacterSet>,
-    /// The collation of literals.
+    /// Collation of literals.
     pub collation_connection: &'static NamedCollation,
-    /// What NOW() is taken from, in microseconds since 1970-01-01 UTC, if the session has set it.
+    /// Fixed time of NOW(), in microseconds since 1970-01-01 UTC; `None` uses the clock.
     pub timestamp_us: Option<u64>,
     pub(super) characteristics: TransactionCharacteristics,
     pub(super) next_isolation: Option<IsolationChoice>,
     pub(super) next_read_only: Option<bool>,
-    /// See [`Self::plan_key`]; kept up to date by whoever changes a variable.
+    /// See [`Self::plan_key`]. Each method that changes a variable of [`PlanSettings`] must update it.
     plan_key: u64,
     stored: Vec<(VariableId, Value)>,
     user: Option<Box<UserVariables>>,
 }
 
 impl IsolationChoice {
-    /// MySQL's name of the value.
+    /// The level as `transaction_isolation` prints it.
     pub fn name(self) -> &'static str {
         match self {
             IsolationChoice::ReadUncommitted => "READ-UNCOMMITTED",
@@ -100,7 +102,7 @@ impl IsolationChoice {
         }
     }
 
-    /// Every level, by its number in MySQL.
+    /// All levels; the index is MySQL's number of the level.
     pub const ALL: [IsolationChoice; 4] = [
         IsolationChoice::ReadUncommitted,
         IsolationChoice::ReadCommitted,
@@ -108,12 +110,12 @@ impl IsolationChoice {
         IsolationChoice::Serializable,
     ];
 
-    /// The level of that name; `None` for unknown names.
+    /// The level with this name, ignoring case; `None` if unknown.
     pub fn from_name(name: &str) -> Option<IsolationChoice> {
         IsolationChoice::ALL.into_iter().find(|choice| choice.name().eq_ignore_ascii_case(name))
     }
 
-    /// How the data plane serves it.
+    /// The isolation level that the data plane executes.
     pub fn isolation(self) -> Isolation {
         match self {
             IsolationChoice::ReadUncommitted | IsolationChoice::ReadCommitted => Isolation::ReadCommitted,
@@ -124,7 +126,8 @@ impl IsolationChoice {
 }
 
 impl SessionVariables {
-    /// What a session begins with: the server's values; of an interactive one `wait_timeout` is `interactive_timeout`.
+    /// The variables of a new session: the server's values. An interactive session takes `wait_timeout` from
+    /// the server's `interactive_timeout`.
     pub fn new(globals: &GlobalVariables, is_interactive: bool) -> SessionVariables {
         let mut session = SessionVariables {
             autocommit: true,
@@ -160,12 +163,12 @@ impl SessionVariables {
         session
     }
 
-    /// The level and access of transactions to come, the very next one apart.
+    /// Characteristics of the session's transactions, without an override for the next one.
     pub fn characteristics(&self) -> TransactionCharacteristics {
         self.characteristics
     }
 
-    /// How the next transaction is to behave.
+    /// Characteristics of the next transaction, including a SET TRANSACTION for it alone.
     #[inline]
     pub fn next_transaction(&self) -> TransactionCharacteristics {
         TransactionCharacteristics {
@@ -174,7 +177,7 @@ impl SessionVariables {
         }
     }
 
-    /// A transaction begins: how it behaves. What was said of the next transaction alone is used up.
+    /// Returns the characteristics of the transaction that begins, and removes the override for it.
     #[inline]
     pub fn begin_transaction(&mut self) -> TransactionCharacteristics {
         let next = self.next_transaction();
@@ -182,28 +185,29 @@ impl SessionVariables {
         next
     }
 
-    /// What was said of the next transaction alone is used up: by a transaction, or by a COMMIT or ROLLBACK of none.
+    /// Removes the override for the next transaction. A COMMIT or ROLLBACK without a transaction removes it
+    /// too.
     #[inline]
     pub fn forget_next_transaction(&mut self) {
         self.next_isolation = None;
         self.next_read_only = None;
     }
 
-    /// The value of a user variable; NULL if it was never set.
+    /// The value of a user variable; NULL if it is not set.
     pub fn user_variable(&self, name: &str) -> Value {
         self.user.as_ref().map_or(Value::Null, |user| user.get(name))
     }
 
-    /// Gives a user variable a value.
+    /// Sets a user variable.
     ///
     /// # Errors
-    /// 1059 for a long name, 1041 when the session has too many.
+    /// The errors of [`UserVariables::put`].
     pub fn put_user_variable(&mut self, name: &str, value: Value) -> Result<()> {
         self.user.get_or_insert_default().put(name, value)
     }
 
-    /// The collation and character set that a login or COM_CHANGE_USER chose, by MySQL's number; an unknown one leaves
-    /// the server's.
+    /// Applies the collation that a login or COM_CHANGE_USER names by MySQL's number, and its character set.
+    /// An unknown number changes nothing.
     pub fn choose_collation(&mut self, number: u16) {
         if let Some(found) = super::COLLATIONS.iter().find(|collation| collation.number == number) {
             self.collation_connection = found;
@@ -213,7 +217,8 @@ impl SessionVariables {
         self.update_plan_key();
     }
 
-    /// What a plan depends on besides its text, tables and database: equal numbers allow the same plan.
+    /// Hash of the session settings that plans depend on. Sessions with equal keys may share the plan of a
+    /// statement with the same text, tables and database.
     #[inline]
     pub fn plan_key(&self) -> u64 {
         self.plan_key
@@ -232,28 +237,28 @@ impl SessionVariables {
         self.plan_key = hasher.finish();
     }
 
-    /// Digits that a division adds after the point: `div_precision_increment`.
+    /// Decimal digits that a division adds to its result, at most 30 (`div_precision_increment`).
     pub fn division_increment(&self) -> u8 {
         super::find("div_precision_increment").map_or(0, |id| unsigned_of(&self.value(id)).min(30) as u8)
     }
 
-    /// Seconds that a table is waited for which others change or, for a change, use: `lock_wait_timeout`.
+    /// Maximum wait for a table's metadata lock, in seconds (`lock_wait_timeout`).
     pub fn table_wait_seconds(&self) -> u64 {
         super::find("lock_wait_timeout").map_or(u64::MAX, |id| unsigned_of(&self.value(id)))
     }
 
-    /// A flag by its name in the table; false for what is no flag.
+    /// A flag by name; false if no flag has this name.
     pub fn flag(&self, name: &str) -> bool {
         super::find(name).is_some_and(|id| self.value(id) == Value::Int(1))
     }
 
-    /// Seconds east of UTC of `time_zone`; SYSTEM is UTC.
+    /// Offset of `time_zone` in seconds east of UTC; SYSTEM is UTC.
     pub fn time_zone_seconds(&self) -> i64 {
         let text = super::find("time_zone").map_or(Value::Null, |id| self.value(id));
         super::clock::zone_seconds(&text_of(&text)).unwrap_or(0)
     }
 
-    /// The session's value; of what is not a matter of its variables, the default.
+    /// The session's value; the default for a variable whose value comes from elsewhere.
     pub(super) fn value(&self, id: VariableId) -> Value {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match id.variable().slot {
@@ -280,7 +285,7 @@ impl SessionVariables {
         }
     }
 
-    /// Takes a value that [`super::check::check`] has passed.
+    /// Stores a value that [`super::check::check`] returned.
     pub(super) fn put(&mut self, id: VariableId, value: Value) {
         match id.variable().slot {
             Slot::Autocommit => self.autocommit = value == Value::Int(1),
@@ -314,6 +319,7 @@ impl SessionVariables {
                 let seconds = seconds.min(TIMESTAMP_SECONDS_MAX);
                 self.timestamp_us = (seconds > 0.0).then_some((seconds * 1e6) as u64);
             }
+            // Computed when read; the effects of SET carry LAST_INSERT_ID.
             Slot::CharacterSetDatabase | Slot::CollationDatabase | Slot::LastInsertId => {}
             Slot::WarningCount | Slot::ErrorCount => {}
             Slot::Stored => put_deviation(&mut self.stored, id, value),
@@ -321,7 +327,7 @@ impl SessionVariables {
         self.update_plan_key();
     }
 
-    /// How many variables differ from the defaults among those that are no plain fields.
+    /// Number of stored values, which are those that differ from the default and have no field.
     pub fn deviation_count(&self) -> usize {
         self.stored.len()
     }
@@ -335,7 +341,8 @@ fn character_set_of(value: &Value) -> Option<ConnectionCharacterSet> {
     if value.is_null() { None } else { ConnectionCharacterSet::from_name(&text_of(value)).ok() }
 }
 
-/// Keeps a value if it is not the default; the list stays sorted.
+/// Stores a value in the list sorted by id, or removes the entry if the value is the default. This bounds the
+/// memory of an idle session.
 pub(super) fn put_deviation(stored: &mut Vec<(VariableId, Value)>, id: VariableId, value: Value) {
     let is_default = value == default_value(id.variable());
     match stored.binary_search_by_key(&id, |(id, _)| *id) {

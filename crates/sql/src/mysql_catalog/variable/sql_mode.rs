@@ -1,6 +1,6 @@
-//! SQL modes: names, MySQL's bits, and which of them are supported.
+//! SQL modes: names, MySQL's bits, and the supported subset.
 
-/// A set of SQL modes, with MySQL's bits.
+/// A set of SQL modes, as MySQL's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode(pub u64);
 
@@ -28,25 +28,24 @@ const NAMES: &[(&str, u64)] = &[
     ("TIME_TRUNCATE_FRACTIONAL", 1 << 32),
 ];
 
-/// What a name without a bit says: nothing any more, but clients still write it.
+/// A mode that MySQL 8.0 removed. Old clients still set it, and it has no effect.
 const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
 
 const ANSI: u64 = 1 << 18 | 1 | 2 | 4 | 8 | 32;
 const TRADITIONAL: u64 = 1 << 27 | 1 << 21 | 1 << 22 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30;
 
-/// Modes that would change the meaning of statements in a way that is not there: setting one is an error, not a
-/// statement read wrongly.
+/// Modes that would change the meaning of statements and are not implemented. Setting one is an error,
+/// because ignoring it would execute later statements wrongly.
 const REFUSED: u64 = 1 | 2 | 4 | 64 | 1 << 18 | 1 << 20 | 1 << 29 | 1 << 31;
 
 impl SqlMode {
-    /// What MySQL 8.0 begins with.
+    /// MySQL 8.0's default.
     pub const DEFAULT: SqlMode = SqlMode(32 | 1 << 21 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30);
 
-    /// The modes that a list of names separated by commas says, combinations expanded; the first name that is unknown
-    /// or not supported otherwise.
+    /// Parses a comma-separated list of names and expands combinations such as TRADITIONAL.
     ///
     /// # Errors
-    /// The offending name.
+    /// The first unknown or unsupported name.
     pub fn parse(names: &str) -> Result<SqlMode, String> {
         let mut bits = 0;
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -61,10 +60,10 @@ impl SqlMode {
         Ok(SqlMode(bits).expanded())
     }
 
-    /// The modes of a number.
+    /// The modes with these bits, combinations expanded.
     ///
     /// # Errors
-    /// The number, if a bit is unknown or not supported.
+    /// The number as text, if a bit is unknown or unsupported.
     pub fn from_bits(bits: u64) -> Result<SqlMode, String> {
         let known = NAMES.iter().fold(0, |all, (_, bit)| all | bit);
         let mode = SqlMode(bits).expanded();
@@ -83,17 +82,18 @@ impl SqlMode {
         names.join(",")
     }
 
-    /// Whether a column outside an aggregate is an error beside aggregates.
+    /// Whether a query with aggregates may use other columns only if GROUP BY determines them.
     pub fn is_only_full_group_by(self) -> bool {
         self.0 & 32 != 0
     }
 
-    /// Whether 0 for an AUTO_INCREMENT column is stored as 0.
+    /// Whether 0 in an AUTO_INCREMENT column is stored as 0 instead of the next value.
     pub fn no_auto_value_on_zero(self) -> bool {
         self.0 & 1 << 19 != 0
     }
 
-    /// Whether STRICT_ALL_TABLES is set, which makes an error of a number out of a variable's range.
+    /// Whether STRICT_ALL_TABLES is set. A number outside a variable's range is then an error instead of a
+    /// warning.
     pub fn is_strict_for_all(self) -> bool {
         self.0 & 1 << 22 != 0
     }

@@ -1,10 +1,10 @@
-//! Every system variable, by name. A name that is not here is error 1193.
+//! The table of all system variables. Any other name is error 1193.
 
 use super::declare::{Kind, Scope, Slot, Variable, choice, declare, flag, number, text};
 
 use Scope::{Both, Global, GlobalReadOnly, Session, SessionFixed, SessionReadOnly};
 
-/// Names of MySQL before 8.0 and of MariaDB, with the name here. SHOW VARIABLES lists them too.
+/// Aliases from MySQL before 8.0 and from MariaDB, as (alias, name). SHOW VARIABLES lists them too.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("identity", "last_insert_id"),
     ("tx_isolation", "transaction_isolation"),
@@ -52,7 +52,7 @@ const OPTIMIZER_SWITCHES: &[(&str, bool)] = &[
     ("derived_condition_pushdown", true),
 ];
 
-/// All variables by rising name.
+/// All variables, sorted by name, because [`find`](super::find) uses binary search.
 pub const TABLE: &[Variable] = &[
     text("admin_address", GlobalReadOnly, ""),
     number("allowed_spin_overhead", Global, 0, 0, 10_000),

@@ -1,4 +1,4 @@
-//! SET and SELECT of variables, statement by statement, as a client sees them.
+//! SET and SELECT of variables as a client sees them, statement by statement.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
@@ -49,7 +49,7 @@ fn statement(text: &str) -> Statement {
     parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).statement
 }
 
-/// Gives the value of the expressions that these tests write: literals, what folds, and CONCAT of them.
+/// Evaluates the expressions of these tests: literals, session expressions, and CONCAT of them.
 fn evaluate(expression: &Expression, session: &SessionVariables, globals: &GlobalVariables) -> Result<Value> {
     if let Some(value) = fold_session_expression(expression, &facts(session, globals))? {
         return Ok(value);
@@ -449,7 +449,8 @@ fn any_value() -> impl Strategy<Value = Literal> {
 }
 
 proptest! {
-    /// Whatever is set, a value that was taken is one that may be set again, and a session stays small.
+    /// After any SET, the stored value passes its own check unchanged, and the session's memory stays
+    /// bounded.
     #[test]
     fn a_value_that_was_taken_may_be_taken_again(at in 0..TABLE.len(), value in any_value(), is_global in any::<bool>()) {
         let mut client = Client::new();

@@ -1,4 +1,4 @@
-//! The user variables of a session.
+//! User variables (`@name`) of a session.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::value::Value;
 
-/// User variables of one session.
+/// Maximum number of user variables of one session; error 1041 above it.
 pub const USER_VARIABLES_MAX: usize = 512;
-/// Bytes of the names and values of the user variables of one session.
+/// Maximum bytes of the names and values of one session's user variables; error 1041 above it.
 pub const USER_VARIABLES_BYTES_MAX: usize = 1024 * 1024;
 
-/// Values by name; names have no letter case.
+/// The user variables of one session. Names ignore case.
 #[derive(Clone, Debug, Default)]
 pub struct UserVariables {
     values: BTreeMap<Box<str>, Value>,
@@ -19,15 +19,16 @@ pub struct UserVariables {
 }
 
 impl UserVariables {
-    /// The value of a variable; NULL if it was never set.
+    /// The value of a variable; NULL if it is not set.
     pub fn get(&self, name: &str) -> Value {
         self.values.get(name.to_lowercase().as_str()).cloned().unwrap_or(Value::Null)
     }
 
-    /// Gives a variable a value.
+    /// Sets a variable.
     ///
     /// # Errors
-    /// 1059 for a name of more than 64 characters, 1041 at [`USER_VARIABLES_MAX`] or [`USER_VARIABLES_BYTES_MAX`].
+    /// 1059 for a name above 64 characters; 1041 above [`USER_VARIABLES_MAX`] or
+    /// [`USER_VARIABLES_BYTES_MAX`]. The old value then stays.
     pub fn put(&mut self, name: &str, value: Value) -> Result<()> {
         if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
             return Err(Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long")));
@@ -44,12 +45,12 @@ impl UserVariables {
         Ok(())
     }
 
-    /// How many there are.
+    /// Number of variables that are set.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Whether no variable is set.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
