@@ -1,4 +1,4 @@
-//! CREATE TABLE.
+//! CREATE TABLE: checks the options, columns, keys, defaults and partitioning of a new table.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -43,6 +43,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     }
     let mut notes = Vec::new();
     let options = Options::read(table, database.collation, &mut notes)?;
+    // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let mut columns = define_columns(table, options.collation, &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
     set_defaults(table, &mut columns)?;
@@ -119,6 +120,7 @@ fn note_engine(engine: &str, table: &str, notes: &mut Vec<Note>) {
     if is_among(OWN_ENGINES) {
         return;
     }
+    // As MySQL without NO_ENGINE_SUBSTITUTION, in every SQL mode: scripts for other engines run with a note.
     if !is_among(OTHER_ENGINES) {
         notes.push((UNKNOWN_ENGINE, format!("Unknown storage engine '{engine}'").into()));
     }

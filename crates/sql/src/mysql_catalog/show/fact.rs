@@ -14,7 +14,7 @@ pub struct TableNumbers {
     pub data_bytes: u64,
     /// Bytes of memory for the indexes.
     pub index_bytes: u64,
-    /// The next AUTO_INCREMENT value.
+    /// Next AUTO_INCREMENT value.
     pub auto_increment: Option<u64>,
 }
 
@@ -54,7 +54,7 @@ impl WarningLevel {
 pub struct ShowFacts<'a> {
     /// All tables and databases.
     pub dictionary: &'a Dictionary,
-    /// The session and its variables.
+    /// Facts of the session, with its variables.
     pub session: &'a SessionFacts<'a>,
     /// Returns the current figures of a table.
     pub numbers: &'a dyn Fn(TableId) -> TableNumbers,

@@ -287,6 +287,7 @@ fn referential_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
         for key in &table.foreign_keys {
             let parent = facts.dictionary.table_named(&key.parent.0, &key.parent.1).map(|layout| &layout.definition);
             let columns = parent.and_then(|parent| columns_named(parent, &key.parent_columns));
+            // MySQL names the parent's unique key. With `foreign_key_checks = OFF` the parent may be missing.
             let unique = parent.zip(columns).and_then(|(parent, columns)| {
                 parent.indexes.iter().find(|index| index.is_unique() && index.columns == columns)
             });

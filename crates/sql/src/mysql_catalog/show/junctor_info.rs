@@ -271,6 +271,7 @@ pub fn thread_status_rows(threads: &[ThreadStatus]) -> Vec<Vec<Value>> {
         let times = [total.executing_ns, total.sending_ns, total.spinning_ns, total.sleeping_ns];
         row.extend(times.map(|time_ns| Value::UInt(time_ns / 1000)));
         row.extend([total.signals, total.turns, total.hand_overs].map(Value::UInt));
+        // The order must match the columns of THREADSTAT.
         for window in &thread.windows {
             row.extend(percents(window));
             row.push(Value::UInt(window.signals));

@@ -17,9 +17,9 @@ use crate::parse::expression::{FunctionCall, Literal};
 /// Facts of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionFacts<'a> {
-    /// The session's variables.
+    /// Variables of the session.
     pub variables: &'a SessionVariables,
-    /// The server's variables.
+    /// Global variables.
     pub globals: &'a GlobalVariables,
     /// Connection number, as CONNECTION_ID() returns it.
     pub connection: u32,
@@ -29,7 +29,7 @@ pub struct SessionFacts<'a> {
     pub host: &'a str,
     /// Host part of the matching account; `%` matches any host.
     pub account_host: &'a str,
-    /// The current database.
+    /// Current database; `None` if none is selected.
     pub database: Option<&'a str>,
     /// Collation of the current database; the server's collation without one.
     pub database_collation: CollationId,
@@ -106,6 +106,7 @@ fn fold_call(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Val
         "CONVERT_TZ" => return fold_convert_zone(call, facts),
         // With an argument it is an ordinary function, evaluated for each row.
         "LAST_INSERT_ID" => return Ok(None),
+        // They take time or change locks, therefore they are not constants of the execution.
         "SLEEP" | "BENCHMARK" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS" | "IS_FREE_LOCK" | "IS_USED_LOCK" => {
             return Err(Error::not_supported(&name));
         }

@@ -151,6 +151,7 @@ impl SessionVariables {
             stored: Vec::new(),
             user: None,
         };
+        // The fields above have the table's defaults, therefore only deviating global values need a copy.
         for (id, value) in globals.deviations() {
             if id.variable().has_session_value() {
                 session.put(id, value.clone());
