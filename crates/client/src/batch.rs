@@ -1,4 +1,4 @@
-//! Several statements in one go.
+//! Batches: several statements in one round trip.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,29 +11,32 @@ use super::row::{Outcome, Rows};
 use super::statement::Statement;
 use super::value::ToValue;
 
-/// Statements that are sent together, so that they cost one way to the node and back. They run one after the other; one that fails does
-/// not keep those behind it from running. In a transaction they are all or nothing, as far as the caller rolls back after an error.
+/// Statements that are sent together and cost one round trip. They run in the order in which they were added.
+/// A statement that fails does not prevent the later ones from running. A batch is atomic only in a
+/// transaction that the caller rolls back after an error.
 ///
-/// A statement that did not run because the node does not know it any more (1243) or keeps too many (1461) is sent once more, as when it is
-/// sent alone, if all behind it did not run for the same reason. Otherwise it keeps its error, for no statement runs after one that was
-/// added later: SELECTs too take locks and set variables.
+/// The node may refuse to run a statement because it no longer has the prepared statement (1243) or because
+/// it has too many of them (1461). A refused statement is sent once more, as a single statement is, if all
+/// later ones were refused for the same reasons. Otherwise it keeps its error: no statement runs after one
+/// that was added later, since even a SELECT may take locks and set variables.
 #[derive(Debug)]
 #[must_use]
 pub struct Batch<'c> {
     connection: &'c Connection,
-    statements: Vec<(Text, Vec<Value>)>,
+    statements: Vec<(Source, Vec<Value>)>,
 }
 
 #[derive(Debug)]
-enum Text {
-    Written(Box<str>),
+enum Source {
+    Text(Box<str>),
     Prepared(Arc<Statement>),
 }
 
-/// What became of a statement.
+/// The result of a statement.
 #[derive(Debug)]
-struct Ran {
+struct Execution {
     result: Result<Rows>,
+    /// The statement did not run and may succeed if it is prepared again.
     may_prepare_again: bool,
 }
 
@@ -42,101 +45,102 @@ impl<'c> Batch<'c> {
         Batch { connection, statements: Vec::new() }
     }
 
-    /// Adds a statement.
+    /// Adds a statement. Each `?` in its text is a parameter.
     pub fn add(&mut self, statement: &str, parameters: &[&dyn ToValue]) -> &mut Batch<'c> {
-        self.statements.push((Text::Written(statement.into()), owned(parameters)));
+        self.statements.push((Source::Text(statement.into()), owned_values(parameters)));
         self
     }
 
     /// Adds an execution of a prepared statement.
     pub fn add_prepared(&mut self, statement: &Arc<Statement>, parameters: &[&dyn ToValue]) -> &mut Batch<'c> {
-        self.statements.push((Text::Prepared(Arc::clone(statement)), owned(parameters)));
+        self.statements.push((Source::Prepared(Arc::clone(statement)), owned_values(parameters)));
         self
     }
 
-    /// How many statements there are.
+    /// Number of statements.
     pub fn len(&self) -> usize {
         self.statements.len()
     }
 
-    /// Whether there are none.
+    /// Whether the batch has no statements.
     pub fn is_empty(&self) -> bool {
         self.statements.is_empty()
     }
 
-    /// Runs them: for each its rows or its error.
+    /// Runs the statements. Returns the rows or the error of each.
     ///
     /// # Errors
     /// The connection is lost.
     pub async fn run_all(self) -> Result<Vec<Result<Rows>>> {
         let all = self.statements.len();
-        let mut ran = self.send(0..all).await?;
-        // Behind the last that ran, or failed otherwise.
-        let again = ran.iter().rposition(|one| !one.may_prepare_again).map_or(0, |last| last + 1);
-        if again < all {
-            ran.truncate(again);
-            ran.extend(self.send(again..all).await?);
+        let mut executions = self.send(0..all).await?;
+        // The position after the last statement that ran or failed for another reason.
+        let retry_from = executions.iter().rposition(|one| !one.may_prepare_again).map_or(0, |last| last + 1);
+        if retry_from < all {
+            executions.truncate(retry_from);
+            executions.extend(self.send(retry_from..all).await?);
         }
-        Ok(ran.into_iter().map(|one| one.result).collect())
+        Ok(executions.into_iter().map(|one| one.result).collect())
     }
 
-    /// Sends the statements at these positions, and waits for what became of each.
-    async fn send(&self, positions: Range<usize>) -> Result<Vec<Ran>> {
+    /// Sends the statements at `positions` and waits for their results.
+    async fn send(&self, positions: Range<usize>) -> Result<Vec<Execution>> {
         let connection = self.connection;
         let mut answers = Vec::with_capacity(positions.len());
         for (text, values) in &self.statements[positions] {
             connection.pipeline.room().await?;
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
-                Text::Prepared(statement) => (None, statement.begin(&parameters)),
-                Text::Written(text) => match connection.kept(text) {
+                Source::Prepared(statement) => (None, statement.begin(&parameters)),
+                Source::Text(text) => match connection.cached(text) {
                     Ok((statement, preparing)) => {
                         let executing = statement.begin(&parameters);
                         (Some((statement, text, preparing)), executing)
                     }
-                    // It was not sent, and those before it were.
+                    // This statement was not sent. The replies to those before it must still be read.
                     Err(error) => (None, Err(error)),
                 },
             });
         }
         let mut results = Vec::with_capacity(answers.len());
         for (preparing, executing) in answers {
-            let (kept, preparing) = match preparing {
+            let (cached, preparing) = match preparing {
                 Some((statement, text, answer)) => (Some((statement, text)), answer),
                 None => (None, None),
             };
-            let was_kept = kept.is_some() && preparing.is_none();
-            let is_prepared = match (&kept, preparing) {
+            let was_cached = cached.is_some() && preparing.is_none();
+            let is_prepared = match (&cached, preparing) {
                 (Some((statement, _)), Some(answer)) => statement.finish_preparing(answer.await?),
                 _ => Ok(()),
             };
             let is_refused = is_prepared.is_err();
-            // Where it is not prepared its execution fails because it is not there.
+            // After a failed preparation the execution fails too, with 1243. The error of the preparation is
+            // the useful one; dropping `executing` discards the other.
             let result = match (is_prepared, executing) {
                 (Ok(()), Ok(answer)) => connection.rows_of(answer).await,
                 (Err(error), _) | (_, Err(error)) => Err(error),
             };
             let mut may_prepare_again = false;
-            if let (Some((_, text)), Err(error)) = (&kept, &result) {
-                connection.note_failure(text, is_refused, error);
-                may_prepare_again = connection::may_prepare_again(error, was_kept);
+            if let (Some((_, text)), Err(error)) = (&cached, &result) {
+                connection.evict_after(text, is_refused, error);
+                may_prepare_again = connection::may_prepare_again(error, was_cached);
             }
-            results.push(Ran { result, may_prepare_again });
+            results.push(Execution { result, may_prepare_again });
         }
         Ok(results)
     }
 
-    /// Runs them: what each came to, or the first error.
+    /// Runs the statements. Returns the outcome of each, or the first error.
     ///
     /// # Errors
-    /// What the first one that failed failed with; those behind it have run all the same.
+    /// The error of the first statement that failed. The later ones ran nevertheless.
     pub async fn run(self) -> Result<Vec<Outcome>> {
         let results = self.run_all().await?;
         results.into_iter().map(|result| result.map(Rows::into_outcome)).collect()
     }
 }
 
-fn owned(parameters: &[&dyn ToValue]) -> Vec<Value> {
+fn owned_values(parameters: &[&dyn ToValue]) -> Vec<Value> {
     parameters.iter().map(|value| value.to_value().to_value()).collect()
 }
 
@@ -144,22 +148,22 @@ fn owned(parameters: &[&dyn ToValue]) -> Vec<Value> {
 mod tests {
     use std::pin::pin;
 
-    use crate::scripted::{Line, connected, poll};
+    use crate::scripted::{ScriptedNode, connected, poll};
 
     const READ: &str = "(select a FROM t WHERE b = ?)";
     const LOCK: &str = "SELECT a FROM t WHERE b = ? FOR UPDATE";
     const WRITE: &str = "UPDATE t SET a = ?";
 
-    /// Runs a batch of these statements, of which those marked are refused for the first time: the error number of each, or 0, and how
-    /// many were sent again.
+    /// Runs a batch. The node refuses a statement with an error number the first time. Returns the final
+    /// error number of each statement, or 0, and how many were sent again.
     fn run(statements: &[(&str, Option<u16>)]) -> (Vec<u16>, usize) {
-        let (line, connection) = connected();
+        let (node, connection) = connected();
         let mut batch = connection.batch();
         for (number, (text, refusal)) in statements.iter().enumerate() {
             batch.add(&format!("{text} -- {number}"), &[&1]);
             match refusal {
-                Some(errno) => [*errno, 1243].into_iter().for_each(|errno| line.answer(Line::failed(errno))),
-                None => [Line::prepared, Line::done].into_iter().for_each(|answer| line.answer(answer)),
+                Some(errno) => [*errno, 1243].into_iter().for_each(|errno| node.answer(ScriptedNode::failed(errno))),
+                None => [ScriptedNode::prepared, ScriptedNode::done].into_iter().for_each(|answer| node.answer(answer)),
             }
         }
         let mut running = pin!(batch.run_all());
@@ -168,10 +172,10 @@ mod tests {
             if let Some(results) = poll(running.as_mut()) {
                 break results.expect("the connection is there");
             }
-            // A statement is sent again.
+            // The batch waits: it sent a statement again.
             sent_again += 1;
             assert!(sent_again <= statements.len());
-            [Line::prepared, Line::done].into_iter().for_each(|answer| line.answer(answer));
+            [ScriptedNode::prepared, ScriptedNode::done].into_iter().for_each(|answer| node.answer(answer));
         };
         (results.into_iter().map(|result| result.map_or_else(|error| error.errno(), |_| 0)).collect(), sent_again)
     }
@@ -182,7 +186,7 @@ mod tests {
         assert_eq!(run(&[(READ, FULL), (READ, FULL)]), (vec![0, 0], 2));
         assert_eq!(run(&[(WRITE, None), (WRITE, FULL), (READ, FULL)]), (vec![0, 0, 0], 2));
         assert_eq!(run(&[(READ, FULL), (READ, None), (LOCK, FULL)]), (vec![1461, 0, 0], 1));
-        // What ran behind it ran without it.
+        // A later statement ran, so the refused one must not run.
         assert_eq!(run(&[(READ, FULL), (WRITE, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(WRITE, FULL), (READ, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(READ, FULL), (WRITE, FULL), (READ, None)]), (vec![1461, 1461, 0], 0));
@@ -190,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_is_not_taken_after_what_it_was_to_be_taken_before() {
+    fn a_locking_read_does_not_run_after_a_later_statement() {
         const FULL: Option<u16> = Some(1461);
         assert_eq!(run(&[(LOCK, FULL), (READ, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(READ, FULL), (LOCK, None)]), (vec![1461, 0], 0));
@@ -198,12 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_that_cannot_be_sent_keeps_no_others_from_running() {
-        let (line, connection) = connected();
+    fn a_statement_that_cannot_be_sent_does_not_prevent_others_from_running() {
+        let (node, connection) = connected();
         let mut batch = connection.batch();
         let too_long = "x".repeat(1 << 24);
         batch.add(READ, &[&1]).add(&too_long, &[&1]).add(READ, &[&2]);
-        [Line::prepared, Line::done, Line::done].into_iter().for_each(|answer| line.answer(answer));
+        [ScriptedNode::prepared, ScriptedNode::done, ScriptedNode::done]
+            .into_iter()
+            .for_each(|answer| node.answer(answer));
         let results = poll(pin!(batch.run_all())).expect("it is answered").expect("the connection is there");
         let errors: Vec<u16> =
             results.into_iter().map(|result| result.map_or_else(|error| error.errno(), |_| 0)).collect();

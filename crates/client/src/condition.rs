@@ -5,18 +5,19 @@ use junctor_model::value::Value;
 use super::table::push_quoted;
 use super::value::ToValue;
 
-/// A column, to make a condition of.
+/// A column of the table, from which comparisons are made.
 #[derive(Clone, Debug)]
 pub struct Column(String);
 
-/// The column of that name.
+/// The column named `name`. The name is quoted and may contain any characters.
 pub fn column(name: &str) -> Column {
     let mut text = String::new();
     push_quoted(name, &mut text);
     Column(text)
 }
 
-/// A condition on rows. It is evaluated where the rows are, with MySQL's meaning of comparisons: one with NULL is not true.
+/// A condition on rows. The node evaluates it beside the rows, with MySQL's comparison rules: a comparison
+/// with NULL is not true.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
     pub(crate) text: String,
@@ -46,7 +47,7 @@ impl Column {
         greater_than: " > ?";
         /// `column >= value`
         at_least: " >= ?";
-        /// `column LIKE pattern`: `%` stands for any characters, `_` for one.
+        /// `column LIKE pattern`: `%` matches any number of characters, `_` exactly one.
         like: " LIKE ?";
     }
 
@@ -55,8 +56,9 @@ impl Column {
         self.with(" BETWEEN ? AND ?", &[&least, &greatest])
     }
 
-    /// `column IN (values)`; never true for no values.
+    /// `column IN (values)`; never true if `values` is empty.
     pub fn is_one_of<V: ToValue>(self, values: &[V]) -> Condition {
+        // SQL has no empty list.
         if values.is_empty() {
             return Condition { text: "(0 = 1)".into(), values: Vec::new() };
         }
@@ -81,18 +83,18 @@ impl Column {
     }
 }
 
-/// The condition is not true.
+/// `NOT condition`. It is not true where `condition` is NULL.
 pub fn not(condition: Condition) -> Condition {
     Condition { text: format!("(NOT {})", condition.text), values: condition.values }
 }
 
 impl Condition {
-    /// Both are true.
+    /// `self AND other`
     pub fn and(self, other: Condition) -> Condition {
         self.joined(" AND ", other)
     }
 
-    /// At least one is true.
+    /// `self OR other`
     pub fn or(self, other: Condition) -> Condition {
         self.joined(" OR ", other)
     }

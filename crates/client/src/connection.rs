@@ -1,4 +1,4 @@
-//! Connections: the login, statements as text, and what is made from a connection.
+//! Connections: the login, statements given as text, and the cache of prepared statements.
 
 use std::io;
 use std::net::ToSocketAddrs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::batch::Batch;
 use super::error::{Error, Result};
 use super::key_reader::KeyReader;
-use super::pipeline::{Answer, Pipeline};
+use super::pipeline::{PendingReply, Pipeline};
 use super::row::{Outcome, Rows};
 use super::statement::Statement;
 use super::table::Table;
@@ -20,20 +20,21 @@ use junctor_wire::reply::{Greeting, STATUS_IN_TRANSACTION};
 use junctor_wire::request::Login;
 use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, Reply, Request, VERSION, frame, next_frame, reply};
 
-/// Statements with parameters that a connection keeps prepared.
+/// Maximum number of statements in a connection's cache of prepared statements.
 const STATEMENTS_MAX: usize = 32;
-/// Bytes of one answer, unless the options say otherwise.
-const ANSWER_BYTES_MAX: usize = 1 << 30;
-/// How often [`Connection::transact`] tries, and how often when a lock was not granted in time, which has taken long already.
+/// Default of [`Options::answer_bytes_max`].
+const ANSWER_BYTES_MAX_DEFAULT: usize = 1 << 30;
+/// Maximum number of attempts of [`Connection::transact`].
 const ATTEMPTS_MAX: u32 = 100;
-const WAITS_MAX: u32 = 3;
-/// The longest pause before an attempt, in milliseconds.
+/// Maximum number of attempts after a lock wait timeout. Lower, since each has already waited long.
+const LOCK_WAIT_ATTEMPTS_MAX: u32 = 3;
+/// Longest pause before an attempt in milliseconds.
 const PAUSE_MS_MAX: u64 = 50;
-/// Errors: an unknown prepared statement; too many of them.
+// Error numbers of the node: it has no such prepared statement, or as many as it may have.
 const UNKNOWN_STATEMENT: u16 = 1243;
 const TOO_MANY_STATEMENTS: u16 = 1461;
 
-/// Who connects, and how.
+/// User, password and settings of a connection.
 #[derive(Clone, Debug)]
 pub struct Options {
     user: String,
@@ -43,39 +44,42 @@ pub struct Options {
 }
 
 impl Options {
-    /// As this user, without a password. The user `root` exists on every node and may connect from the same machine.
+    /// Options for a user without a password. The user `root` exists on every node and may connect from the
+    /// same machine.
     pub fn new(user: &str) -> Options {
         let (password, database) = (String::new(), String::new());
-        Options { user: user.into(), password, database, answer_bytes_max: ANSWER_BYTES_MAX }
+        Options { user: user.into(), password, database, answer_bytes_max: ANSWER_BYTES_MAX_DEFAULT }
     }
 
-    /// The password.
+    /// Sets the user's password; empty by default.
     pub fn password(self, password: &str) -> Options {
         Options { password: password.into(), ..self }
     }
 
-    /// The database that names of tables without one mean.
+    /// Sets the session's default database; none by default.
     pub fn database(self, database: &str) -> Options {
         Options { database: database.into(), ..self }
     }
 
-    /// Bytes of the longest answer that is taken; of a longer one the statement's result is an error on this side. 1 GiB unless said.
+    /// Sets the maximum size of a reply in bytes; 1 GiB by default. The driver discards a longer reply and
+    /// returns error 2036, although the node has run the statement.
     pub fn answer_bytes_max(self, answer_bytes_max: usize) -> Options {
         Options { answer_bytes_max, ..self }
     }
 }
 
-/// A session of a node.
+/// A session on a node.
 ///
-/// Dropping it closes it: a transaction that is open is rolled back, and statements and readers that are left are of no use.
+/// Dropping it closes the session: the node rolls back an open transaction. Statements and key readers of a
+/// dropped connection return error 2013.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) pipeline: Arc<Pipeline>,
     id: u32,
     server_version: Box<str>,
-    /// Prepared statements by their text, those used last at the end.
+    /// Cached prepared statements by their text, the most recently used last.
     statements: Mutex<Vec<(Box<str>, Arc<Statement>)>>,
-    numbers: Numbers,
+    handles: HandleSequence,
 }
 
 impl Drop for Connection {
@@ -84,23 +88,23 @@ impl Drop for Connection {
     }
 }
 
-/// The next numbers of statements and readers.
+/// Generates the handles of statements and key readers.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers(std::sync::atomic::AtomicU32);
+pub(crate) struct HandleSequence(std::sync::atomic::AtomicU32);
 
-impl Numbers {
+impl HandleSequence {
     pub(crate) fn next(&self) -> u32 {
         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 }
 
 impl Connection {
-    /// Connects over TCP to a node that listens for the native protocol (`junctor serve --native-port`). A host name is looked up while
-    /// the calling thread waits.
+    /// Connects over TCP to a node that listens for the native protocol (`junctor serve --native-port`).
+    /// Resolving a host name blocks the calling thread.
     ///
     /// # Errors
-    /// 2003 when the node cannot be reached, 1045 for a wrong user or password, 1049 for an unknown database, 1040 when there are
-    /// too many connections.
+    /// 2003 if the node cannot be reached, 1045 for a wrong user or password, 1049 for an unknown database,
+    /// 1040 if the node has too many connections.
     pub async fn connect(address: impl ToSocketAddrs, options: &Options) -> Result<Connection> {
         let addresses = address.to_socket_addrs().map_err(|error| Error::not_connected(&error))?;
         let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -113,11 +117,12 @@ impl Connection {
         Err(Error::not_connected(&failure))
     }
 
-    /// Logs in over a stream.
+    /// Logs in over a transport.
     ///
     /// # Errors
     /// As [`Connection::connect`].
     pub async fn open(mut transport: Box<dyn Transport>, options: &Options) -> Result<Connection> {
+        // Half of the payload leaves enough room for the other fields of the login.
         if options.user.len() + options.database.len() > LOGIN_PAYLOAD_BYTES_MAX / 2 {
             return Err(Error::value("The names of the user and the database are too long".into()));
         }
@@ -132,28 +137,33 @@ impl Connection {
         let (id, server_version) = (greeting.connection, greeting.server_version.into());
         let pipeline = Arc::new(Pipeline::new(transport, rest, options.answer_bytes_max));
         let answer = pipeline.begin(|_, out| login.emit(out))?;
-        let connection =
-            Connection { pipeline, id, server_version, statements: Mutex::default(), numbers: Numbers::default() };
+        let connection = Connection {
+            pipeline,
+            id,
+            server_version,
+            statements: Mutex::default(),
+            handles: HandleSequence::default(),
+        };
         connection.rows_of(answer).await?;
         Ok(connection)
     }
 
-    /// The number of the session, as CONNECTION_ID() and KILL know it.
+    /// The connection's id, as in CONNECTION_ID() and KILL.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The version of the node, as VERSION() says it.
+    /// The node's version, as in VERSION().
     pub fn server_version(&self) -> &str {
         &self.server_version
     }
 
-    /// Whether a transaction is open, as the last answer said.
+    /// Whether a transaction was open at the time of the last reply.
     pub fn is_in_transaction(&self) -> bool {
         self.pipeline.status() & STATUS_IN_TRANSACTION != 0
     }
 
-    /// Asks for an answer.
+    /// Checks that the node replies.
     ///
     /// # Errors
     /// The connection is lost.
@@ -161,30 +171,31 @@ impl Connection {
         self.request(&Request::Ping).await.map(drop)
     }
 
-    /// Executes a statement that gives rows. `?` stands for a parameter; a statement with parameters is prepared and kept for the
-    /// next time.
+    /// Executes a statement that returns rows. Each `?` in its text is a parameter. A statement with
+    /// parameters is prepared once; the connection caches up to 32 prepared statements.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn query(&self, statement: &str, parameters: &[&dyn ToValue]) -> Result<Rows> {
         if parameters.is_empty() {
             return self.request(&Request::RunText(statement)).await;
         }
-        let (result, was_kept) = self.query_kept(statement, parameters).await;
+        let (result, was_cached) = self.query_cached(statement, parameters).await;
         match result {
-            Err(error) if may_prepare_again(&error, was_kept) => self.query_kept(statement, parameters).await.0,
+            Err(error) if may_prepare_again(&error, was_cached) => self.query_cached(statement, parameters).await.0,
             result => result,
         }
     }
 
-    /// Executes a statement with parameters; and whether it was prepared before. Nothing was done after an error that `note_failure`
-    /// knows.
-    async fn query_kept(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
-        let (mut was_kept, mut is_refused) = (false, false);
+    /// Executes a statement with parameters. Returns the result, and whether the statement was in the cache.
+    /// If `evict_after` evicts the statement, the node did not execute it.
+    async fn query_cached(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
+        let (mut was_cached, mut is_refused) = (false, false);
         let result = async {
             self.pipeline.room().await?;
-            let (prepared, preparing) = self.kept(statement)?;
-            was_kept = preparing.is_none();
+            let (prepared, preparing) = self.cached(statement)?;
+            was_cached = preparing.is_none();
+            // Sent together with the preparation, so that a new statement costs one round trip.
             let executing = prepared.begin(parameters);
             if let Some(preparing) = preparing {
                 let answer = preparing.await?;
@@ -194,36 +205,38 @@ impl Connection {
         }
         .await;
         if let Err(error) = &result {
-            self.note_failure(statement, is_refused, error);
+            self.evict_after(statement, is_refused, error);
         }
-        (result, was_kept)
+        (result, was_cached)
     }
 
-    /// Forgets a kept statement if its preparation was refused or it is not there, or all of them if there are too many.
-    pub(crate) fn note_failure(&self, statement: &str, is_refused: bool, error: &Error) {
+    /// Evicts a statement from the cache if its preparation failed or the node does not have it. Evicts all
+    /// statements if the node has too many.
+    pub(crate) fn evict_after(&self, statement: &str, is_refused: bool, error: &Error) {
         match error.errno() {
-            TOO_MANY_STATEMENTS => self.forget_all(),
-            UNKNOWN_STATEMENT => self.forget(statement),
-            _ if is_refused => self.forget(statement),
+            TOO_MANY_STATEMENTS => self.evict_all(),
+            UNKNOWN_STATEMENT => self.evict(statement),
+            _ if is_refused => self.evict(statement),
             _ => {}
         }
     }
 
-    /// Executes a statement that gives no rows.
+    /// Executes a statement that returns no rows. Each `?` in its text is a parameter.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn execute(&self, statement: &str, parameters: &[&dyn ToValue]) -> Result<Outcome> {
         self.query(statement, parameters).await.map(Rows::into_outcome)
     }
 
-    /// Prepares a statement.
+    /// Prepares a statement. If the node has too many prepared statements, the connection empties its cache
+    /// and tries once more.
     ///
     /// # Errors
-    /// What is wrong with the statement.
+    /// The error of the preparation.
     pub async fn prepare(&self, statement: &str) -> Result<Statement> {
         match self.try_prepare(statement).await {
-            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.forget_all(),
+            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.evict_all(),
             result => return result,
         }
         self.try_prepare(statement).await
@@ -231,35 +244,36 @@ impl Connection {
 
     async fn try_prepare(&self, statement: &str) -> Result<Statement> {
         self.pipeline.room().await?;
-        let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.numbers.next(), statement)?;
+        let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.handles.next(), statement)?;
         prepared.finish_preparing(answer.await?)?;
         Ok(prepared)
     }
 
-    /// Several statements that are sent together.
+    /// An empty batch of statements that will be sent together.
     pub fn batch(&self) -> Batch<'_> {
         Batch::new(self)
     }
 
-    /// Operations on a table: its name, or `database.table`.
+    /// Operations on a table. `name` is the table's name or `database.table`.
     pub fn table<'c>(&'c self, name: &str) -> Table<'c> {
         Table::new(self, name)
     }
 
-    /// Prepares a reader of these columns of a table (its name, or `database.table`) by primary key.
+    /// Prepares a reader by primary key that returns `columns`. `table` is the table's name or
+    /// `database.table`.
     ///
     /// # Errors
-    /// 1146 and 1054 for a table or column that does not exist; 1059 for a name that is too long; 1235 for a table without a primary key, and in SERIALIZABLE
-    /// transactions.
+    /// 1146 and 1054 for a table or column that does not exist; 1059 for a name that is too long; 1235 for a
+    /// table without a primary key, and in SERIALIZABLE transactions.
     pub async fn key_reader(&self, table: &str, columns: &[&str]) -> Result<KeyReader> {
-        match KeyReader::prepare(&self.pipeline, self.numbers.next(), table, columns).await {
-            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.forget_all(),
+        match KeyReader::prepare(&self.pipeline, self.handles.next(), table, columns).await {
+            Err(error) if error.errno() == TOO_MANY_STATEMENTS => self.evict_all(),
             result => return result,
         }
-        KeyReader::prepare(&self.pipeline, self.numbers.next(), table, columns).await
+        KeyReader::prepare(&self.pipeline, self.handles.next(), table, columns).await
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction with the session's isolation level.
     ///
     /// # Errors
     /// The connection is lost.
@@ -267,7 +281,7 @@ impl Connection {
         Transaction::begin(self, TransactionOptions::default()).await
     }
 
-    /// Begins a transaction with an isolation level or as read-only.
+    /// Begins a transaction with options.
     ///
     /// # Errors
     /// The connection is lost.
@@ -275,9 +289,10 @@ impl Connection {
         Transaction::begin(self, options).await
     }
 
-    /// Does some work in a transaction and commits it. After a failure that passes ([`Error::is_retryable`]), such as a deadlock, it is
-    /// rolled back and done again, up to a hundred times in all, and three times when a lock was not granted in time (1205); after any
-    /// other it is rolled back. From the third attempt on there is a pause before it, which grows up to 50 ms.
+    /// Runs `work` in a transaction and commits. After a transient error ([`Error::is_retryable`]), such as a
+    /// deadlock, it rolls back and runs `work` again, up to 100 attempts in total, or 3 after a lock wait
+    /// timeout (1205). After any other error it rolls back and returns the error. A pause of 1 ms to 50 ms,
+    /// growing with the attempts, precedes each attempt from the third on.
     ///
     /// ```no_run
     /// # use junctor_client::{Connection, Result, params};
@@ -293,7 +308,7 @@ impl Connection {
     /// ```
     ///
     /// # Errors
-    /// What the work, or the commit, failed with the last time.
+    /// The error of `work` or of the commit in the last attempt.
     pub async fn transact<T>(&mut self, work: impl AsyncFn(&Transaction<'_>) -> Result<T>) -> Result<T> {
         let mut attempt = 1;
         loop {
@@ -313,58 +328,60 @@ impl Connection {
         }
     }
 
-    /// Begins the session anew: a transaction is rolled back, variables and prepared statements are forgotten. For pools of
-    /// connections. Statements and readers that the caller has kept are of no use afterwards.
+    /// Resets the session to its state after the login, for connection pools. The node rolls back an open
+    /// transaction, resets variables and deallocates prepared statements. The caller's statements and key
+    /// readers no longer work afterwards.
     ///
     /// # Errors
     /// The connection is lost.
     pub async fn reset(&mut self) -> Result<()> {
-        self.forget_all();
+        self.evict_all();
         self.request(&Request::Reset).await.map(drop)
     }
 
-    /// Makes a request and waits for rows.
+    /// Sends a request and waits for its rows.
     pub(crate) async fn request(&self, request: &Request<'_>) -> Result<Rows> {
         self.pipeline.room().await?;
         let answer = self.pipeline.begin(|number, out| request.emit(number, out))?;
         self.rows_of(answer).await
     }
 
-    pub(crate) async fn rows_of(&self, answer: Answer) -> Result<Rows> {
+    pub(crate) async fn rows_of(&self, answer: PendingReply) -> Result<Rows> {
         let (rows, status) = Rows::parse(answer.await?)?;
         self.pipeline.note_status(status);
         Ok(rows)
     }
 
-    /// The prepared statement of that text; when it is new, the answer to its preparation is still to come.
-    pub(crate) fn kept(&self, text: &str) -> Result<(Arc<Statement>, Option<Answer>)> {
+    /// The cached prepared statement for `text`. If it is not in the cache, begins to prepare it and also
+    /// returns the pending reply.
+    pub(crate) fn cached(&self, text: &str) -> Result<(Arc<Statement>, Option<PendingReply>)> {
         let mut statements = self.lock_statements();
         if let Some(position) = statements.iter().rposition(|(known, _)| **known == *text) {
             statements[position..].rotate_left(1);
             let (_, statement) = &statements[statements.len() - 1];
             return Ok((Arc::clone(statement), None));
         }
-        let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.numbers.next(), text)?;
+        let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.handles.next(), text)?;
         let prepared = Arc::new(prepared);
         let oldest = (statements.len() >= STATEMENTS_MAX).then(|| statements.remove(0));
         statements.push((text.into(), Arc::clone(&prepared)));
-        // Dropping one makes a request.
+        // Dropping a statement sends a request, possibly with a system call: release the lock first.
         drop(statements);
         drop(oldest);
         Ok((prepared, Some(answer)))
     }
 
-    pub(crate) fn forget(&self, text: &str) {
+    pub(crate) fn evict(&self, text: &str) {
         let mut statements = self.lock_statements();
         let position = statements.iter().position(|(known, _)| **known == *text);
-        let forgotten = position.map(|position| statements.remove(position));
+        let evicted = position.map(|position| statements.remove(position));
         drop(statements);
-        drop(forgotten);
+        drop(evicted);
     }
 
-    fn forget_all(&self) {
-        let forgotten = std::mem::take(&mut *self.lock_statements());
-        drop(forgotten);
+    fn evict_all(&self) {
+        let evicted = std::mem::take(&mut *self.lock_statements());
+        drop(evicted);
     }
 
     fn lock_statements(&self) -> std::sync::MutexGuard<'_, Vec<(Box<str>, Arc<Statement>)>> {
@@ -372,11 +389,11 @@ impl Connection {
     }
 }
 
-/// Whether a statement with parameters that failed so was not executed, and is if it is prepared again.
-pub(crate) fn may_prepare_again(error: &Error, was_kept: bool) -> bool {
+/// Whether a statement that failed with this error was not executed and may succeed if it is prepared again.
+pub(crate) fn may_prepare_again(error: &Error, was_cached: bool) -> bool {
     match error.errno() {
-        // Whoever began to prepare it did not see that it failed.
-        UNKNOWN_STATEMENT => was_kept,
+        // The call that prepared the statement may not have seen that its preparation failed.
+        UNKNOWN_STATEMENT => was_cached,
         TOO_MANY_STATEMENTS => true,
         _ => false,
     }
@@ -384,10 +401,10 @@ pub(crate) fn may_prepare_again(error: &Error, was_kept: bool) -> bool {
 
 fn attempts_max(error: &Error) -> u32 {
     const LOCK_WAIT_TIMEOUT: u16 = 1205;
-    if error.errno() == LOCK_WAIT_TIMEOUT { WAITS_MAX } else { ATTEMPTS_MAX }
+    if error.errno() == LOCK_WAIT_TIMEOUT { LOCK_WAIT_ATTEMPTS_MAX } else { ATTEMPTS_MAX }
 }
 
-/// The first frame of a node, and what came behind it.
+/// Receives the node's first frame. Returns it and the bytes after it.
 async fn receive_greeting(transport: &mut dyn Transport) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut received = Vec::new();
     loop {

@@ -1,15 +1,15 @@
-//! What can go wrong.
+//! Errors of the driver.
 
 use std::fmt;
 use std::sync::Arc;
 
 use junctor_wire::Malformed;
 
-/// The result of an operation.
+/// The result of an operation of the driver.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why an operation failed. Errors of the server have MySQL's numbers and SQLSTATEs, and so have those of the connection, as
-/// MySQL's clients number them.
+/// The error of an operation. Errors of the node have the numbers and SQLSTATEs of MySQL's server, errors of
+/// the driver those of MySQL's client library.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -18,23 +18,26 @@ pub struct Error {
     message: Arc<str>,
 }
 
-/// What sort of failure it is.
+/// Category of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The server refused the operation; the connection goes on.
+    /// The node refused the operation. The connection remains usable.
     Server,
-    /// The connection is lost, or was never made. Whether an operation under way was done is not known.
+    /// The connection is lost or was never established. A pending operation may or may not have been
+    /// executed.
     Connection,
-    /// The other side does not keep to the protocol; the connection is of no use any more.
+    /// The node violated the protocol. The connection can no longer be used.
     Protocol,
-    /// A value is not of the type that was asked for, or there is no such column.
+    /// The driver refused a value: a column does not exist or has another type, a parameter is not allowed,
+    /// or a reply is longer than the limit.
     Value,
-    /// The request is longer than the protocol allows.
+    /// The request is longer than the protocol allows. It was not sent.
     TooLong,
 }
 
-/// Errors after which the same transaction may well succeed: deadlock, lock not granted in time or not at once, a row or table that has
-/// changed since the snapshot, too many transactions or another state that passes.
+/// Transient errors, after which the same transaction may succeed: a deadlock (1213), a lock wait timeout
+/// (1205), a lock not granted immediately (3572), a row or table that changed since the snapshot (1020,
+/// 1412), too many transactions or another temporary state of the node (1297, 1296).
 const RETRYABLE: [u16; 7] = [1213, 1205, 3572, 1020, 1412, 1297, 1296];
 
 impl Error {
@@ -47,14 +50,14 @@ impl Error {
         Error { kind: ErrorKind::Connection, errno: 2013, sqlstate: *b"08S01", message: message.into() }
     }
 
-    /// Nobody could be connected to, for a reason that the message shall say.
+    /// No connection could be established. The message includes `why`.
     pub fn not_connected(why: &impl fmt::Display) -> Error {
         let message = format!("Can't connect to the node: {why}");
         Error { kind: ErrorKind::Connection, errno: 2003, sqlstate: *b"08001", message: message.into() }
     }
 
     pub(crate) fn protocol(why: &str) -> Error {
-        let message = format!("Malformed answer of the node: {why}");
+        let message = format!("Malformed packet from the node: {why}");
         Error { kind: ErrorKind::Protocol, errno: 2027, sqlstate: *b"HY000", message: message.into() }
     }
 
@@ -62,39 +65,40 @@ impl Error {
         Error { kind: ErrorKind::Value, errno: 2036, sqlstate: *b"HY000", message: message.into() }
     }
 
-    /// What the node says of names that are too long, for one that does not even fit a request.
+    /// The node's error for a name that is too long, for a name that does not even fit into a request.
     pub(crate) fn name_too_long(name: &str) -> Error {
         let message = format!("Identifier name '{}...' is too long", &name[..name.floor_char_boundary(64)]);
         Error::server(1059, *b"42000", &message)
     }
 
     pub(crate) fn too_long() -> Error {
-        let message = "Got a packet bigger than one request may be".into();
+        let message = "The request is longer than the protocol allows".into();
         Error { kind: ErrorKind::TooLong, errno: 2020, sqlstate: *b"HY000", message }
     }
 
-    /// What sort of failure it is.
+    /// The error's category.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// MySQL's error number; from 2000 on it comes from this side.
+    /// MySQL's error number. Numbers from 2000 to 2999 come from the driver.
     pub fn errno(&self) -> u16 {
         self.errno
     }
 
-    /// The SQLSTATE, five characters.
+    /// The SQLSTATE: five characters.
     pub fn sqlstate(&self) -> &str {
         std::str::from_utf8(&self.sqlstate).unwrap_or("HY000")
     }
 
-    /// The text.
+    /// The error's text, without number and SQLSTATE.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the same transaction, begun anew, may well succeed: a deadlock (1213), a lock that was not granted (1205, 3572), a row or
-    /// table that has changed (1020, 1412), or a state of the node that passes (1296, 1297).
+    /// Whether the same transaction may succeed if it is run again: after a deadlock (1213), a lock that was
+    /// not granted (1205, 3572), a row or table that changed (1020, 1412), or a temporary state of the node
+    /// (1296, 1297).
     pub fn is_retryable(&self) -> bool {
         self.kind == ErrorKind::Server && RETRYABLE.contains(&self.errno)
     }

@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a key: rows by their primary keys, many at once.
+//! Hot path, budget 20 instructions a key: reads many rows by primary key at once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,17 +15,18 @@ use junctor_wire::request::begin_integer_keys;
 use junctor_wire::value::put_value;
 use junctor_wire::{KEYS_MAX, KeyValues, READER_COLUMNS_MAX, Reply, Request, frame, next_frame};
 
-/// A primary key: an integer, a string, or a tuple of those with a value for each column in the key's order.
+/// A primary key: one value, or a tuple with a value for each column in the key's order.
 pub trait Key {
-    /// The key where all keys of the type are one signed integer.
+    /// Whether every key of the type is one integer in the range of `i64`. Such keys are sent in a more
+    /// compact form.
     const IS_INTEGER: bool = false;
 
-    /// The integer, if [`Key::IS_INTEGER`].
+    /// The key's integer; used only if [`Key::IS_INTEGER`].
     fn integer(&self) -> i64 {
         0
     }
 
-    /// The values of the columns, one after the other.
+    /// Passes the value of each key column to `push`, in the key's order.
     fn values(&self, push: &mut dyn FnMut(&dyn ToValue));
 }
 
@@ -60,10 +61,10 @@ integer_key!(i8 i16 i32 i64 u8 u16 u32);
 key!(u64 f64 String &str Vec<u8> &[u8] Value);
 
 macro_rules! key_of_several {
-    ($($type:ident $place:tt),*) => {
+    ($($type:ident $index:tt),*) => {
         impl<$($type: ToValue),*> Key for ($($type,)*) {
             fn values(&self, push: &mut dyn FnMut(&dyn ToValue)) {
-                $(push(&self.$place);)*
+                $(push(&self.$index);)*
             }
         }
     };
@@ -80,11 +81,12 @@ impl Key for Vec<Value> {
     }
 }
 
-/// Reads rows of one table by primary key; made by [`Connection::key_reader`](crate::Connection::key_reader).
+/// Reads rows of one table by primary key. Made by [`Connection::key_reader`](crate::Connection::key_reader).
 ///
-/// This is the cheapest way to read: neither a statement nor a plan is looked at, keys are hashed and looked up in batches, and the rows
-/// are read in place, out of the buffer in which the node has put them. It belongs to its connection: within a transaction it sees
-/// what the transaction sees, its own writes too.
+/// This is the cheapest way to read. A read needs no parsing and no planning, the node looks up keys in
+/// batches, and the driver decodes rows in offset from the received buffer. A key reader belongs to its
+/// connection: within a transaction it sees what the transaction sees, including the transaction's own
+/// writes. Dropping it deallocates it on the node.
 #[derive(Debug)]
 pub struct KeyReader {
     pipeline: Arc<Pipeline>,
@@ -105,6 +107,8 @@ impl KeyReader {
             return Err(Error::value(format!("A reader has 1 to {READER_COLUMNS_MAX} columns")));
         }
         let is_too_long = |name: &&&str| name.len() > usize::from(u16::MAX);
+        // Refused here, where the message can name the culprit: `emit` only reports that something is too
+        // long.
         if let Some(name) = [database, table].iter().chain(columns).find(is_too_long) {
             return Err(Error::name_too_long(name));
         }
@@ -116,22 +120,23 @@ impl KeyReader {
         Ok(KeyReader { pipeline: Arc::clone(pipeline), reader, columns, key_columns })
     }
 
-    /// The columns that are read.
+    /// The columns of the returned rows.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// How many columns the primary key has.
+    /// Number of columns of the primary key.
     pub fn key_columns(&self) -> usize {
         self.key_columns
     }
 
-    /// Reads the rows of up to 16,384 keys at one moment; for each key, in their order, the row or nothing. The same key may be given
-    /// several times.
+    /// Reads the rows of up to 16,384 keys from one snapshot. Returns for each key, in the order of `keys`,
+    /// its row or nothing. A key may occur more than once.
     ///
     /// # Errors
-    /// 1153 for too many keys, or when their rows take more than 15 MiB; 1615 when the columns are not what they were (prepare
-    /// another reader); 2036 (1835 for integers) for keys of another number of columns; 1366 for a number where the key has a string; 1412 and others of reads.
+    /// 1153 for too many keys, or if their rows exceed 15 MiB; 1615 if the type of a column changed (prepare
+    /// another reader); 2036 (1835 for integers) if the keys do not have the primary key's number of columns;
+    /// 1366 for a number where the key has a string; 1412 and other errors of reads.
     pub async fn read_many<K: Key>(&self, keys: &[K]) -> Result<FoundRows> {
         if keys.len() > KEYS_MAX {
             return Err(Error::server(1153, *b"08S01", "Too many keys in one read"));
@@ -139,7 +144,7 @@ impl KeyReader {
         let values = if K::IS_INTEGER { Vec::new() } else { self.values_of(keys)? };
         self.pipeline.room().await?;
         let answer = self.pipeline.begin(|number, out| self.emit(number, keys, &values, out))?.await?;
-        let found = self.found(answer)?;
+        let found = self.parse_found(answer)?;
         match found.len() == keys.len() {
             true => Ok(found),
             false => Err(Error::protocol("keys")),
@@ -162,7 +167,8 @@ impl KeyReader {
         Request::ReadKeys { reader: self.reader, keys }.emit(number, out)
     }
 
-    /// The values of keys; each key has one for every column, or the keys behind it would be others.
+    /// Encodes the values of keys. Checks the number of values of each key: the encoding does not separate
+    /// keys, and a missing value would shift all later keys.
     fn values_of<K: Key>(&self, keys: &[K]) -> Result<Vec<u8>> {
         let mut values = Vec::with_capacity(keys.len() * 16);
         let mut is_finite = true;
@@ -185,7 +191,7 @@ impl KeyReader {
         }
     }
 
-    fn found(&self, answer: Vec<u8>) -> Result<FoundRows> {
+    fn parse_found(&self, answer: Vec<u8>) -> Result<FoundRows> {
         let (frame, _) = next_frame(&answer).ok_or(Error::protocol("end"))?;
         let (status, body_end, keys) = match Reply::parse(frame)?.1 {
             Reply::KeyRows(rows) => (rows.status, KEY_ROWS_HEAD_BYTES + rows.body.len(), rows.index.len()),
@@ -201,57 +207,58 @@ impl KeyReader {
 impl Drop for KeyReader {
     fn drop(&mut self) {
         let request = Request::CloseReader { reader: self.reader };
-        self.pipeline.begin_and_forget(|number, out| request.emit(number, out));
+        self.pipeline.begin_and_discard(|number, out| request.emit(number, out));
     }
 }
 
-/// The rows of some keys, in the order of the keys.
+/// The result of [`KeyReader::read_many`]: a row or nothing for each key, in the order of the keys.
 pub struct FoundRows {
     pipeline: Arc<Pipeline>,
     columns: Arc<Columns>,
     bytes: Vec<u8>,
-    /// Where the rows end and the places of the keys' rows begin.
+    /// Offset in `bytes` at which the rows end and the index begins: four bytes a key, the offset of its row.
     body_end: usize,
     keys: usize,
 }
 
 impl FoundRows {
-    /// How many keys there were.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys
     }
 
-    /// Whether there were none.
+    /// Whether the number of keys is 0.
     pub fn is_empty(&self) -> bool {
         self.keys == 0
     }
 
-    /// The columns.
+    /// The columns of the rows.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// The row of the key at a position; `None` when no row has the key.
+    /// The row of the key at `position`, from 0. `None` if no row has the key.
     #[inline]
     pub fn get(&self, position: usize) -> Option<Row<'_>> {
-        let place = self.bytes.get(self.body_end + position * 4..)?.first_chunk()?;
-        self.row_at(u32::from_le_bytes(*place))
+        let offset = self.bytes.get(self.body_end + position * 4..)?.first_chunk()?;
+        self.row_at(u32::from_le_bytes(*offset))
     }
 
-    /// For each key its row, or `None`.
+    /// For each key its row, or `None` if no row has the key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Option<Row<'_>>> {
-        let places = self.bytes.get(self.body_end..).unwrap_or(&[]).as_chunks().0;
-        places.iter().map(|place| self.row_at(u32::from_le_bytes(*place)))
+        let offsets = self.bytes.get(self.body_end..).unwrap_or(&[]).as_chunks().0;
+        offsets.iter().map(|offset| self.row_at(u32::from_le_bytes(*offset)))
     }
 
     #[inline]
-    fn row_at(&self, place: u32) -> Option<Row<'_>> {
-        if place == NOT_FOUND {
+    fn row_at(&self, offset: u32) -> Option<Row<'_>> {
+        if offset == NOT_FOUND {
             return None;
         }
-        // A place beyond the rows is the node's mistake; what is read there is no whole frame.
+        // The offset comes from the node and is not trusted: the slice ends at the rows, and a frame must lie
+        // inside it.
         let rows = self.bytes.get(KEY_ROWS_HEAD_BYTES..self.body_end)?;
-        let (frame, _) = next_frame(rows.get(place as usize..)?)?;
+        let (frame, _) = next_frame(rows.get(offset as usize..)?)?;
         Some(Row::new(&self.columns, frame.payload))
     }
 }

@@ -1,8 +1,9 @@
-//! The client of a node, in the same process or over the network.
+//! The Rust driver: a client of a node in the same process or over the network.
 //!
-//! A [`Connection`] is one session: it runs statements and operations one after the other, in the order in which they were asked for.
-//! Everything is `async` and tied to no runtime; whatever polls the futures does, for one [`block_on`]. Requests that are
-//! under way at the same time (`join!`) are sent without waiting for each other's answers; for work in parallel, open several connections.
+//! A [`Connection`] is one session. It runs statements and operations one after the other, in the order of
+//! the calls. All calls are `async` and independent of a runtime: any executor works, for example
+//! [`block_on`]. Concurrent requests of one connection (`join!`) are pipelined: each is sent without waiting
+//! for the replies to the others. For parallel work, open several connections.
 //!
 //! ```no_run
 //! use junctor_client::{Connection, Options, block_on, column, params};
@@ -19,7 +20,7 @@
 //!         println!("{} {}", row.get::<i64>("id")?, row.get::<&str>("name")?);
 //!     }
 //!
-//!     // Many rows by their primary keys, which is the cheapest way to read.
+//!     // Reading many rows by primary key is the cheapest way to read.
 //!     let reader = connection.key_reader("item", &["price"]).await?;
 //!     let found = reader.read_many(&[1, 2, 3]).await?;
 //!     assert!(found.get(0).is_some() && found.get(1).is_none());
@@ -31,8 +32,8 @@
 //! # }
 //! ```
 //!
-//! What statements mean, which errors there are and what locks do is the same as for clients of the MySQL protocol: operations of a
-//! [`Table`] are planned as the statements that they stand for.
+//! Statements, errors and locks have the same meaning as for clients of the MySQL protocol. An operation of a
+//! [`Table`] is sent as the statement that it is equivalent to.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a value: rows as they came, read in place.
+//! Hot path, budget 20 instructions a value: rows decoded in range from the received bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use super::value::FromValue;
 use junctor_wire::reply::ColumnView;
 use junctor_wire::{self, Frame, Malformed, Reply, frame, next_frame};
 
-/// One column of a result.
+/// Name and type of a result column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnDescription {
     name: Box<str>,
     wire_type: u8,
     flags: u16,
     charset: u16,
-    /// Bytes of a value; 0 when it has its length before it.
+    /// Size of a value in bytes; 0 if each value carries its own length.
     bytes: u8,
 }
 
@@ -36,12 +36,12 @@ impl ColumnDescription {
         ColumnDescription { name: name.into(), wire_type, flags, charset, bytes }
     }
 
-    /// The name or alias.
+    /// The column's name or alias.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type, as SQL calls it.
+    /// The SQL name of the type, without length or sign.
     pub fn type_name(&self) -> &'static str {
         match (self.wire_type, self.charset) {
             (wire_type::TINY, _) => "TINYINT",
@@ -61,12 +61,12 @@ impl ColumnDescription {
         }
     }
 
-    /// Whether it is an integer without a sign.
+    /// Whether the column is an unsigned integer.
     pub fn is_unsigned(&self) -> bool {
         self.flags & column_flag::UNSIGNED != 0
     }
 
-    /// Whether it is never NULL.
+    /// Whether the column cannot be NULL.
     pub fn is_never_null(&self) -> bool {
         self.flags & column_flag::NOT_NULL != 0
     }
@@ -76,36 +76,37 @@ impl ColumnDescription {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     columns: Box<[ColumnDescription]>,
-    /// Bytes of a row before its values.
+    /// Bytes of a row before its values: a header byte and the bitmap of NULLs.
     head_bytes: usize,
 }
 
 impl Columns {
     pub(crate) fn new(columns: junctor_wire::Columns<'_>) -> Columns {
         let columns: Box<[_]> = columns.iter().map(ColumnDescription::new).collect();
+        // MySQL's binary rows reserve the first two bits of the bitmap.
         let head_bytes = 1 + (columns.len() + 2).div_ceil(8);
         Columns { columns, head_bytes }
     }
 
-    /// Each of them.
+    /// The columns in their order.
     pub fn iter(&self) -> impl Iterator<Item = &ColumnDescription> {
         self.columns.iter()
     }
 
-    /// How many.
+    /// Number of columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether there are none, as in the answer of a statement that gives no rows.
+    /// Whether the result has no columns, as for a statement that returns no rows.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 }
 
-/// Names a column: its position from 0 on, or its name.
+/// Identifies a result column by its position, from 0, or by its name in any case.
 pub trait ColumnName: fmt::Display {
-    /// The position.
+    /// The column's position; `None` if the result has no such column.
     fn position(&self, columns: &Columns) -> Option<usize>;
 }
 
@@ -122,7 +123,7 @@ impl ColumnName for &str {
     }
 }
 
-/// A row, borrowed from its answer.
+/// A row, borrowed from its result.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
     columns: &'a Columns,
@@ -135,25 +136,26 @@ impl<'a> Row<'a> {
         Row { columns, bytes }
     }
 
-    /// The columns.
+    /// The columns of the row.
     pub fn columns(&self) -> &'a Columns {
         self.columns
     }
 
-    /// The value of a column, by position or name, as a type of Rust.
+    /// The value of a column, given by position or name, as a Rust type.
     ///
     /// # Errors
-    /// There is no such column, or the value is not of the type.
+    /// The column does not exist, or the value cannot be converted to the type.
     #[inline]
     pub fn get<T: FromValue<'a>>(&self, column: impl ColumnName) -> Result<T> {
         let position = column.position(self.columns).ok_or_else(|| no_column(&column))?;
         T::from_value(self.value(position)?)
     }
 
-    /// The value of the column at a position.
+    /// The value of the column at `position`, from 0. Decoding skips all earlier columns, so the cost grows
+    /// with the position.
     ///
     /// # Errors
-    /// There is no such column, or the row is malformed.
+    /// The column does not exist, or the row is malformed.
     #[inline]
     pub fn value(&self, position: usize) -> Result<ValueRef<'a>> {
         let columns = &*self.columns.columns;
@@ -175,7 +177,7 @@ impl<'a> Row<'a> {
         Ok(read(wanted, rest)?)
     }
 
-    /// All values.
+    /// The values of all columns.
     ///
     /// # Errors
     /// The row is malformed.
@@ -203,14 +205,14 @@ fn no_column(column: &dyn fmt::Display) -> Error {
 fn skip<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<&'a [u8], Malformed> {
     match (column.bytes, column.wire_type) {
         (0, wire_type::NULL) => Ok(bytes),
-        (0, _) => text(bytes).map(|(_, rest)| rest),
+        (0, _) => length_encoded(bytes).map(|(_, rest)| rest),
         (count, _) => bytes.get(usize::from(count)..).ok_or(MALFORMED),
     }
 }
 
-/// A string with its length before it, and what comes behind.
+/// Splits a length-encoded string from the bytes after it.
 #[inline]
-fn text(bytes: &[u8]) -> std::result::Result<(&[u8], &[u8]), Malformed> {
+fn length_encoded(bytes: &[u8]) -> std::result::Result<(&[u8], &[u8]), Malformed> {
     let (&first, rest) = bytes.split_first().ok_or(MALFORMED)?;
     let (length, rest) = match first {
         0..251 => (usize::from(first), rest),
@@ -260,12 +262,12 @@ fn read<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<
         }
         wire_type::DOUBLE => ValueRef::Double(f64::from_le_bytes(first(bytes)?)),
         wire_type::NULL => ValueRef::Null,
-        wire_type::NEWDECIMAL => ValueRef::Decimal(decimal(text(bytes)?.0)?),
-        _ => ValueRef::Bytes(text(bytes)?.0),
+        wire_type::NEWDECIMAL => ValueRef::Decimal(decimal(length_encoded(bytes)?.0)?),
+        _ => ValueRef::Bytes(length_encoded(bytes)?.0),
     })
 }
 
-/// A decimal number from its text.
+/// Parses a decimal number.
 fn decimal(text: &[u8]) -> std::result::Result<Decimal, Malformed> {
     let text = std::str::from_utf8(text).map_err(|_| MALFORMED)?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -274,34 +276,35 @@ fn decimal(text: &[u8]) -> std::result::Result<Decimal, Malformed> {
     Ok(Decimal { mantissa, scale: u8::try_from(fraction.len()).map_err(|_| MALFORMED)? })
 }
 
-/// What a statement came to that gives no rows.
+/// The result of a statement, apart from its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rows changed; those found and left as they were do not count.
+    /// Number of rows that the statement inserted, changed or deleted. A row that matched but kept its values
+    /// does not count.
     pub affected_rows: u64,
-    /// The first AUTO_INCREMENT value that was made, or 0.
+    /// The first AUTO_INCREMENT value that the statement generated, or 0.
     pub last_insert_id: u64,
-    /// How many warnings there were; SHOW WARNINGS tells them.
+    /// Number of warnings. SHOW WARNINGS returns them.
     pub warnings: u16,
-    /// "Rows matched: ..." and its kin.
+    /// MySQL's text about the result, for example "Rows matched: ..."; often empty.
     pub info: Box<str>,
 }
 
-/// The rows of a result, and what the statement came to.
+/// The rows of a statement and its outcome.
 #[derive(Debug, Default)]
 pub struct Rows {
     columns: Arc<Columns>,
     bytes: Vec<u8>,
-    /// Where each row lies in the bytes.
-    places: Vec<Range<usize>>,
+    /// The range of `bytes` of each row.
+    ranges: Vec<Range<usize>>,
     outcome: Outcome,
 }
 
 impl Rows {
-    /// Reads an answer; gives the status of the session too.
+    /// Parses a whole reply. Also returns the session's status, bits of `STATUS_...`.
     pub(crate) fn parse(mut bytes: Vec<u8>) -> Result<(Rows, u8)> {
         let mut columns = Columns::default();
-        let mut places = Vec::new();
+        let mut ranges = Vec::new();
         let mut long_row: Option<Vec<u8>> = None;
         let mut long_rows: Vec<Vec<u8>> = Vec::new();
         let mut rest = bytes.as_slice();
@@ -315,12 +318,13 @@ impl Rows {
                     match part.len() == frame::PAYLOAD_BYTES_MAX {
                         true => long_row = Some(row),
                         false => {
-                            places.push(usize::MAX..long_rows.len());
+                            // A placeholder, resolved below: the row's index among the long rows.
+                            ranges.push(usize::MAX..long_rows.len());
                             long_rows.push(row);
                         }
                     }
                 }
-                Reply::Row(row) => places.push(end - row.len()..end),
+                Reply::Row(row) => ranges.push(end - row.len()..end),
                 Reply::Columns(described) => columns = Columns::new(described),
                 Reply::Done(done) => {
                     let outcome = Outcome {
@@ -330,13 +334,13 @@ impl Rows {
                         info: done.info.into(),
                     };
                     let status = done.status;
-                    // Rows of several frames are put together behind the others.
-                    for place in places.iter_mut().filter(|place| place.start == usize::MAX) {
-                        let row = &long_rows[place.end];
-                        *place = bytes.len()..bytes.len() + row.len();
+                    // Rows of several frames are copied behind all others, where they are contiguous.
+                    for range in ranges.iter_mut().filter(|range| range.start == usize::MAX) {
+                        let row = &long_rows[range.end];
+                        *range = bytes.len()..bytes.len() + row.len();
                         bytes.extend_from_slice(row);
                     }
-                    return Ok((Rows { columns: Arc::new(columns), bytes, places, outcome }, status));
+                    return Ok((Rows { columns: Arc::new(columns), bytes, ranges, outcome }, status));
                 }
                 Reply::Failed { errno, sqlstate, message } => return Err(Error::server(errno, sqlstate, message)),
                 Reply::Prepared { .. } | Reply::KeyRows(_) => return Err(Error::protocol("kind")),
@@ -345,33 +349,33 @@ impl Rows {
         Err(Error::protocol("end"))
     }
 
-    /// The columns.
+    /// The columns of the rows.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// How many rows.
+    /// Number of rows.
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.ranges.len()
     }
 
-    /// Whether there are none.
+    /// Whether the result has no rows.
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.ranges.is_empty()
     }
 
-    /// A row, by its position.
+    /// The row at `position`, from 0.
     pub fn get(&self, position: usize) -> Option<Row<'_>> {
-        let place = self.places.get(position)?;
-        Some(Row::new(&self.columns, &self.bytes[place.clone()]))
+        let range = self.ranges.get(position)?;
+        Some(Row::new(&self.columns, &self.bytes[range.clone()]))
     }
 
-    /// Each row.
+    /// The rows in their order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
-        self.places.iter().map(|place| Row::new(&self.columns, &self.bytes[place.clone()]))
+        self.ranges.iter().map(|range| Row::new(&self.columns, &self.bytes[range.clone()]))
     }
 
-    /// What the statement came to besides.
+    /// The statement's outcome: affected rows, warnings and the like.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }
@@ -390,7 +394,7 @@ impl<'a> IntoIterator for &'a Rows {
     }
 }
 
-/// Goes through the rows of a result.
+/// Iterator over the rows of a result.
 #[derive(Debug)]
 pub struct RowsIter<'a> {
     rows: &'a Rows,
@@ -415,7 +419,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_as_an_answer_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn parsing_of_any_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok((rows, _)) = Rows::parse(bytes) {
                 for row in &rows {
                     let _ = row.values();

@@ -1,5 +1,5 @@
-//! A node of few words, for tests of what a client does: it answers each request with the next thing that the test says, but closings of
-//! statements, which it answers by itself, and takes bytes while the test lets it.
+//! A scripted node for tests of the driver. It answers each request with the next reply that the test queued.
+//! It answers the closing of a statement by itself. The test can stop it from accepting bytes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -14,42 +14,42 @@ use junctor_wire::reply::{self, Done, Greeting};
 use junctor_wire::request::kind;
 use junctor_wire::{SALT_BYTES, VERSION, next_frame};
 
-/// The line to it.
+/// The node, which is also the transport to it.
 #[derive(Clone, Default)]
-pub(super) struct Line(Arc<Mutex<State>>);
+pub(super) struct ScriptedNode(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     sent: Vec<u8>,
-    /// What was said before the first request.
+    /// The first bytes that the client receives, until it received them.
     greeting: Option<Vec<u8>>,
     answers: VecDeque<Emit>,
     is_stopped: bool,
-    /// The kinds of the requests that were sent and have no answer yet.
-    asked: VecDeque<u8>,
-    /// The number of the next answer.
+    /// Kinds of the received requests that have no reply yet.
+    unanswered: VecDeque<u8>,
+    /// The request number that the next reply carries.
     number: u32,
 }
 
-/// Appends an answer to the request of a number.
+/// Appends the reply to the request with this number.
 type Emit = Box<dyn FnOnce(u32, &mut Vec<u8>) + Send>;
 
-/// A connection that is logged in.
-pub(super) fn connected() -> (Line, Connection) {
-    let line = Line::default();
+/// A scripted node and a connection that is logged in.
+pub(super) fn connected() -> (ScriptedNode, Connection) {
+    let node = ScriptedNode::default();
     let greeting = Greeting { version: VERSION, connection: 1, salt: [5; SALT_BYTES], server_version: "8.0" };
     let mut bytes = Vec::new();
     greeting.emit(&mut bytes);
-    line.lock().greeting = Some(bytes);
-    line.answer(Line::done);
+    node.lock().greeting = Some(bytes);
+    node.answer(ScriptedNode::done);
     let options = Options::new("ann");
     let connection =
-        poll(pin!(Connection::open(Box::new(line.clone()), &options))).expect("it is answered").expect("it may log in");
-    line.lock().sent.clear();
-    (line, connection)
+        poll(pin!(Connection::open(Box::new(node.clone()), &options))).expect("it is answered").expect("it may log in");
+    node.lock().sent.clear();
+    (node, connection)
 }
 
-/// Polls once.
+/// Polls a future once.
 pub(super) fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     match future.poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
@@ -57,42 +57,42 @@ pub(super) fn poll<T>(future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     }
 }
 
-impl Line {
+impl ScriptedNode {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().expect("nobody panics")
+        self.0.lock().expect("no test panics with the lock")
     }
 
-    /// Takes no bytes from now on.
+    /// Accepts no bytes from now on.
     pub(super) fn stop(&self) {
         self.lock().is_stopped = true;
     }
 
-    /// Takes bytes again.
-    pub(super) fn go_on(&self) {
+    /// Accepts bytes again.
+    pub(super) fn resume(&self) {
         self.lock().is_stopped = false;
     }
 
-    /// The next answer is what `emit` appends for the number that it is given.
+    /// Queues a reply: `emit` appends it for the request number that it is given.
     pub(super) fn answer(&self, emit: impl FnOnce(u32, &mut Vec<u8>) + Send + 'static) {
         self.lock().answers.push_back(Box::new(emit));
     }
 
-    /// Appends that it is done.
+    /// Appends a reply without rows.
     pub(super) fn done(number: u32, out: &mut Vec<u8>) {
         reply::emit_done(number, &Done { status: 1, warnings: 0, affected_rows: 0, last_insert_id: 0, info: "" }, out);
     }
 
-    /// Appends an error.
+    /// Makes an error reply.
     pub(super) fn failed(errno: u16) -> impl FnOnce(u32, &mut Vec<u8>) + Send {
         move |number, out| reply::emit_failed(number, errno, *b"HY000", "", out)
     }
 
-    /// Appends that a statement is prepared.
+    /// Appends the reply to the preparation of a statement without parameters.
     pub(super) fn prepared(number: u32, out: &mut Vec<u8>) {
         reply::emit_prepared(number, 0, &[], out);
     }
 
-    /// The text that was sent since the login, with dots in place of all else.
+    /// The printable text that was sent since the login. Dots replace all other bytes.
     pub(super) fn sent(&self) -> String {
         let mut text = String::new();
         for byte in &self.lock().sent {
@@ -106,7 +106,7 @@ impl Line {
     }
 }
 
-impl Transport for Line {
+impl Transport for ScriptedNode {
     fn poll_send(&mut self, _context: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<io::Result<()>> {
         let mut state = self.lock();
         if state.is_stopped {
@@ -114,7 +114,7 @@ impl Transport for Line {
         }
         let mut rest = bytes.as_slice();
         while let Some((frame, behind)) = next_frame(rest) {
-            state.asked.push_back(frame.kind);
+            state.unanswered.push_back(frame.kind);
             rest = behind;
         }
         state.sent.append(bytes);
@@ -126,13 +126,13 @@ impl Transport for Line {
         if let Some(greeting) = state.greeting.take() {
             return Poll::Ready(Ok(greeting));
         }
-        let emit = match state.asked.front() {
+        let emit = match state.unanswered.front() {
             None => return Poll::Pending,
-            Some(&kind::CLOSE) => Some(Box::new(Line::done) as Emit),
+            Some(&kind::CLOSE) => Some(Box::new(ScriptedNode::done) as Emit),
             Some(_) => state.answers.pop_front(),
         };
         let Some(emit) = emit else { return Poll::Pending };
-        state.asked.pop_front();
+        state.unanswered.pop_front();
         let mut bytes = Vec::new();
         emit(state.number, &mut bytes);
         state.number += 1;

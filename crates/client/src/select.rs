@@ -1,27 +1,27 @@
-//! Reads of a table's rows, with what is done where the rows are: filter, columns, aggregates, order and limit.
+//! Reads of one table. The node evaluates filter, columns, aggregates, order and limit.
 
 use std::fmt::Write;
 
 use super::condition::Condition;
 use super::error::Result;
 use super::row::Rows;
-use super::table::{Table, joined, push_condition, push_quoted};
+use super::table::{Table, conjunction, push_condition, push_quoted};
 use super::value::{FromValue, ToValue};
 
-/// Up or down.
+/// The direction of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// The least first.
+    /// Smallest value first; NULL is the smallest.
     Ascending,
-    /// The greatest first.
+    /// Greatest value first.
     Descending,
 }
 
-/// An aggregate over the rows.
+/// An aggregate function over the rows of a [`Select`].
 #[derive(Clone, Debug)]
 pub struct Aggregate(String);
 
-/// How many rows.
+/// The number of rows.
 pub fn count() -> Aggregate {
     Aggregate("COUNT(*)".into())
 }
@@ -39,18 +39,18 @@ macro_rules! aggregate {
 }
 
 aggregate! {
-    /// The sum of a column; NULL over no rows.
+    /// The sum of a column; NULL if no row has a value.
     sum: "SUM";
-    /// The mean of a column; NULL over no rows.
+    /// The arithmetic mean of a column; NULL if no row has a value.
     average: "AVG";
-    /// The least value of a column; NULL over no rows.
+    /// The smallest value of a column; NULL if no row has a value.
     minimum: "MIN";
-    /// The greatest value of a column; NULL over no rows.
+    /// The greatest value of a column; NULL if no row has a value.
     maximum: "MAX";
 }
 
 impl Aggregate {
-    /// Under a name in the result.
+    /// Sets the name of the aggregate's column in the result.
     pub fn named(mut self, name: &str) -> Aggregate {
         self.0.push_str(" AS ");
         push_quoted(name, &mut self.0);
@@ -58,38 +58,39 @@ impl Aggregate {
     }
 }
 
-/// A read of rows; made by [`Table::select`].
+/// A read of one table, made by [`Table::select`]. [`Select::rows`] and its siblings run it.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is read before `rows`"]
 pub struct Select<'c> {
     table: Table<'c>,
-    what: String,
+    select_list: String,
     condition: Option<Condition>,
     order: Vec<String>,
+    /// Maximum number of rows, and the number of rows to skip.
     limit: Option<(u64, u64)>,
     lock: &'static str,
 }
 
 impl<'c> Select<'c> {
     pub(crate) fn of_columns(table: Table<'c>, columns: &[&str]) -> Select<'c> {
-        let mut what = String::new();
+        let mut select_list = String::new();
         for (position, column) in columns.iter().enumerate() {
-            what.push_str(if position > 0 { ", " } else { "" });
+            select_list.push_str(if position > 0 { ", " } else { "" });
             match *column {
-                "*" => what.push('*'),
-                name => push_quoted(name, &mut what),
+                "*" => select_list.push('*'),
+                name => push_quoted(name, &mut select_list),
             }
         }
-        Select { table, what, condition: None, order: Vec::new(), limit: None, lock: "" }
+        Select { table, select_list, condition: None, order: Vec::new(), limit: None, lock: "" }
     }
 
-    /// Of rows for which this is true too.
+    /// Restricts the rows to those that match `condition`, in addition to earlier filters.
     pub fn filter(mut self, condition: Condition) -> Self {
-        self.condition = joined(self.condition, condition);
+        self.condition = conjunction(self.condition, condition);
         self
     }
 
-    /// In the order of a column; where it is equal, of the next one that is named.
+    /// Orders the rows by a column. Each further call adds a column that decides between equal rows.
     pub fn order_by(mut self, column: &str, direction: Direction) -> Self {
         let mut text = String::new();
         push_quoted(column, &mut text);
@@ -98,44 +99,45 @@ impl<'c> Select<'c> {
         self
     }
 
-    /// So many rows at most.
+    /// Sets the maximum number of rows.
     pub fn limit(mut self, rows: u64) -> Self {
         self.limit = Some((rows, self.limit.map_or(0, |(_, offset)| offset)));
         self
     }
 
-    /// Without the first so many rows.
+    /// Skips the first `rows` rows.
     pub fn offset(mut self, rows: u64) -> Self {
+        // SQL has no OFFSET without a LIMIT.
         self.limit = Some((self.limit.map_or(u64::MAX, |(limit, _)| limit), rows));
         self
     }
 
-    /// Locks the rows, and reads them as they were committed last, so that they can be changed.
+    /// Locks the rows exclusively and reads their latest committed versions rather than the snapshot.
     pub fn for_update(mut self) -> Self {
         self.lock = " FOR UPDATE";
         self
     }
 
-    /// Locks the rows against changes, and reads them as they were committed last.
+    /// Locks the rows in share mode and reads their latest committed versions rather than the snapshot.
     pub fn for_share(mut self) -> Self {
         self.lock = " FOR SHARE";
         self
     }
 
-    /// Reads one row of aggregates over the rows instead of the columns.
+    /// Computes aggregates over the rows and returns them as one row. The selected columns are ignored.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn aggregate(mut self, aggregates: &[Aggregate]) -> Result<Rows> {
         let texts: Vec<&str> = aggregates.iter().map(|aggregate| aggregate.0.as_str()).collect();
-        self.what = texts.join(", ");
+        self.select_list = texts.join(", ");
         self.rows().await
     }
 
-    /// How many rows there are, whatever order and limit were named.
+    /// Counts the rows. Ignores order and limit.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn count(mut self) -> Result<u64> {
         self.order.clear();
         self.limit = None;
@@ -143,10 +145,10 @@ impl<'c> Select<'c> {
         rows.get(0).map_or(Ok(0), |row| row.get(0usize))
     }
 
-    /// The first column of the first row, if there is one.
+    /// Reads the first column of the first row. `None` if no row matches.
     ///
     /// # Errors
-    /// What the statement fails with, or the value is of another type.
+    /// The error of the statement, or the value has another type.
     pub async fn value<T: for<'r> FromValue<'r>>(self) -> Result<Option<T>> {
         let rows = self.limit(1).rows().await?;
         rows.get(0).map(|row| row.get(0usize)).transpose()
@@ -155,9 +157,9 @@ impl<'c> Select<'c> {
     /// Reads the rows.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn rows(self) -> Result<Rows> {
-        let mut text = format!("SELECT {} FROM {}", self.what, self.table.name);
+        let mut text = format!("SELECT {} FROM {}", self.select_list, self.table.name);
         let mut values: Vec<&dyn ToValue> = Vec::new();
         push_condition(self.condition.as_ref(), &mut text, &mut values);
         if !self.order.is_empty() {

@@ -6,22 +6,28 @@ use std::sync::OnceLock;
 use junctor_model::value::ValueRef;
 
 use super::error::{Error, Result};
-use super::pipeline::{Answer, Pipeline};
+use super::pipeline::{PendingReply, Pipeline};
 use super::row::{Columns, Outcome, Rows};
 use super::value::ToValue;
 use junctor_wire::request::put_values;
 use junctor_wire::{Reply, Request, next_frame};
 
-/// A statement that was prepared; dropping it forgets it. It belongs to its connection, and runs in whatever transaction that has open.
+/// A prepared statement. It belongs to its connection and runs in the connection's open transaction, if any.
+/// Dropping it deallocates it on the node.
 #[derive(Debug)]
 pub struct Statement {
     pipeline: Arc<Pipeline>,
     handle: u32,
+    /// Number of parameters, and the columns of the rows, once the preparation has succeeded.
     prepared: OnceLock<(u16, Columns)>,
 }
 
 impl Statement {
-    pub(crate) fn begin_preparing(pipeline: &Arc<Pipeline>, handle: u32, text: &str) -> Result<(Statement, Answer)> {
+    pub(crate) fn begin_preparing(
+        pipeline: &Arc<Pipeline>,
+        handle: u32,
+        text: &str,
+    ) -> Result<(Statement, PendingReply)> {
         let request = Request::Prepare { handle, text };
         let answer = pipeline.begin(|number, out| request.emit(number, out))?;
         Ok((Statement { pipeline: Arc::clone(pipeline), handle, prepared: OnceLock::new() }, answer))
@@ -29,20 +35,20 @@ impl Statement {
 
     pub(crate) fn finish_preparing(&self, answer: Vec<u8>) -> Result<()> {
         let prepared = parse_prepared(&answer)?;
-        // Nobody else gets the answer to its preparation.
+        // Never set before: each preparation has one reply, and one caller that awaits it.
         let _ = self.prepared.set(prepared);
         Ok(())
     }
 
-    /// How many parameters it has.
+    /// Number of parameters.
     pub fn parameter_count(&self) -> usize {
         self.prepared.get().map_or(0, |(count, _)| usize::from(*count))
     }
 
-    /// Executes it; for statements that give rows.
+    /// Executes a statement that returns rows.
     ///
     /// # Errors
-    /// What it fails with; 1210 for a wrong number of parameters.
+    /// The error of the statement; 1210 for a wrong number of parameters.
     pub async fn query(&self, parameters: &[&dyn ToValue]) -> Result<Rows> {
         self.pipeline.room().await?;
         let (rows, status) = Rows::parse(self.begin(parameters)?.await?)?;
@@ -50,7 +56,7 @@ impl Statement {
         Ok(rows)
     }
 
-    /// Executes it; for statements that give no rows.
+    /// Executes a statement that returns no rows.
     ///
     /// # Errors
     /// As [`Statement::query`].
@@ -58,8 +64,8 @@ impl Statement {
         self.query(parameters).await.map(Rows::into_outcome)
     }
 
-    /// Makes the request without waiting.
-    pub(crate) fn begin(&self, parameters: &[&dyn ToValue]) -> Result<Answer> {
+    /// Queues the execution without waiting for its reply.
+    pub(crate) fn begin(&self, parameters: &[&dyn ToValue]) -> Result<PendingReply> {
         let count = u16::try_from(parameters.len()).map_err(|_| Error::too_long())?;
         if !parameters.iter().all(|value| is_number(value.to_value())) {
             return Err(Error::value("A value is NaN or infinite".into()));
@@ -74,16 +80,16 @@ impl Statement {
 impl Drop for Statement {
     fn drop(&mut self) {
         let request = Request::Close { handle: self.handle };
-        self.pipeline.begin_and_forget(|number, out| request.emit(number, out));
+        self.pipeline.begin_and_discard(|number, out| request.emit(number, out));
     }
 }
 
-/// Whether a value is none of the doubles that are no numbers, which the protocol does not carry.
+/// Whether the protocol can carry a value: false for an infinite double and for NaN.
 pub(crate) fn is_number(value: ValueRef<'_>) -> bool {
     !matches!(value, ValueRef::Double(number) if !number.is_finite())
 }
 
-/// Reads the answer to a preparation: the number of parameters, and the columns.
+/// Reads the reply to a preparation: the number of parameters or key columns, and the columns of the rows.
 pub(crate) fn parse_prepared(answer: &[u8]) -> Result<(u16, Columns)> {
     let (frame, _) = next_frame(answer).ok_or(Error::protocol("end"))?;
     match Reply::parse(frame)?.1 {

@@ -1,4 +1,5 @@
-//! Operations on one table. Each stands for a statement, which is prepared once per connection and executed with its values.
+//! Operations on one table. Each is a statement that the connection prepares once and executes with the
+//! operation's values.
 
 use junctor_model::value::Value;
 
@@ -9,14 +10,14 @@ use super::row::Outcome;
 use super::select::Select;
 use super::value::ToValue;
 
-/// Rows that one statement inserts at most.
-const ROWS_AT_ONCE: usize = 64;
+/// Number of rows in one INSERT of [`Table::insert_many`].
+const INSERT_ROWS_MAX: usize = 64;
 
-/// A table; made by [`Connection::table`].
+/// The operations on a table, made by [`Connection::table`].
 #[derive(Clone, Debug)]
 pub struct Table<'c> {
     pub(crate) connection: &'c Connection,
-    /// Quoted.
+    /// The quoted name, with its database if the caller gave one.
     pub(crate) name: String,
 }
 
@@ -33,28 +34,33 @@ impl<'c> Table<'c> {
         Table { connection, name: quoted }
     }
 
-    /// Inserts a row: columns with their values; the others get their defaults.
+    /// Inserts a row. `values` pairs columns with their values; all other columns get their defaults.
     ///
     /// # Errors
-    /// 1062 when a row has its key, 1452 when a foreign key has no parent, and those of the values.
+    /// 1062 if a row with the same key exists, 1452 if a foreign key has no parent row, and errors of the
+    /// values.
     pub async fn insert(&self, values: &[(&str, &dyn ToValue)]) -> Result<Outcome> {
         let columns: Vec<&str> = values.iter().map(|(column, _)| *column).collect();
         let row: Vec<&dyn ToValue> = values.iter().map(|(_, value)| *value).collect();
         self.connection.execute(&self.insert_text(&columns, 1), &row).await
     }
 
-    /// Inserts rows, 64 with a statement; statements are sent together. Outside a transaction those before one that fails stay.
+    /// Inserts rows: 64 in each statement and the remainder one by one. All statements are sent as one
+    /// [`Batch`](crate::Batch), which is not atomic outside a transaction: the rows of the statements that
+    /// succeed stay.
     ///
     /// # Errors
-    /// As [`Table::insert`]; also when a row has not as many values as there are columns.
+    /// As [`Table::insert`]; 2036 if a row and `columns` differ in length.
     pub async fn insert_many(&self, columns: &[&str], rows: &[&[&dyn ToValue]]) -> Result<Outcome> {
         if rows.iter().any(|row| row.len() != columns.len()) {
-            return Err(Error::value("A row has not as many values as there are columns".into()));
+            return Err(Error::value("The number of values in a row differs from the number of columns".into()));
         }
+        // Two statement texts whatever the number of rows, so that the cache of prepared statements stays
+        // small.
         let mut batch = self.connection.batch();
-        let (many, rest) = rows.as_chunks::<ROWS_AT_ONCE>();
+        let (many, rest) = rows.as_chunks::<INSERT_ROWS_MAX>();
         for rows in many {
-            batch.add(&self.insert_text(columns, ROWS_AT_ONCE), &rows.concat());
+            batch.add(&self.insert_text(columns, INSERT_ROWS_MAX), &rows.concat());
         }
         for row in rest {
             batch.add(&self.insert_text(columns, 1), row);
@@ -71,10 +77,10 @@ impl<'c> Table<'c> {
         Ok(sum)
     }
 
-    /// Inserts a row, or gives the row that has its key already these values.
+    /// Inserts a row, or sets these values in the row that has the same key.
     ///
     /// # Errors
-    /// As [`Table::insert`], but for 1062 where the values that were given belong to two rows.
+    /// As [`Table::insert`]; 1062 only if the values conflict with the keys of two different rows.
     pub async fn upsert(&self, values: &[(&str, &dyn ToValue)]) -> Result<Outcome> {
         let columns: Vec<&str> = values.iter().map(|(column, _)| *column).collect();
         let row: Vec<&dyn ToValue> = values.iter().map(|(_, value)| *value).collect();
@@ -90,17 +96,17 @@ impl<'c> Table<'c> {
         self.connection.execute(&text, &row).await
     }
 
-    /// Changes rows.
+    /// An update of rows, which [`Update::run`] executes.
     pub fn update(&self) -> Update<'c> {
         Update { table: self.clone(), assignments: Vec::new(), condition: None }
     }
 
-    /// Deletes rows.
+    /// A deletion of rows, which [`Delete::run`] executes.
     pub fn delete(&self) -> Delete<'c> {
         Delete { table: self.clone(), condition: None }
     }
 
-    /// Reads these columns of rows; `*` is all.
+    /// A read of these columns; `*` means all columns.
     pub fn select(&self, columns: &[&str]) -> Select<'c> {
         Select::of_columns(self.clone(), columns)
     }
@@ -118,7 +124,7 @@ impl<'c> Table<'c> {
     }
 }
 
-/// A change of rows.
+/// An update of rows, made by [`Table::update`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is changed before `run`"]
 pub struct Update<'c> {
@@ -128,7 +134,7 @@ pub struct Update<'c> {
 }
 
 impl Update<'_> {
-    /// Gives a column a value.
+    /// Sets a column to a value.
     pub fn set(mut self, column: &str, value: impl ToValue) -> Self {
         let mut text = String::new();
         push_quoted(column, &mut text);
@@ -137,7 +143,7 @@ impl Update<'_> {
         self
     }
 
-    /// Adds to a number; a negative value takes away.
+    /// Adds `value` to a numeric column.
     pub fn add(mut self, column: &str, value: impl ToValue) -> Self {
         let mut quoted = String::new();
         push_quoted(column, &mut quoted);
@@ -145,16 +151,17 @@ impl Update<'_> {
         self
     }
 
-    /// Of rows for which this is true too; without a condition all rows are changed.
+    /// Restricts the rows to those that match `condition`, in addition to earlier filters. Without a filter,
+    /// all rows are updated.
     pub fn filter(mut self, condition: Condition) -> Self {
-        self.condition = joined(self.condition, condition);
+        self.condition = conjunction(self.condition, condition);
         self
     }
 
-    /// Does it.
+    /// Updates the rows.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn run(self) -> Result<Outcome> {
         let assignments: Vec<&str> = self.assignments.iter().map(|(text, _)| text.as_str()).collect();
         let mut text = format!("UPDATE {} SET {}", self.table.name, assignments.join(", "));
@@ -164,7 +171,7 @@ impl Update<'_> {
     }
 }
 
-/// A deletion of rows.
+/// A deletion of rows, made by [`Table::delete`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is deleted before `run`"]
 pub struct Delete<'c> {
@@ -173,16 +180,17 @@ pub struct Delete<'c> {
 }
 
 impl Delete<'_> {
-    /// Of rows for which this is true too; without a condition all rows are deleted.
+    /// Restricts the rows to those that match `condition`, in addition to earlier filters. Without a filter,
+    /// all rows are deleted.
     pub fn filter(mut self, condition: Condition) -> Self {
-        self.condition = joined(self.condition, condition);
+        self.condition = conjunction(self.condition, condition);
         self
     }
 
-    /// Does it.
+    /// Deletes the rows.
     ///
     /// # Errors
-    /// What the statement fails with.
+    /// The error of the statement.
     pub async fn run(self) -> Result<Outcome> {
         let mut text = format!("DELETE FROM {}", self.table.name);
         let mut values = Vec::new();
@@ -191,7 +199,7 @@ impl Delete<'_> {
     }
 }
 
-pub(crate) fn joined(known: Option<Condition>, other: Condition) -> Option<Condition> {
+pub(crate) fn conjunction(known: Option<Condition>, other: Condition) -> Option<Condition> {
     Some(match known {
         Some(known) => known.and(other),
         None => other,
@@ -210,7 +218,7 @@ pub(crate) fn push_condition<'v>(
     }
 }
 
-/// Appends a name in backticks.
+/// Appends a name in backticks, with its own backticks doubled.
 pub(crate) fn push_quoted(name: &str, text: &mut String) {
     text.push('`');
     for character in name.chars() {

@@ -10,15 +10,17 @@ use junctor_wire::Request;
 /// The isolation level of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each statement sees what was committed when it began.
+    /// Each statement sees the data that was committed when the statement began.
     ReadCommitted,
-    /// All statements see what was committed when the first one read; the default.
+    /// All statements see the data that was committed when the transaction first read. The default of a
+    /// session.
     RepeatableRead,
-    /// As REPEATABLE READ, and what is read stays as it is until the end.
+    /// As REPEATABLE READ; in addition reads take locks, so that the data read does not change before the
+    /// end.
     Serializable,
 }
 
-/// How a transaction begins.
+/// Options of a new transaction.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TransactionOptions {
     isolation: Option<Isolation>,
@@ -27,29 +29,30 @@ pub struct TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// As the session's variables say.
+    /// The session's isolation level, with writes allowed.
     pub fn new() -> TransactionOptions {
         TransactionOptions::default()
     }
 
-    /// With this isolation level.
+    /// Sets the isolation level of this transaction.
     pub fn isolation(self, isolation: Isolation) -> TransactionOptions {
         TransactionOptions { isolation: Some(isolation), ..self }
     }
 
-    /// Writes are refused with error 1792.
+    /// Makes the transaction read-only: the node refuses writes with error 1792.
     pub fn read_only(self) -> TransactionOptions {
         TransactionOptions { is_read_only: true, ..self }
     }
 
-    /// It sees what is committed now, and not when it reads first.
+    /// Takes the snapshot when the transaction begins rather than at its first read.
     pub fn with_snapshot(self) -> TransactionOptions {
         TransactionOptions { takes_snapshot: true, ..self }
     }
 }
 
-/// A transaction; all of its connection's methods are its own. Dropping it rolls it back: the request is sent at once, or with the next
-/// one of the connection.
+/// An open transaction. It dereferences to its [`Connection`], whose methods run in the transaction. Dropping
+/// it rolls it back: the request is sent immediately, or with the connection's next request if the transport
+/// is busy.
 #[derive(Debug)]
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'c> {
@@ -70,9 +73,9 @@ impl<'c> Transaction<'c> {
             (false, true) => "START TRANSACTION READ ONLY",
             (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
-        // Who waits for room has asked for nothing yet, so there is nothing to roll back.
+        // A future that is dropped here has sent nothing, and needs no rollback.
         connection.pipeline.room().await?;
-        // Made before the requests, so that dropping the future on the way rolls back.
+        // Created before the requests: a future that is dropped after them drops this too, and rolls back.
         let transaction = Transaction { connection, is_ended: false };
         let begun = |text| {
             let pipeline = &transaction.connection.pipeline;
@@ -87,24 +90,24 @@ impl<'c> Transaction<'c> {
         Ok(transaction)
     }
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// What the commit failed with; the transaction is rolled back then. When the connection is lost, it is not known whether it was
-    /// committed.
+    /// The error of the commit; the transaction is then rolled back. If the connection is lost, the caller
+    /// cannot know whether the transaction was committed.
     pub async fn commit(self) -> Result<()> {
         self.end("COMMIT").await
     }
 
-    /// Rolls back, and waits until that is done.
+    /// Rolls back the transaction and waits for the reply.
     ///
     /// # Errors
-    /// The connection is lost; the node rolls back then by itself.
+    /// The connection is lost; the node then rolls back by itself.
     pub async fn rollback(self) -> Result<()> {
         self.end("ROLLBACK").await
     }
 
-    /// Sets a savepoint; one of the same name is replaced.
+    /// Sets a savepoint. It replaces a savepoint of the same name.
     ///
     /// # Errors
     /// The connection is lost.
@@ -112,18 +115,18 @@ impl<'c> Transaction<'c> {
         self.run_with_name("SAVEPOINT ", name).await
     }
 
-    /// Undoes what was done since a savepoint was set, and keeps the savepoint.
+    /// Rolls back all changes since a savepoint. The savepoint remains.
     ///
     /// # Errors
-    /// 1305 when there is none of that name.
+    /// 1305 if no savepoint has that name.
     pub async fn rollback_to(&self, name: &str) -> Result<()> {
         self.run_with_name("ROLLBACK TO SAVEPOINT ", name).await
     }
 
-    /// Forgets a savepoint and those set after it.
+    /// Removes a savepoint and all later ones, and keeps the changes.
     ///
     /// # Errors
-    /// 1305 when there is none of that name.
+    /// 1305 if no savepoint has that name.
     pub async fn release(&self, name: &str) -> Result<()> {
         self.run_with_name("RELEASE SAVEPOINT ", name).await
     }
@@ -132,6 +135,8 @@ impl<'c> Transaction<'c> {
         let pipeline = &self.connection.pipeline;
         pipeline.room().await?;
         let answer = pipeline.begin(|number, out| Request::RunText(statement).emit(number, out))?;
+        // From here on the request decides, even if this future is dropped: `drop` must not roll back as
+        // well.
         self.is_ended = true;
         self.connection.rows_of(answer).await.map(drop)
     }
@@ -155,7 +160,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
             let pipeline = &self.connection.pipeline;
-            pipeline.begin_and_forget(|number, out| Request::RunText("ROLLBACK").emit(number, out));
+            pipeline.begin_and_discard(|number, out| Request::RunText("ROLLBACK").emit(number, out));
         }
     }
 }
@@ -165,42 +170,42 @@ mod tests {
     use std::pin::pin;
 
     use super::*;
-    use crate::scripted::{Line, connected, poll};
+    use crate::scripted::{ScriptedNode, connected, poll};
 
-    /// More than may wait to be sent.
+    /// Queues more bytes than may wait to be sent.
     fn fill(connection: &Connection) {
         let text = "x".repeat(2 << 20);
         let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).emit(number, out));
         drop(answer.expect("it fits a request"));
     }
 
-    fn under_way(connection: &Connection) -> String {
+    fn pending_requests(connection: &Connection) -> String {
         format!("{:?}", connection.pipeline)
     }
 
     #[test]
     fn a_transaction_begins_when_there_is_room() {
-        let (line, mut connection) = connected();
-        line.stop();
+        let (node, mut connection) = connected();
+        node.stop();
         fill(&connection);
-        let before = under_way(&connection);
+        let before = pending_requests(&connection);
         assert!(poll(pin!(connection.begin())).is_none());
-        assert_eq!(under_way(&connection), before, "it has asked for nothing, and dropped it asks for nothing");
-        line.go_on();
-        line.answer(Line::done);
-        line.answer(Line::done);
+        assert_eq!(pending_requests(&connection), before, "neither the waiting future nor its drop makes a request");
+        node.resume();
+        node.answer(ScriptedNode::done);
+        node.answer(ScriptedNode::done);
         let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
         drop(transaction);
-        assert!(line.sent().ends_with("START TRANSACTION...ROLLBACK"), "{}", line.sent());
+        assert!(node.sent().ends_with("START TRANSACTION...ROLLBACK"), "{}", node.sent());
     }
 
     #[test]
     fn a_transaction_ends_when_there_is_room_and_dropped_on_the_way_it_is_rolled_back() {
         for commits in [true, false] {
-            let (line, mut connection) = connected();
-            line.answer(Line::done);
+            let (node, mut connection) = connected();
+            node.answer(ScriptedNode::done);
             let transaction = poll(pin!(connection.begin())).expect("it is answered").expect("it begins");
-            line.stop();
+            node.stop();
             fill(&transaction);
             let pipeline = std::sync::Arc::clone(&transaction.connection.pipeline);
             let before = format!("{pipeline:?}");
@@ -212,21 +217,21 @@ mod tests {
                     }
                 });
                 assert!(poll(end.as_mut()).is_none());
-                assert_eq!(format!("{pipeline:?}"), before, "it has asked for nothing");
+                assert_eq!(format!("{pipeline:?}"), before, "a waiting future makes no request");
                 if commits {
-                    line.go_on();
-                    line.answer(Line::done);
-                    line.answer(Line::done);
+                    node.resume();
+                    node.answer(ScriptedNode::done);
+                    node.answer(ScriptedNode::done);
                     assert!(poll(end).expect("it is answered").is_ok());
-                    assert!(line.sent().ends_with("...COMMIT"), "{}", line.sent());
+                    assert!(node.sent().ends_with("...COMMIT"), "{}", node.sent());
                     continue;
                 }
             }
-            line.go_on();
-            line.answer(Line::done);
-            line.answer(Line::done);
+            node.resume();
+            node.answer(ScriptedNode::done);
+            node.answer(ScriptedNode::done);
             assert!(poll(pin!(connection.ping())).is_none());
-            assert!(line.sent().contains("...ROLLBACK"), "{}", line.sent());
+            assert!(node.sent().contains("...ROLLBACK"), "{}", node.sent());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What carries bytes to a node and back.
+//! Transports: byte streams between the driver and a node.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,43 +6,44 @@ use std::task::{Context, Poll, ready};
 
 use async_io::Async;
 
-/// Bytes that are read at once.
+/// Maximum number of bytes that one system call reads.
 const READ_BYTES: usize = 64 * 1024;
-/// Buffers that are kept for reuse, and the longest of them.
+/// Maximum number of buffers kept for reuse.
 const IDLE_MAX: usize = 4;
+/// Maximum capacity in bytes of a buffer kept for reuse.
 const IDLE_BYTES_MAX: usize = 256 * 1024;
 
-/// A stream of bytes in either direction, to be polled by one task at a time.
+/// A bidirectional byte stream. One task polls it at a time.
 pub trait Transport: Send {
-    /// Sends bytes. While it is pending the same buffer must be given again, for part of it may have been sent. When it is ready the
-    /// buffer is empty.
+    /// Sends `bytes` and empties the buffer. While the result is pending, the caller must pass the same
+    /// buffer with the same contents again, since a part of it may already be sent.
     ///
     /// # Errors
-    /// The stream is of no use any more.
+    /// The stream failed and can no longer be used.
     fn poll_send(&mut self, context: &mut Context<'_>, bytes: &mut Vec<u8>) -> Poll<io::Result<()>>;
 
-    /// Waits for bytes; an empty buffer when the other side has closed the stream.
+    /// Receives bytes. An empty buffer means that the peer closed the stream.
     ///
     /// # Errors
-    /// The stream is of no use any more.
+    /// The stream failed and can no longer be used.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>>;
 
-    /// An empty buffer, perhaps one that was given back.
+    /// An empty buffer: a reused one, or a new one with a capacity of `bytes`.
     fn buffer(&mut self, bytes: usize) -> Vec<u8> {
         Vec::with_capacity(bytes)
     }
 
-    /// Takes back a buffer that [`Transport::poll_receive`] or [`Transport::buffer`] has made.
+    /// Takes back a buffer from [`Transport::poll_receive`] or [`Transport::buffer`] for reuse.
     fn give(&mut self, bytes: Vec<u8>) {
         drop(bytes);
     }
 }
 
-/// TCP.
+/// A TCP connection. It sends without delay (`TCP_NODELAY`).
 #[derive(Debug)]
 pub struct TcpTransport {
     stream: Async<TcpStream>,
-    /// Bytes of the buffer under way that are sent.
+    /// Number of bytes of the current buffer that are already sent.
     sent: usize,
     scratch: Box<[u8]>,
     idle: Vec<Vec<u8>>,
@@ -52,7 +53,7 @@ impl TcpTransport {
     /// Connects to an address.
     ///
     /// # Errors
-    /// Those of the operating system.
+    /// The operating system's error.
     pub async fn connect(address: SocketAddr) -> io::Result<TcpTransport> {
         let stream = Async::<TcpStream>::connect(address).await?;
         stream.get_ref().set_nodelay(true)?;

@@ -1,12 +1,12 @@
-//! Rust's types as values, and back.
+//! Conversion between Rust's types and SQL values.
 
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 use super::error::{Error, Result};
 
-/// What can be a parameter. See [`params!`](crate::params).
+/// A type that can be a statement's parameter. See [`params!`](crate::params).
 pub trait ToValue {
-    /// The value, borrowed.
+    /// The SQL value, borrowed from `self`.
     fn to_value(&self) -> ValueRef<'_>;
 }
 
@@ -60,7 +60,7 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-/// The parameters of a statement, of any types that are [`ToValue`](crate::ToValue).
+/// Makes a list of parameters from expressions of any types that implement [`ToValue`](crate::ToValue).
 ///
 /// ```
 /// use junctor_client::params;
@@ -76,13 +76,13 @@ macro_rules! params {
     };
 }
 
-/// What a value of a row can be read as.
+/// A type that a value of a row can be read as.
 pub trait FromValue<'a>: Sized {
     /// Converts a value.
     ///
     /// # Errors
-    /// [`ErrorKind::Value`](crate::ErrorKind::Value) for NULL, unless an `Option` is asked for, for a number that does not
-    /// fit, and for a value of another type.
+    /// [`ErrorKind::Value`](crate::ErrorKind::Value) for a number out of the type's range, for a value of
+    /// another type, and for NULL unless the type is an `Option`.
     fn from_value(value: ValueRef<'a>) -> Result<Self>;
 }
 

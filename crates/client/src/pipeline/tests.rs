@@ -1,28 +1,32 @@
+//! One mover at a time does the input and output, and no waiting task is forgotten.
+
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use junctor_wire::Request;
 
-/// What the other side has sent, and who waits for it.
+/// Bytes that the node has sent, and the waker of the task that waits for them.
 #[derive(Default)]
-struct Line {
+struct Inbox {
     received: VecDeque<Vec<u8>>,
     waker: Option<Waker>,
 }
 
-/// Keeps one waker, and wakes the one that it replaces, as async-io does.
+/// A transport that keeps one waker and wakes the waker that it replaces, as async-io does.
 #[derive(Clone, Default)]
-struct OneWaker(Arc<Mutex<Line>>);
+struct OneWaker(Arc<Mutex<Inbox>>);
 
 impl OneWaker {
     fn answer(&self, number: u32) {
         let mut bytes = Vec::new();
         reply::emit_failed(number, 1000, *b"HY000", "", &mut bytes);
-        let mut line = self.0.lock().expect("nobody panics");
+        let mut line = self.0.lock().expect("no test panics with the lock");
         line.received.push_back(bytes);
         let waker = line.waker.take();
         drop(line);
-        waker.expect("somebody waits").wake();
+        waker.expect("a task waits").wake();
     }
 }
 
@@ -33,7 +37,7 @@ impl Transport for OneWaker {
     }
 
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
-        let mut line = self.0.lock().expect("nobody panics");
+        let mut line = self.0.lock().expect("no test panics with the lock");
         if let Some(bytes) = line.received.pop_front() {
             return Poll::Ready(Ok(bytes));
         }
@@ -45,9 +49,9 @@ impl Transport for OneWaker {
     }
 }
 
-/// A task: an answer, and how often it was woken.
+/// A task that waits for a reply, and counts its wake-ups.
 struct Task {
-    answer: Option<Answer>,
+    answer: Option<PendingReply>,
     wakes: Arc<Wakes>,
 }
 
@@ -62,11 +66,11 @@ impl Wake for Wakes {
 
 impl Task {
     fn new(pipeline: &Arc<Pipeline>) -> Task {
-        let answer = pipeline.begin(|number, out| Request::Ping.emit(number, out)).expect("there is room");
+        let answer = pipeline.begin(|number, out| Request::Ping.emit(number, out)).expect("the request fits");
         Task { answer: Some(answer), wakes: Arc::default() }
     }
 
-    /// Polls it; whether it is answered.
+    /// Polls the reply. Returns whether it has arrived.
     fn poll(&mut self) -> bool {
         self.wakes.0.store(0, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(&self.wakes));
@@ -91,7 +95,7 @@ fn tasks() -> (OneWaker, Arc<Pipeline>, [Task; 3]) {
 }
 
 #[test]
-fn tasks_that_wait_do_not_wake_each_other() {
+fn waiting_tasks_do_not_wake_each_other() {
     let (_line, _pipeline, mut tasks) = tasks();
     for task in &mut tasks {
         assert!(!task.poll());
@@ -100,7 +104,7 @@ fn tasks_that_wait_do_not_wake_each_other() {
 }
 
 #[test]
-fn the_first_that_waits_is_woken_and_hands_over_when_it_is_done() {
+fn the_first_waiting_task_is_woken_and_wakes_the_next_when_it_is_done() {
     let (line, _pipeline, mut tasks) = tasks();
     tasks.iter_mut().for_each(|task| assert!(!task.poll()));
     for number in 0..3 {
@@ -115,13 +119,13 @@ fn the_first_that_waits_is_woken_and_hands_over_when_it_is_done() {
 }
 
 #[test]
-fn one_that_is_dropped_hands_over_even_if_it_was_woken() {
+fn a_dropped_task_wakes_the_next_even_if_it_was_woken_itself() {
     let (line, _pipeline, mut tasks) = tasks();
     tasks.iter_mut().for_each(|task| assert!(!task.poll()));
     line.answer(0);
     tasks[0].answer = None;
     assert!(tasks[1].is_woken());
-    // Woken, and dropped before it was polled.
+    // This task was woken and is dropped before it is polled.
     tasks[1].answer = None;
     assert!(tasks[2].is_woken());
     assert!(!tasks[2].poll());
@@ -132,11 +136,11 @@ fn one_that_is_dropped_hands_over_even_if_it_was_woken() {
 }
 
 #[test]
-fn what_one_takes_for_another_wakes_it() {
+fn a_task_that_receives_the_reply_of_another_wakes_it() {
     let (line, _pipeline, mut tasks) = tasks();
     tasks.iter_mut().for_each(|task| assert!(!task.poll()));
     line.answer(0);
-    // The first one's task is polled later than the second one's, for another reason.
+    // The second task is polled first, for another reason.
     assert!(!tasks[1].poll());
     assert!(tasks[0].is_woken() && tasks[0].poll());
     assert!(tasks[1].is_woken() && !tasks[1].poll());

@@ -1,83 +1,93 @@
-//! Hot path, budget 300 instructions a request besides its contents: the requests of a connection that are under way, in their order.
+//! Hot path, budget 300 instructions a request without its contents: the pipelined requests of a connection.
 //!
-//! Whoever waits for an answer also moves bytes when it is polled: it sends what is queued and takes what has come, for itself and for the
-//! others. A transport wakes one task only: that of the mover, the first that has begun to wait. When it waits no more, the next one is
-//! woken and becomes the mover. A future that was polled must be polled when its task is woken, or be dropped.
+//! No background task exists. A future that waits for a reply does the input and output when it is polled: it
+//! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport wakes
+//! only one task, that of the mover: the first future that began to wait. When the mover no longer waits, the
+//! next waiting future is woken and becomes the mover. A future that was polled must therefore be polled
+//! again when its task is woken, or be dropped.
 //!
-//! Wakers are woken and dropped after the lock is left: either may run code that takes it.
+//! Wakers are woken and dropped after the lock is released: both may run code that takes the lock.
+
+mod waiting;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::Future;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::error::{Error, Result};
-use super::transport::Transport;
+use crate::error::{Error, Result};
+use crate::transport::Transport;
 use junctor_wire::frame::{self, next_frame};
 use junctor_wire::{Reply, reply};
 
-/// Bytes that wait to be sent beyond which a request waits before it is made.
+pub(crate) use waiting::{PendingReply, Room};
+
+/// Number of queued bytes above which [`Room`] waits.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
-/// Room for a request.
+/// Initial capacity of a send buffer in bytes.
 const REQUEST_BYTES: usize = 1024;
-/// A request shorter than this joins the one before it in a buffer.
+/// A request is appended to the last send buffer while that has fewer bytes than this.
 const JOINED_BYTES_MAX: usize = 8 * 1024;
 
-/// The requests of a connection.
+/// The requests of a connection in the order in which they were made, and the transport.
 pub(crate) struct Pipeline {
     state: Mutex<State>,
-    /// Wakes the mover; the only one that the transport gets.
+    /// Wakes the mover. The transport never sees another waker.
     waker: Waker,
 }
 
 struct State {
     transport: Box<dyn Transport>,
-    /// What is to be sent.
+    /// Send buffers. The first one may be sent in part.
     queue: VecDeque<Vec<u8>>,
     queued_bytes: usize,
-    /// What has come and is not dispatched, from `position` on; what lies before `scanned` are whole frames.
+    /// Received bytes. Those from `position` on belong to replies that are not complete yet; all frames
+    /// before `scanned` are complete.
     received: Vec<u8>,
     position: usize,
     scanned: usize,
-    /// The answer under way is longer than it may be: its bytes are dropped.
-    is_too_long: bool,
+    /// The current reply exceeds `answer_bytes_max`, and its bytes are discarded as they arrive.
+    is_oversized: bool,
     answer_bytes_max: usize,
-    /// One for each request that is under way or whose answer is not taken; the first has the number `first`.
+    /// One slot for each request that has no reply yet or whose reply was not taken. The first slot belongs
+    /// to the request with the number `first`.
     slots: VecDeque<Slot>,
     first: u32,
-    /// How many of the slots are answered.
+    /// Number of slots with a reply. Replies arrive in the order of the requests, so these are the first
+    /// slots.
     answered: usize,
-    /// Requests that wait until there is room in the queue, each with its number among them.
-    wants_room: Vec<(u64, Waker)>,
-    room_count: u64,
-    /// Who is woken when the transport has something.
+    /// Futures that wait for room in the queue, each with its ticket.
+    room_waiters: Vec<(u64, Waker)>,
+    /// The last ticket that was issued.
+    last_ticket: u64,
+    /// The future whose task the transport wakes.
     mover: Option<Waiter>,
     mover_waker: Arc<MoverWaker>,
-    /// The transport wakes the mover when bytes come.
+    /// The transport will wake the mover when bytes arrive.
     is_registered: bool,
-    /// To be woken, and to be dropped, when the lock is left. One is the rule, and needs no memory.
+    /// Wakers to wake after the lock is released. Usually one, for which no memory is allocated.
     woken: Option<Waker>,
-    woken_too: Vec<Waker>,
-    unused: Vec<Waker>,
+    more_woken: Vec<Waker>,
+    /// Wakers to drop after the lock is released.
+    discarded: Vec<Waker>,
+    /// Why the connection can no longer be used.
     failure: Option<Error>,
-    /// What the last answer said of the session.
+    /// The session's status after the last reply, bits of `STATUS_...`.
     status: u8,
 }
 
-/// Somebody who waits.
+/// A waiting future.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waiter {
-    /// For the answer of that number.
-    Answer(u32),
-    /// For room, with the number among those.
+    /// Waits for the reply to the request with this number.
+    Reply(u32),
+    /// Waits for room in the queue, with this ticket.
     Room(u64),
 }
 
-/// The waker of the mover.
+/// Forwards the transport's wake-ups to the current mover.
 #[derive(Default)]
 struct MoverWaker(Mutex<Option<Waker>>);
 
@@ -104,7 +114,7 @@ impl Wake for MoverWaker {
     }
 }
 
-/// The state while it is locked.
+/// The locked state. Releasing the lock wakes and drops the collected wakers.
 struct Locked<'a>(Option<MutexGuard<'a, State>>);
 
 impl Deref for Locked<'_> {
@@ -124,18 +134,18 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let Some(mut state) = self.0.take() else { return };
-        let (woken, woken_too) = (state.woken.take(), std::mem::take(&mut state.woken_too));
-        let unused = std::mem::take(&mut state.unused);
+        let (woken, more_woken) = (state.woken.take(), std::mem::take(&mut state.more_woken));
+        let discarded = std::mem::take(&mut state.discarded);
         drop(state);
-        woken.into_iter().chain(woken_too).for_each(Waker::wake);
-        drop(unused);
+        woken.into_iter().chain(more_woken).for_each(Waker::wake);
+        drop(discarded);
     }
 }
 
-/// The transport of a connection that was dropped.
-struct Closed;
+/// Replaces the transport of a closed connection.
+struct ClosedTransport;
 
-impl Transport for Closed {
+impl Transport for ClosedTransport {
     fn poll_send(&mut self, _context: &mut Context<'_>, _bytes: &mut Vec<u8>) -> Poll<io::Result<()>> {
         Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
     }
@@ -146,29 +156,16 @@ impl Transport for Closed {
 }
 
 enum Slot {
-    /// Nobody has waited for it yet, or this task does.
+    /// No reply yet. The waker is that of the waiting task, if any has polled.
     Waiting(Option<Waker>),
-    /// Nobody wants the answer.
+    /// No reply yet, and the reply will be discarded.
     Dropped,
+    /// The frames of the reply.
     Answered(Vec<u8>),
-    /// The answer was too long.
-    TooLong,
+    /// The reply exceeded `answer_bytes_max` and was discarded.
+    Oversized,
+    /// The reply was taken or discarded; the slot goes away once it is the first.
     Taken,
-}
-
-/// A request that was made: wait for its answer, or drop it to let the answer go by.
-#[must_use]
-pub(crate) struct Answer {
-    pipeline: Arc<Pipeline>,
-    number: u32,
-    is_done: bool,
-}
-
-/// Waits until there is room for another request.
-pub(crate) struct Room<'p> {
-    pipeline: &'p Pipeline,
-    /// Its number among those that wait, once it does.
-    number: Option<u64>,
 }
 
 impl Pipeline {
@@ -183,19 +180,19 @@ impl Pipeline {
                 received,
                 position: 0,
                 scanned: 0,
-                is_too_long: false,
+                is_oversized: false,
                 answer_bytes_max,
                 slots: VecDeque::new(),
                 first: 0,
                 answered: 0,
-                wants_room: Vec::new(),
-                room_count: 0,
+                room_waiters: Vec::new(),
+                last_ticket: 0,
                 mover: None,
                 mover_waker,
                 is_registered: false,
                 woken: None,
-                woken_too: Vec::new(),
-                unused: Vec::new(),
+                more_woken: Vec::new(),
+                discarded: Vec::new(),
                 failure: None,
                 status: reply::STATUS_AUTOCOMMIT,
             }),
@@ -203,27 +200,30 @@ impl Pipeline {
     }
 
     fn lock(&self) -> Locked<'_> {
-        // Nothing that can panic leaves the state half changed.
+        // A poisoned lock is harmless: no code that can panic leaves the state inconsistent.
         Locked(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Waits until there is room for another request.
+    /// Waits until the queue has room for another request. Without this wait a caller that never awaits
+    /// replies could queue without bound.
     pub(crate) fn room(&self) -> Room<'_> {
-        Room { pipeline: self, number: None }
+        Room { pipeline: self, ticket: None }
     }
 
-    /// Makes a request, to be sent when somebody waits: `emit` gets its number and appends it, or says that it is too long.
+    /// Queues a request, which is sent when a future waits. `emit` gets the request's number and appends the
+    /// frame; it returns false if the request is too long.
     ///
     /// # Errors
-    /// It is too long, or the connection is lost.
-    pub(crate) fn begin(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<Answer> {
+    /// The request is too long, or the connection is lost.
+    pub(crate) fn begin(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<PendingReply> {
         let mut locked = self.lock();
         let state = &mut *locked;
         if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
         let number = state.first.wrapping_add(state.slots.len() as u32);
-        // The first one may be sent in part.
+        // Never append to the first buffer: it may be sent in part, and must not change
+        // (`Transport::poll_send`).
         let joins = state.queue.len() > 1 && state.queue.back().is_some_and(|last| last.len() < JOINED_BYTES_MAX);
         if !joins {
             let buffer = state.transport.buffer(REQUEST_BYTES);
@@ -234,48 +234,50 @@ impl Pipeline {
         let is_whole = emit(number, buffer);
         state.queued_bytes += buffer.len() - before;
         if !is_whole {
+            // `emit` appended nothing; an empty buffer must not stay behind.
             if !joins {
                 state.queue.pop_back();
             }
             return Err(Error::too_long());
         }
         state.slots.push_back(Slot::Waiting(None));
-        Ok(Answer { pipeline: Arc::clone(self), number, is_done: false })
+        Ok(PendingReply { pipeline: Arc::clone(self), number, is_done: false })
     }
 
-    /// Makes a request whose answer nobody wants, and sends it if that can be done at once.
-    pub(crate) fn begin_and_forget(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
+    /// Queues a request whose reply is discarded, and sends it immediately if the transport can take it.
+    pub(crate) fn begin_and_discard(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
         if let Ok(answer) = self.begin(emit) {
             self.lock().send(&mut Context::from_waker(&self.waker));
             drop(answer);
         }
     }
 
-    /// Closes the connection, whatever statements and readers are left of it.
+    /// Closes the connection, even if statements and key readers still refer to it.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.fail(Error::lost("it was dropped"));
-        state.transport = Box::new(Closed);
+        state.transport = Box::new(ClosedTransport);
     }
 
-    /// Takes back the buffer of an answer.
+    /// Returns the buffer of a reply to the transport for reuse.
     pub(crate) fn give(&self, bytes: Vec<u8>) {
         self.lock().transport.give(bytes);
     }
 
-    /// Bits of `STATUS_...` of the last answer.
+    /// The session's status after the last reply, bits of `STATUS_...`.
     pub(crate) fn status(&self) -> u8 {
         self.lock().status
     }
 
-    /// Takes note of what an answer said of the session.
+    /// Records the session's status that a reply reported.
     pub(crate) fn note_status(&self, status: u8) {
         self.lock().status = status;
     }
 }
 
 impl State {
-    /// Sends what is queued and takes what has come, until the answer to `wanted` is there or the transport has no more.
+    /// Sends queued requests and receives bytes until the reply to `wanted` has arrived or the transport has
+    /// no more bytes.
     fn exchange(&mut self, context: &mut Context<'_>, wanted: Option<u32>) {
         self.send(context);
         while self.failure.is_none() && !wanted.is_some_and(|number| self.is_answered(number)) {
@@ -304,7 +306,7 @@ impl State {
                     }
                     self.wake_for_room();
                 }
-                // What the node has said before it closed the connection may still be there.
+                // The node may have sent the reason before it closed the connection; read it before failing.
                 Poll::Ready(Err(error)) => {
                     while let Poll::Ready(Ok(bytes)) = self.transport.poll_receive(context) {
                         if bytes.is_empty() {
@@ -326,7 +328,7 @@ impl State {
         self.failure.get_or_insert(error);
         for slot in &mut self.slots {
             if let Slot::Waiting(waker) = slot {
-                self.woken_too.extend(waker.take());
+                self.more_woken.extend(waker.take());
             }
         }
         self.wake_for_room();
@@ -335,15 +337,15 @@ impl State {
     fn wake(&mut self, waker: Waker) {
         match self.woken {
             None => self.woken = Some(waker),
-            Some(_) => self.woken_too.push(waker),
+            Some(_) => self.more_woken.push(waker),
         }
     }
 
     fn wake_for_room(&mut self) {
-        self.woken_too.extend(self.wants_room.drain(..).map(|(_, waker)| waker));
+        self.more_woken.extend(self.room_waiters.drain(..).map(|(_, waker)| waker));
     }
 
-    /// Takes bytes that came.
+    /// Appends received bytes and dispatches the complete replies.
     fn take(&mut self, bytes: Vec<u8>) {
         if self.position == self.received.len() {
             self.transport.give(std::mem::replace(&mut self.received, bytes));
@@ -355,7 +357,7 @@ impl State {
         self.dispatch();
     }
 
-    /// Gives whole answers to those that wait for them.
+    /// Moves complete replies into their slots.
     fn dispatch(&mut self) {
         while let Some((kind, length)) = frame::head(&self.received[self.scanned..]) {
             let end = self.scanned + frame::HEAD_BYTES + length;
@@ -366,16 +368,17 @@ impl State {
             if reply::is_last(kind) {
                 self.on_answer(last_at, end);
             } else if end - self.position > self.answer_bytes_max {
-                self.is_too_long = true;
+                self.is_oversized = true;
             }
-            if self.is_too_long {
+            if self.is_oversized {
                 self.position = self.scanned;
             }
         }
         if self.received.len() - self.position > self.answer_bytes_max.saturating_add(frame::PAYLOAD_BYTES_MAX) {
             self.fail(Error::protocol("it is too long"));
         }
-        // What is dispatched or dropped need not be moved again and again.
+        // The rest of an incomplete reply moves to the front, so that the buffer does not grow by the replies
+        // before it.
         if self.position > 0 && self.position < self.received.len() {
             self.received.drain(..self.position);
             self.scanned -= self.position;
@@ -383,24 +386,26 @@ impl State {
         }
     }
 
-    /// The answer that ends with this frame is whole.
+    /// Handles a complete reply. Its last frame lies from `last_at` to `end`.
     fn on_answer(&mut self, last_at: usize, end: usize) {
-        let is_too_long = std::mem::take(&mut self.is_too_long);
+        let is_oversized = std::mem::take(&mut self.is_oversized);
         let start = std::mem::replace(&mut self.position, end);
-        let said = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
-        let said = said.map(|said| u32::from_le_bytes(*said));
+        let replied = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
+        let replied = replied.map(|number| u32::from_le_bytes(*number));
         let number = self.first.wrapping_add(self.answered as u32);
-        if self.answered == self.slots.len() || said != Some(number) {
-            // What nobody has asked is why the node closes the connection. Its number is 0, that of the login, which comes first.
-            let farewell = next_frame(&self.received[last_at..]).and_then(|(frame, _)| Reply::parse(frame).ok());
-            return self.fail(match farewell {
+        if self.answered == self.slots.len() || replied != Some(number) {
+            // An unsolicited error states why the node closes the connection. It has the number 0, which is
+            // otherwise that of the login.
+            let unsolicited = next_frame(&self.received[last_at..]).and_then(|(frame, _)| Reply::parse(frame).ok());
+            return self.fail(match unsolicited {
                 Some((0, Reply::Failed { errno, sqlstate, message })) => Error::server(errno, sqlstate, message),
-                _ => Error::protocol("answers out of order"),
+                _ => Error::protocol("replies out of order"),
             });
         }
         let slot = match &self.slots[self.answered] {
             Slot::Dropped => Slot::Taken,
-            _ if is_too_long => Slot::TooLong,
+            _ if is_oversized => Slot::Oversized,
+            // The usual case: the buffer has exactly this reply, which takes it without a copy.
             _ if start == 0 && end == self.received.len() => {
                 (self.position, self.scanned) = (0, 0);
                 Slot::Answered(std::mem::take(&mut self.received))
@@ -419,6 +424,7 @@ impl State {
         self.drop_taken();
     }
 
+    /// Removes the leading slots whose replies were taken.
     fn drop_taken(&mut self) {
         while self.slots.pop_front_if(|slot| matches!(slot, Slot::Taken)).is_some() {
             self.first = self.first.wrapping_add(1);
@@ -426,151 +432,44 @@ impl State {
         }
     }
 
-    /// Somebody is polled: it is the mover if there is none.
+    /// Called when a future is polled. It becomes the mover if the pipeline has none.
     fn begin_moving(&mut self, waiter: Waiter, waker: &Waker) {
         if *self.mover.get_or_insert(waiter) == waiter && !self.mover_waker.will_wake(waker) {
             let before = self.mover_waker.set(Some(waker.clone()));
-            self.unused.extend(before);
+            self.discarded.extend(before);
         }
     }
 
-    /// Somebody waits no more: if it was the mover, the first of those that still do is the next one.
+    /// Called when a future no longer waits. If it was the mover, wakes the first future that still waits,
+    /// which becomes the mover when it is polled.
     fn end_moving(&mut self, waiter: Waiter) {
         if self.mover.is_some_and(|mover| mover != waiter) {
-            // What has come for others as well may have been taken by this one.
+            // This future may have received the bytes that the mover's registration was for. Only a poll of
+            // the mover registers it with the transport again.
             if !self.is_registered {
                 let waker = self.mover_waker.set(None);
-                self.unused.extend(self.mover_waker.set(waker.clone()));
+                self.discarded.extend(self.mover_waker.set(waker.clone()));
                 waker.into_iter().for_each(|waker| self.wake(waker));
             }
             return;
         }
         self.mover = None;
         let before = self.mover_waker.set(None);
-        self.unused.extend(before);
+        self.discarded.extend(before);
         let waiting = self.slots.iter().skip(self.answered).find_map(|slot| match slot {
             Slot::Waiting(waker) => waker.as_ref(),
             _ => None,
         });
-        if let Some(waker) = waiting.or(self.wants_room.first().map(|(_, waker)| waker)).cloned() {
+        if let Some(waker) = waiting.or(self.room_waiters.first().map(|(_, waker)| waker)).cloned() {
             self.wake(waker);
         }
-    }
-}
-
-impl Future for Room<'_> {
-    type Output = Result<()>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
-        let pipeline = self.pipeline;
-        let mut locked = pipeline.lock();
-        let state = &mut *locked;
-        if state.queued_bytes > QUEUED_BYTES_MAX {
-            let number = *self.number.get_or_insert_with(|| {
-                state.room_count += 1;
-                state.room_count
-            });
-            state.begin_moving(Waiter::Room(number), context.waker());
-            state.exchange(&mut Context::from_waker(&pipeline.waker), None);
-        }
-        if let Some(failure) = &state.failure {
-            return Poll::Ready(Err(failure.clone()));
-        }
-        let Some(number) = self.number.filter(|_| state.queued_bytes > QUEUED_BYTES_MAX) else {
-            return Poll::Ready(Ok(()));
-        };
-        match state.wants_room.iter_mut().find(|(other, _)| *other == number) {
-            Some((_, waker)) if waker.will_wake(context.waker()) => {}
-            Some((_, waker)) => state.unused.push(std::mem::replace(waker, context.waker().clone())),
-            None => state.wants_room.push((number, context.waker().clone())),
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        let Some(number) = self.number else { return };
-        let mut locked = self.pipeline.lock();
-        let state = &mut *locked;
-        if let Some(place) = state.wants_room.iter().position(|(other, _)| *other == number) {
-            let (_, waker) = state.wants_room.remove(place);
-            state.unused.push(waker);
-        }
-        state.end_moving(Waiter::Room(number));
-    }
-}
-
-impl Future for Answer {
-    type Output = Result<Vec<u8>>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Vec<u8>>> {
-        let this = &mut *self;
-        let mut locked = this.pipeline.lock();
-        let state = &mut *locked;
-        if !state.is_answered(this.number) {
-            state.begin_moving(Waiter::Answer(this.number), context.waker());
-            state.exchange(&mut Context::from_waker(&this.pipeline.waker), Some(this.number));
-        }
-        let place = this.number.wrapping_sub(state.first) as usize;
-        let failure = state.failure.clone();
-        let Some(slot) = state.slots.get_mut(place) else { return Poll::Ready(Err(Error::protocol("asked twice"))) };
-        let answer = match std::mem::replace(slot, Slot::Taken) {
-            Slot::Answered(bytes) => Ok(bytes),
-            Slot::TooLong => Err(Error::value("The answer is longer than answer_bytes_max".into())),
-            Slot::Waiting(before) => match failure {
-                Some(failure) => {
-                    state.unused.extend(before);
-                    Err(failure)
-                }
-                None => {
-                    let (waker, replaced) = match before {
-                        Some(waker) if waker.will_wake(context.waker()) => (waker, None),
-                        before => (context.waker().clone(), before),
-                    };
-                    *slot = Slot::Waiting(Some(waker));
-                    state.unused.extend(replaced);
-                    return Poll::Pending;
-                }
-            },
-            Slot::Dropped | Slot::Taken => Err(Error::protocol("asked twice")),
-        };
-        if state.is_answered(this.number) {
-            state.drop_taken();
-        }
-        state.end_moving(Waiter::Answer(this.number));
-        drop(locked);
-        this.is_done = true;
-        Poll::Ready(answer)
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        if self.is_done {
-            return;
-        }
-        let mut locked = self.pipeline.lock();
-        let state = &mut *locked;
-        let is_answered = state.is_answered(self.number);
-        let place = self.number.wrapping_sub(state.first) as usize;
-        if let Some(slot) = state.slots.get_mut(place) {
-            let before = std::mem::replace(slot, if is_answered { Slot::Taken } else { Slot::Dropped });
-            if let Slot::Waiting(Some(waker)) = before {
-                state.unused.push(waker);
-            }
-        }
-        if is_answered {
-            state.drop_taken();
-        }
-        state.end_moving(Waiter::Answer(self.number));
     }
 }
 
 impl fmt::Debug for Pipeline {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
-        formatter.debug_struct("Pipeline").field("under_way", &(state.slots.len() - state.answered)).finish()
+        formatter.debug_struct("Pipeline").field("pending", &(state.slots.len() - state.answered)).finish()
     }
 }
 

@@ -1,0 +1,140 @@
+//! Hot path, within the budget of 300 instructions a request of `mod.rs`: the futures that wait for a reply
+//! or for room.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::{Pipeline, QUEUED_BYTES_MAX, Slot, Waiter};
+use crate::error::{Error, Result};
+
+/// Detail of the error if a future is polled after it returned its result.
+const POLLED_TWICE: &str = "the reply was already taken";
+
+/// The pending reply to a request. Await it, or drop it to discard the reply.
+#[must_use]
+pub(crate) struct PendingReply {
+    pub(super) pipeline: Arc<Pipeline>,
+    pub(super) number: u32,
+    /// The reply was returned: nothing is left for `drop` to do.
+    pub(super) is_done: bool,
+}
+
+/// Waits until the queue has room for another request.
+pub(crate) struct Room<'p> {
+    pub(super) pipeline: &'p Pipeline,
+    /// Its ticket, once it waits.
+    pub(super) ticket: Option<u64>,
+}
+
+impl Future for Room<'_> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let pipeline = self.pipeline;
+        let mut locked = pipeline.lock();
+        let state = &mut *locked;
+        if state.queued_bytes > QUEUED_BYTES_MAX {
+            let ticket = *self.ticket.get_or_insert_with(|| {
+                state.last_ticket += 1;
+                state.last_ticket
+            });
+            state.begin_moving(Waiter::Room(ticket), context.waker());
+            state.exchange(&mut Context::from_waker(&pipeline.waker), None);
+        }
+        if let Some(failure) = &state.failure {
+            return Poll::Ready(Err(failure.clone()));
+        }
+        let Some(ticket) = self.ticket.filter(|_| state.queued_bytes > QUEUED_BYTES_MAX) else {
+            return Poll::Ready(Ok(()));
+        };
+        match state.room_waiters.iter_mut().find(|(other, _)| *other == ticket) {
+            Some((_, waker)) if waker.will_wake(context.waker()) => {}
+            Some((_, waker)) => state.discarded.push(std::mem::replace(waker, context.waker().clone())),
+            None => state.room_waiters.push((ticket, context.waker().clone())),
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        let Some(ticket) = self.ticket else { return };
+        let mut locked = self.pipeline.lock();
+        let state = &mut *locked;
+        if let Some(index) = state.room_waiters.iter().position(|(other, _)| *other == ticket) {
+            let (_, waker) = state.room_waiters.remove(index);
+            state.discarded.push(waker);
+        }
+        state.end_moving(Waiter::Room(ticket));
+    }
+}
+
+impl Future for PendingReply {
+    type Output = Result<Vec<u8>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Vec<u8>>> {
+        let this = &mut *self;
+        let mut locked = this.pipeline.lock();
+        let state = &mut *locked;
+        if !state.is_answered(this.number) {
+            state.begin_moving(Waiter::Reply(this.number), context.waker());
+            state.exchange(&mut Context::from_waker(&this.pipeline.waker), Some(this.number));
+        }
+        let index = this.number.wrapping_sub(state.first) as usize;
+        let failure = state.failure.clone();
+        let Some(slot) = state.slots.get_mut(index) else { return Poll::Ready(Err(Error::protocol(POLLED_TWICE))) };
+        let answer = match std::mem::replace(slot, Slot::Taken) {
+            Slot::Answered(bytes) => Ok(bytes),
+            Slot::Oversized => Err(Error::value("The reply is longer than answer_bytes_max".into())),
+            Slot::Waiting(before) => match failure {
+                Some(failure) => {
+                    state.discarded.extend(before);
+                    Err(failure)
+                }
+                None => {
+                    let (waker, replaced) = match before {
+                        Some(waker) if waker.will_wake(context.waker()) => (waker, None),
+                        before => (context.waker().clone(), before),
+                    };
+                    *slot = Slot::Waiting(Some(waker));
+                    state.discarded.extend(replaced);
+                    return Poll::Pending;
+                }
+            },
+            Slot::Dropped | Slot::Taken => Err(Error::protocol(POLLED_TWICE)),
+        };
+        // After a failure the slot has no reply; `drop_taken` counts each removed slot as answered.
+        if state.is_answered(this.number) {
+            state.drop_taken();
+        }
+        state.end_moving(Waiter::Reply(this.number));
+        drop(locked);
+        this.is_done = true;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for PendingReply {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let mut locked = self.pipeline.lock();
+        let state = &mut *locked;
+        let is_answered = state.is_answered(self.number);
+        let index = self.number.wrapping_sub(state.first) as usize;
+        if let Some(slot) = state.slots.get_mut(index) {
+            // A reply that is still to come needs its slot, or the numbers of later replies would not match.
+            let before = std::mem::replace(slot, if is_answered { Slot::Taken } else { Slot::Dropped });
+            if let Slot::Waiting(Some(waker)) = before {
+                state.discarded.push(waker);
+            }
+        }
+        if is_answered {
+            state.drop_taken();
+        }
+        state.end_moving(Waiter::Reply(self.number));
+    }
+}
