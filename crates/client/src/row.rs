@@ -174,7 +174,7 @@ impl<'a> Row<'a> {
                 rest = skip(column, rest)?;
             }
         }
-        Ok(read(wanted, rest)?)
+        Ok(read_value(wanted, rest)?)
     }
 
     /// The values of all columns.
@@ -235,7 +235,7 @@ fn long_length(first: u8, rest: &[u8]) -> std::result::Result<(usize, &[u8]), Ma
 }
 
 #[inline]
-fn read<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<ValueRef<'a>, Malformed> {
+fn read_value<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<ValueRef<'a>, Malformed> {
     fn first<const N: usize>(bytes: &[u8]) -> std::result::Result<[u8; N], Malformed> {
         bytes.first_chunk().copied().ok_or(MALFORMED)
     }

@@ -80,6 +80,8 @@ impl Transport for TcpTransport {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         loop {
             match self.stream.get_ref().read(&mut self.scratch) {
+                // Copied out of the large read buffer: a reply keeps its bytes for as long as the caller
+                // keeps the rows.
                 Ok(count) => {
                     let mut bytes = self.buffer(count);
                     bytes.extend_from_slice(&self.scratch[..count]);
@@ -97,6 +99,7 @@ impl Transport for TcpTransport {
     }
 
     fn give(&mut self, mut bytes: Vec<u8>) {
+        // A large buffer is freed, or one huge reply would hold its memory for the life of the connection.
         if self.idle.len() < IDLE_MAX && (1..=IDLE_BYTES_MAX).contains(&bytes.capacity()) {
             bytes.clear();
             self.idle.push(bytes);

@@ -31,6 +31,7 @@ const OPENINGS_REFUSED: &[&str] = &[
 /// of a crate, `xtask`, or `docs` for every page.
 const CLEAN: &[&str] = &[
     "bench",
+    "client",
     "cluster",
     "docs",
     "expression",
@@ -45,6 +46,7 @@ const CLEAN: &[&str] = &[
     "sim",
     "storage",
     "transaction",
+    "wire",
     "xtask",
 ];
 

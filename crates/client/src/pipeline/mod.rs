@@ -107,6 +107,7 @@ impl Wake for MoverWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
+        // Cloned, so that the lock is released before the task's code runs.
         let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(waker) = waker {
             waker.wake();
@@ -366,7 +367,7 @@ impl State {
             }
             let last_at = std::mem::replace(&mut self.scanned, end);
             if reply::is_last(kind) {
-                self.on_answer(last_at, end);
+                self.on_reply(last_at, end);
             } else if end - self.position > self.answer_bytes_max {
                 self.is_oversized = true;
             }
@@ -374,6 +375,8 @@ impl State {
                 self.position = self.scanned;
             }
         }
+        // An incomplete frame may take the reply above its limit by one payload; it is discarded once it is
+        // complete.
         if self.received.len() - self.position > self.answer_bytes_max.saturating_add(frame::PAYLOAD_BYTES_MAX) {
             self.fail(Error::protocol("it is too long"));
         }
@@ -387,7 +390,7 @@ impl State {
     }
 
     /// Handles a complete reply. Its last frame lies from `last_at` to `end`.
-    fn on_answer(&mut self, last_at: usize, end: usize) {
+    fn on_reply(&mut self, last_at: usize, end: usize) {
         let is_oversized = std::mem::take(&mut self.is_oversized);
         let start = std::mem::replace(&mut self.position, end);
         let replied = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
@@ -403,6 +406,7 @@ impl State {
             });
         }
         let slot = match &self.slots[self.answered] {
+            // The caller gave up before the reply arrived.
             Slot::Dropped => Slot::Taken,
             _ if is_oversized => Slot::Oversized,
             // The usual case: the buffer has exactly this reply, which takes it without a copy.
