@@ -1,5 +1,5 @@
-//! The choice of the way to the rows: a unique key before the longest equal prefix of an index, that before a range, that before
-//! looking at every row.
+//! The choice of the way to the rows: a unique key before the longest equal prefix of an index, that before a
+//! range, that before looking at every row.
 
 use std::sync::Arc;
 
@@ -157,7 +157,8 @@ fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> 
     Ok(())
 }
 
-/// Whether a LIKE pattern has no characters before its first wildcard. One that is computed is taken to have some.
+/// Whether a LIKE pattern has no characters before its first wildcard. One that is computed is taken to have
+/// some.
 fn is_open(piece: &Piece, parameters: &[ParameterKind]) -> bool {
     match piece {
         Piece::Prefix { pattern: Operand::Parameter(ordinal), .. } => {
@@ -302,7 +303,8 @@ fn ranges_of(
     (ranges, implied)
 }
 
-/// The pieces of a column that are no plain values: those of a disjunction, or one interval made of all bounds.
+/// The pieces of a column that are no plain values: those of a disjunction, or one interval made of all
+/// bounds.
 fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>, Vec<usize>) {
     let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
     let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);

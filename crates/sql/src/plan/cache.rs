@@ -1,9 +1,9 @@
-//! Hot path, budget 60 instructions a lookup besides comparing the text: the plans of statement shapes. Bounded in
-//! number and in bytes: each set holds a few entries, the one used longest ago makes room for a new one, and a full
-//! cache is emptied.
+//! Hot path, budget 60 instructions a lookup besides comparing the text: the plans of statement shapes.
+//! Bounded in number and in bytes: each set holds a few entries, the one used longest ago makes room for a
+//! new one, and a full cache is emptied.
 //!
-//! A shape whose statements keep some literals (see `parse::lift`) has an entry that names them. Its plans have keys of
-//! their own: the shape with the text of the kept literals.
+//! A shape whose statements keep some literals (see `parse::lift`) has an entry that names them. Its plans
+//! have keys of their own: the shape with the text of the kept literals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,11 +19,12 @@ const SETS: usize = 512;
 const WAYS: usize = 4;
 /// Bytes of the longest normalised text that is kept.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Bytes of all entries, as far as they are counted. Beyond them the cache is emptied: that costs one planning of each
-/// statement in use, and a workload that fills the cache with statements used once gains nothing from it anyway.
+/// Bytes of all entries, as far as they are counted. Beyond them the cache is emptied: that costs one
+/// planning of each statement in use, and a workload that fills the cache with statements used once gains
+/// nothing from it anyway.
 const BYTES_MAX: usize = 16 << 20;
-/// Plans of one shape with kept literals that may be made without one of them being used again. Beyond them such
-/// statements are planned each time: their literals differ too much for plans to be of use.
+/// Plans of one shape with kept literals that may be made without one of them being used again. Beyond them
+/// such statements are planned each time: their literals differ too much for plans to be of use.
 const UNUSED_VARIANTS_MAX: u32 = 64;
 
 /// What a plan depends on besides the schema.
@@ -52,7 +53,7 @@ struct Entry {
     used: u64,
 }
 
-/// What is known of a shape.
+/// The cached knowledge of a shape.
 #[derive(Clone, Debug)]
 pub enum Known {
     /// Its plan.
@@ -73,8 +74,8 @@ pub struct KeptLiterals {
 }
 
 impl KeptLiterals {
-    /// Statements of the shape keep these literals, and have these values of the session. With neither, they are planned
-    /// each time.
+    /// Statements of the shape keep these literals, and have these values of the session. With neither, they
+    /// are planned each time.
     pub fn new(ordinals: &[Ordinal], session_values: Vec<Expression>) -> KeptLiterals {
         KeptLiterals { ordinals: ordinals.into(), session_values: session_values.into(), unused: AtomicU32::new(0) }
     }
@@ -139,7 +140,7 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// What is known of a shape, if the schema is still what its plan was made for.
+    /// The cached knowledge of a shape, unless the schema has changed since its plan was made.
     #[inline(always)]
     pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<Known> {
         self.clock += 1;

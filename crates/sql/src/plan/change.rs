@@ -56,20 +56,23 @@ pub struct ChangePlan {
     pub returning: Option<ResultHeader>,
 }
 
-/// A change of rows that are found and locked before they are changed: the first ones of an order, or one after the other.
+/// A change of rows that are found and locked before they are changed: the first ones of an order, or one
+/// after the other.
 #[derive(Debug)]
 pub struct OrderedChange {
-    /// The locking read of all rows that fulfil the condition. It answers with their primary keys: entries when there is an order,
-    /// else packets.
+    /// The locking read of all rows that fulfil the condition. It answers with their primary keys: entries
+    /// when there is an order, else packets.
     pub lock: Arc<WriteProgram>,
     /// The write of rows by primary key.
     pub write: Arc<WriteProgram>,
-    /// Whether each partition gives its rows in the order wanted, so that no more than the limit need be locked in each.
+    /// Whether each partition gives its rows in the order wanted, so that no more than the limit need be
+    /// locked in each.
     pub is_first: bool,
     /// Whether each row is written by itself, because it may meet the keys of others.
     pub in_turn: bool,
-    /// Whether all rows are written at once first, in no order, and by these steps only when one of them meets a key of another:
-    /// which one does depends on the order, and that of the primary key is the one that MySQL takes them in.
+    /// Whether all rows are written at once first, in no order, and by these steps only when one of them
+    /// meets a key of another: which one does depends on the order, and that of the primary key is the one
+    /// that MySQL takes them in.
     pub after_duplicate: bool,
     /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
     pub ignore: bool,
@@ -78,7 +81,7 @@ pub struct OrderedChange {
 /// Plans an UPDATE.
 ///
 /// # Errors
-/// Those of binding.
+/// Errors of binding.
 pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Result<Planned> {
     let layout = environment.table(&update.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
@@ -120,7 +123,7 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
     plan_change(&mut binder, layout, &request, WriteAction::Delete, kept)
 }
 
-/// What is to be kept in step with the rows.
+/// Unique entries and foreign keys that change together with the rows.
 struct Kept {
     unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
     foreign_keys: Option<Arc<ForeignKeyWork>>,
@@ -187,7 +190,7 @@ fn plan_change(
     let limit = request.limit.map(Quantity::of).transpose()?;
     let is_first = sort.is_empty() || is_ordered(&choice, order_columns, wanted.descending, layout);
     let is_single = is_single_row(&choice.path);
-    // What is left out is found row by row.
+    // IGNORE skips rows one by one.
     let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
     let in_turn = may_leave_out || request.touches_unique && !is_single;
     let after_duplicate = in_turn && !request.ignore && sort.is_empty() && limit.is_none();
@@ -302,7 +305,8 @@ fn lock_program(
     })
 }
 
-/// The columns that tell where a row is: those of its primary key, and those of its partition that are not among them.
+/// The columns that tell where a row is: those of its primary key, and those of its partition that are not
+/// among them.
 pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnIndex> {
     let mut columns = definition.primary().columns.clone();
     for column in &definition.partition_columns {
@@ -325,7 +329,8 @@ pub(super) fn foreign_keys(
     }
 }
 
-/// The hidden tables of the unique indexes that a write may have to keep: all, or those that change with these columns.
+/// The hidden tables of the unique indexes that a write may have to keep: all, or those that change with
+/// these columns.
 pub(super) fn unique_entries(
     dictionary: &Dictionary,
     definition: &TableDefinition,

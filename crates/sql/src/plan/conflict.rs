@@ -27,8 +27,8 @@ pub enum Conflict {
     Replace {
         /// The delete, by primary key.
         delete: Arc<WriteProgram>,
-        /// The locking read of a row by primary key, to tell whether the row that has the last of the keys is the very one that is made:
-        /// then it stays. `None` for a table that others refer to.
+        /// The locking read of a row by primary key, to tell whether the row that has the last of the keys is
+        /// the very one that is made: then it stays. `None` for a table that others refer to.
         row_lock: Option<Arc<WriteProgram>>,
         /// The keys, in the order in which they are looked at.
         keys: Vec<KeyLock>,
@@ -57,7 +57,8 @@ pub struct KeyLock {
     pub index: Option<IndexId>,
     /// The columns of the key.
     pub columns: Vec<ColumnIndex>,
-    /// The locking read: of the row by its primary key, or of the unique entry by its key. It answers with images.
+    /// The locking read: of the row by its primary key, or of the unique entry by its key. It answers with
+    /// images.
     pub lock: Arc<WriteProgram>,
 }
 
@@ -89,7 +90,7 @@ impl Conflict {
         }
     }
 
-    /// What is done with rows of new keys.
+    /// The action on rows with new keys.
     pub(super) fn action(&self) -> WriteAction {
         match self {
             Conflict::Fail | Conflict::Skip => WriteAction::Insert,
@@ -113,11 +114,11 @@ impl From<Conflict> for PlannedConflict {
     }
 }
 
-/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may be named, and
-/// `returned` what RETURNING says of a row.
+/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may
+/// be named, and `returned` what RETURNING says of a row.
 ///
 /// # Errors
-/// Those of binding the assignments.
+/// Errors of binding the assignments.
 pub(super) fn plan_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -236,8 +237,8 @@ fn has_hidden_key(definition: &TableDefinition) -> bool {
     definition.primary().columns.iter().all(|column| definition.columns[usize::from(column.0)].hidden)
 }
 
-/// The columns of the key that MySQL keeps rows by: the primary key, or else the first unique key without NULL, or else the number
-/// that each row gets.
+/// The columns of the key that MySQL keeps rows by: the primary key, or else the first unique key without
+/// NULL, or else the number that each row gets.
 pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] {
     let is_whole =
         |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. }) && !has_nullable(definition, index);

@@ -68,7 +68,8 @@ pub struct InsertPlan {
     pub program: Arc<WriteProgram>,
     /// The rows as written, one value a column of the table; for folded rows the form of each.
     pub rows: Vec<Vec<InsertValue>>,
-    /// The columns that values are given for, in the order of the statement, when a value is computed from columns before it.
+    /// The columns that values are given for, in the order of the statement, when a value is computed from
+    /// columns before it.
     pub in_turn: Option<Vec<ColumnIndex>>,
     /// Set when the rows come with the execution.
     pub folded: Option<FoldedForm>,
@@ -95,7 +96,7 @@ pub struct InsertPlan {
 pub struct InsertReturning {
     /// The columns.
     pub header: ResultHeader,
-    /// What is said of each row that is inserted or updated.
+    /// The RETURNING columns of each inserted or updated row.
     pub rows: Projection,
 }
 
@@ -105,8 +106,8 @@ type Warnings = Vec<(ErrorCode, Box<str>)>;
 /// Plans an INSERT.
 ///
 /// # Errors
-/// Those of binding; 1136 for a row of another length, 1110 for a column twice, 1364 for a column left out that has no
-/// default, 1048 and the others of storing for constants, those of planning a query.
+/// Errors of binding; 1136 for a row of another length, 1110 for a repeated column, 1364 for an omitted
+/// column without a default, 1048 and other errors of storing constants, and errors of planning a query.
 pub(super) fn plan_insert(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -117,7 +118,8 @@ pub(super) fn plan_insert(
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
     let (forms, folded) = forms_of(&insert.source)?;
     let named = insert.columns.as_deref();
-    // An empty list of columns stands for all of them where there are values; without values every column gets its default.
+    // An empty list of columns stands for all of them where there are values; without values every column
+    // gets its default.
     let has_values = forms.first().is_none_or(|form| !form.is_empty());
     let targets = targets(definition, named.filter(|names| !names.is_empty() || !has_values))?;
     let all_defaults = !has_values && named.is_none_or(<[String]>::is_empty);
@@ -198,8 +200,8 @@ fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option
     }
 }
 
-/// Plans the query, if there is one, and what happens to rows whose keys exist, which may need more columns of the query.
-/// Errors: those of planning a query and of binding; 1136.
+/// Plans the query, if there is one, and what happens to rows whose keys exist, which may need more columns
+/// of the query. Errors: those of planning a query and of binding; 1136.
 fn plan_source_and_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -231,7 +233,7 @@ fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &
         let is_number = definition.columns[usize::from(target.0)].column_type.collation().is_none();
         let number = match select.projection.get(place) {
             Some(SelectItem::Expression { expression, .. }) if is_number => number_of_literal(expression),
-            // What comes after it is no longer at the place of its target.
+            // Later items no longer stand at the position of their target column.
             Some(SelectItem::All(_)) | None => break,
             Some(SelectItem::Expression { .. }) => None,
         };
@@ -254,8 +256,8 @@ fn plan_source(
     plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
 }
 
-/// The table whose columns ON DUPLICATE KEY UPDATE may name besides those of the table that is written: that of the query, unless
-/// one row stands for all of its rows.
+/// The table whose columns ON DUPLICATE KEY UPDATE may name besides those of the table that is written: that
+/// of the query, unless one row stands for all of its rows.
 fn named_source<'a>(
     environment: &'a Environment<'_>,
     select: &'a Select,
@@ -353,8 +355,8 @@ fn omitted_values(
     Ok(values)
 }
 
-/// What columns that get no value and have no default get: an error, or with IGNORE the value of their type that stands for
-/// nothing.
+/// What columns that get no value and have no default get: an error, or with IGNORE the value of their type
+/// that stands for nothing.
 fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Warnings) -> Result<InsertValue> {
     let error = no_default(&column.name);
     if mode == StoreMode::Strict {
@@ -427,7 +429,7 @@ struct RowMaker<'m, 'e> {
 }
 
 impl RowMaker<'_, '_> {
-    /// The source of one value. What is constant is converted now, so that it is refused now too.
+    /// The source of one value. A constant is converted here, so that planning refuses a bad one.
     fn value(self, index: ColumnIndex, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
@@ -455,7 +457,7 @@ impl RowMaker<'_, '_> {
         }
         let target = StoreTarget { column, row_number: self.row_number, mode: self.mode };
         let stored = target.convert(evaluated, self.scratch)?.to_value();
-        // What is to be said of the value is to be said at each execution.
+        // A conversion with warnings must warn at each execution.
         let is_silent = self.scratch.warning_count() == warnings_before;
         Ok(if is_silent { InsertValue::Stored(stored) } else { InsertValue::Computed(bound) })
     }

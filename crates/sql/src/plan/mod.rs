@@ -1,5 +1,5 @@
-//! What a statement does, decided once for all its executions: which rows are looked at by which way, what is done with
-//! them, and what is left for the session to merge.
+//! What a statement does, decided once for all its executions: which rows are looked at by which way, what is
+//! done with them, and what is left for the session to merge.
 
 mod access;
 mod cache;

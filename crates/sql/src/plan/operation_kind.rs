@@ -31,7 +31,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// Those that are measured, in the order of their numbers.
+    /// The measured kinds, in the order of their numbers.
     pub(crate) const MEASURED: [(OperationKind, &'static str); 11] = [
         (OperationKind::PointRead, "point_read"),
         (OperationKind::BatchRead, "batch_read"),

@@ -9,8 +9,8 @@ use crate::bind::{Binder, Clause, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{OrderItem, SelectItem};
 
-/// Binds ORDER BY: numbers count select items. A name alone is an alias first and a column then; within an expression
-/// it is a column first.
+/// Binds ORDER BY: numbers count select items. A name alone is an alias first and a column then; within an
+/// expression it is a column first.
 pub(super) fn bind_order<'a>(
     binder: &mut Binder<'a>,
     order_by: &[OrderItem],

@@ -13,7 +13,8 @@ pub(super) struct Restriction {
     pub column: ColumnIndex,
     /// The column's value lies in one of these.
     pub pieces: Vec<Piece>,
-    /// Whether the pieces say all that the conjunct says, so that rows found by them need not be tested again.
+    /// Whether the pieces say all that the conjunct says, so that rows found by them need not be tested
+    /// again.
     pub exact: bool,
     /// Which conjunct.
     pub conjunct: usize,
@@ -28,7 +29,8 @@ pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Express
     conjuncts.iter().enumerate().filter_map(restriction).collect()
 }
 
-/// The alternatives of a disjunction of which every branch binds columns to values: one list of bindings a branch.
+/// The alternatives of a disjunction of which every branch binds columns to values: one list of bindings a
+/// branch.
 pub(super) fn alternatives_of(
     definition: &TableDefinition,
     expression: &Expression,
@@ -177,7 +179,8 @@ fn indexable(
 fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain, kind: Kind) -> Option<bool> {
     match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
         (ColumnType::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
-        // A text or double that meets an integer is a number first; the test of the row says what it warns of.
+        // A text or double that meets an integer is a number first; the test of the row says what it warns
+        // of.
         (ColumnType::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
         (ColumnType::Double, CompareDomain::Double) => Some(kind != Kind::String),
         (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, CompareDomain::String(of)) => {
@@ -187,8 +190,8 @@ fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain
     }
 }
 
-/// The kind of the values of a list, as far as its domain tells. Strings are compared with a DOUBLE as doubles, so a list
-/// of that domain may hold texts that warn when they are compared.
+/// The kind of the values of a list, as far as its domain tells. Strings are compared with a DOUBLE as
+/// doubles, so a list of that domain may hold texts that warn when they are compared.
 fn list_kind(domain: CompareDomain) -> Kind {
     match domain {
         CompareDomain::Integer => Kind::Int,

@@ -86,7 +86,7 @@ impl SelectPlan {
 /// Plans a query of a table.
 ///
 /// # Errors
-/// Those of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates and what else is not there yet.
+/// Errors of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates and other missing forms.
 pub(super) fn plan_select(
     environment: &Environment<'_>,
     select: &Select,
@@ -256,15 +256,16 @@ fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>
     }
 }
 
-/// The positions of the values that no sort key is made of: equal rows have equal ones besides equal sort keys.
+/// The positions of the values that no sort key is made of: equal rows have equal ones besides equal sort
+/// keys.
 fn unsorted_values(projection: &Projection, sort: &[SortKey]) -> Vec<u16> {
     let is_sorted = |value: &Expression| sort.iter().any(|key| key.value == *value);
     let positions = projection.values.iter().enumerate().filter(|(_, value)| !is_sorted(value));
     positions.map(|(position, _)| position as u16).collect()
 }
 
-/// The conjuncts that are the same for every row, which are tested once an execution, and the rest that is tested for each
-/// row: all but the conjuncts that the way implies.
+/// The conjuncts that are the same for every row, which are tested once an execution, and the rest that is
+/// tested for each row: all but the conjuncts that the way implies.
 pub(super) fn guards_and_filter(
     filter: Option<Expression>,
     implied: &[usize],

@@ -1,5 +1,5 @@
-//! Plans of statements as text: a statement, then what was planned, or the error that it is refused with. Text statements are
-//! planned as shapes where their shape is cacheable, as the engine does it.
+//! Plans of statements as text: a statement, then what was planned, or the error that it is refused with.
+//! Text statements are planned as shapes where their shape is cacheable, as the engine does it.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -469,7 +469,7 @@ fn a_result_has_at_most_4096_columns() {
     assert_eq!(refused(4097).map(|error| error.code.errno()), Some(1117));
 }
 
-/// What is inserted is converted from whatever was bound, but what is computed with is planned for its kind.
+/// Inserted parameters are converted from any bound type. Computations are planned for the parameter's kind.
 #[test]
 fn a_plan_that_computes_with_parameters_is_one_for_their_kinds() {
     let dictionary = dictionary();

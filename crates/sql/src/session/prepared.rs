@@ -28,7 +28,8 @@ const PREPARED_BYTES_MAX: usize = 1 << 20;
 const PREPARED_BYTES_ALL_MAX: usize = 256 << 20;
 /// Estimated bytes of a prepared statement without its text.
 const STATEMENT_BYTES: usize = 2048;
-/// Estimated bytes of the tree and the plan for a byte of text: a name or number of three characters is a node in each.
+/// Estimated bytes of the tree and the plan for a byte of text: a name or number of three characters is a
+/// node in each.
 const STATEMENT_BYTES_PER_TEXT_BYTE: usize = 96;
 /// The kind of a parameter to which no value was bound yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);

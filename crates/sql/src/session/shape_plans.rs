@@ -82,8 +82,8 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // The plan is used once, so the statement is planned with its literals instead, which is simpler. All
-            // statements of the shape are planned so, because the reason is in the text.
+            // The plan is used once, so the statement is planned with its literals instead, which is simpler.
+            // All statements of the shape are planned so, because the reason is in the text.
             self.keep_known(Known::Kept(Arc::default()));
             return Ok(None);
         }
@@ -107,7 +107,8 @@ impl StatementContext<'_, '_> {
         Ok(Some(plan))
     }
 
-    /// Evaluates what only the session knows into the workspace. False if an expression has no value any more.
+    /// Evaluates what only the session knows into the workspace. False if an expression has no value any
+    /// more.
     fn evaluate_session_values(&mut self, expressions: &[Expression]) -> bool {
         let mut values = std::mem::take(&mut self.engine.work.session_values);
         values.clear();
@@ -122,7 +123,8 @@ impl StatementContext<'_, '_> {
         has_all
     }
 
-    /// Makes the key text of the plan for these kept literals and the types of the session's values. Returns its hash.
+    /// Makes the key text of the plan for these kept literals and the types of the session's values. Returns
+    /// its hash.
     fn make_variant(&mut self, text: &[u8], kept: &[Ordinal]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
         let collation = self.session.variables.collation_connection.computed_as;

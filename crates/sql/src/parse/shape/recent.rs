@@ -1,15 +1,18 @@
-//! Hot path, at most 6 instructions a byte of a short statement. Statements that were scanned lately, to be known again by
-//! their text: what lies between the literals is compared as bytes, and only the literals are read.
+//! Hot path, at most 6 instructions a byte of a short statement. Statements that were scanned lately, to be
+//! known again by their text: what lies between the literals is compared as bytes, and only the literals are
+//! read.
 //!
-//! The scanner decides by the bytes around a literal and by the first byte of a string, so a text that differs from a
-//! scanned one only within its integers and strings, and in no such byte, has the same shape. Lists and rows, whose lengths vary, are left to the scanner.
+//! The scanner decides by the bytes around a literal and by the first byte of a string, so a text that
+//! differs from a scanned one only within its integers and strings, and in no such byte, has the same shape.
+//! Lists and rows, whose lengths vary, are left to the scanner.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
 use super::{LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::lexer::quoted_end;
 use crate::parse::literal::begins_fixed;
 
-/// Statements of more bytes are always scanned; so are those that are shorter than the start by which they are looked for.
+/// Statements of more bytes are always scanned; so are those that are shorter than the start by which they
+/// are looked for.
 const TEXT_BYTES_MAX: usize = 512;
 const START_BYTES: usize = 24;
 /// Statements with more literals are always scanned.
@@ -83,7 +86,8 @@ impl Shape {
 }
 
 impl Known {
-    /// Appends the literals of the text; `None`, with some of them appended, when the text is another statement.
+    /// Appends the literals of the text; `None`, with some of them appended, when the text is another
+    /// statement.
     #[inline]
     fn read_literals(&self, text: &[u8], literals: &mut Vec<LiftedLiteral>) -> Option<()> {
         if self.text.is_empty() {

@@ -69,8 +69,8 @@ const fn bytes_of_words(with_dot: bool) -> [bool; 256] {
     table
 }
 
-/// Marks of lifted literals in the normalised text: control characters, which cannot stand in it otherwise except
-/// within quotes.
+/// Marks of lifted literals in the normalised text: control characters, which cannot stand in it otherwise
+/// except within quotes.
 const fn mark(class: LiteralClass, is_list: bool) -> u8 {
     let single = match class {
         LiteralClass::Integer => 1,
@@ -99,8 +99,8 @@ const EXACT_BYTES_MAX: usize = 39;
 /// The most digits that fit in 64 bits whatever they are.
 pub(super) const SAFE_DIGITS: usize = 19;
 
-/// A pass over one statement. Methods return `None` when the statement is not cacheable. What stays as it is written
-/// is copied late and in long runs: `copied` is how far the text has been copied or left out.
+/// A pass over one statement. Methods return `None` when the statement is not cacheable. What stays as it is
+/// written is copied late and in long runs: `copied` is how far the text has been copied or left out.
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     copied: usize,
@@ -157,8 +157,8 @@ impl<'a> Scanner<'a> {
         Some(self.length)
     }
 
-    /// Tokens from byte `at` on: all of them, or those of a row up to its closing bracket. Returns the place after
-    /// them.
+    /// Tokens from byte `at` on: all of them, or those of a row up to its closing bracket. Returns the place
+    /// after them.
     fn tokens<const IN_ROW: bool>(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
         let mut depth = 0u32;
@@ -258,8 +258,9 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark. A decimal's
-    /// scale follows its mark, unless the literal is a whole member of a row: rows of several scales then share a form.
+    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark. A
+    /// decimal's scale follows its mark, unless the literal is a whole member of a row: rows of several
+    /// scales then share a form.
     #[inline]
     fn lift<const IN_ROW: bool>(
         &mut self,
@@ -299,7 +300,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// A minus sign at the beginning of a member of a row. It belongs to the number if that is the whole member.
+    /// A minus sign at the beginning of a member of a row. It belongs to the number if that is the whole
+    /// member.
     fn sign_in_row(&mut self, at: usize) -> Option<(usize, u8)> {
         let first = byte_at(self.text, at + 1);
         if !first.is_ascii_digit() && first != b'.' {
@@ -312,8 +314,8 @@ impl<'a> Scanner<'a> {
         self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal }, true)
     }
 
-    /// `(literal, ...)` after IN, which ends at byte `at`, as one mark. If it is anything else, nothing is consumed and
-    /// the ordinary way follows.
+    /// `(literal, ...)` after IN, which ends at byte `at`, as one mark. If it is anything else, nothing is
+    /// consumed and the ordinary way follows.
     fn list(&mut self, word: usize, at: usize) -> Option<usize> {
         let open = skip_plain_blanks(self.text, at);
         if byte_at(self.text, open) != b'(' || is_qualified(self.text, word) {
@@ -342,8 +344,8 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records the members of a list from byte `at` on; the byte after its closing bracket, or `None` if the list is
-    /// not of literals of one class.
+    /// Records the members of a list from byte `at` on; the byte after its closing bracket, or `None` if the
+    /// list is not of literals of one class.
     fn list_members(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
         let mut class = None;
@@ -497,8 +499,8 @@ fn skip_plain_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the select list that begins at byte `at`: after FROM outside brackets, or the end of the text. Nothing of
-/// it changes, so comments, which a column's name would contain, are not cacheable.
+/// The end of the select list that begins at byte `at`: after FROM outside brackets, or the end of the text.
+/// Nothing of it changes, so comments, which a column's name would contain, are not cacheable.
 fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0u32;
     while let Some(byte) = text.get(at).copied() {
@@ -529,8 +531,8 @@ fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The string that opens at byte `at`; `None` if it is not closed or may be only a part of something. `before` is the
-/// last byte of the token before, `last_word` where the last word begins.
+/// The string that opens at byte `at`; `None` if it is not closed or may be only a part of something.
+/// `before` is the last byte of the token before, `last_word` where the last word begins.
 #[inline]
 fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<LiftedLiteral> {
     // Adjacent strings are one string.
@@ -567,8 +569,8 @@ fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }
 
-/// The same as [`Scanner::list_members`] for the most frequent lists only: integers of at most 18 digits with at most a space
-/// between.
+/// The same as [`Scanner::list_members`] for the most frequent lists only: integers of at most 18 digits with
+/// at most a space between.
 #[inline(never)]
 fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>) -> Option<usize> {
     let mut keep = |at: usize, count: usize, magnitude: u64| {
@@ -578,7 +580,8 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>
         is_allowed.then_some(())
     };
     loop {
-        // Digits and what follows are looked at in one window, while the text is long enough and the number short.
+        // Digits and what follows are looked at in one window, while the text is long enough and the number
+        // short.
         if let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<10>) {
             let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
             let follow = u16::from_le_bytes([window[count], window[count + 1]]);
@@ -602,7 +605,8 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>
     }
 }
 
-/// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond [`SAFE_DIGITS`].
+/// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond
+/// [`SAFE_DIGITS`].
 #[inline(always)]
 pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
     let (mut value, mut count) = (0u64, 0);
@@ -629,7 +633,8 @@ fn eight_digits(bytes: u64) -> (u64, usize) {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-    // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later ones only.
+    // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later
+    // ones only.
     let digits = bytes ^ ZEROS;
     let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
     let count = (others.trailing_zeros() / 8) as usize;

@@ -389,8 +389,8 @@ impl Substitution<'_> {
     }
 }
 
-/// Asserts that the statement with its literals put back is the statement as parsed at once; says whether it was
-/// parameterised at all.
+/// Asserts that the statement with its literals put back is the statement as parsed at once; says whether it
+/// was parameterised at all.
 fn agrees(text: &str) -> bool {
     let Some(shape) = shape_of(text) else { return false };
     let plain = parse(text.as_bytes()).map(|parsed| parsed.statement);

@@ -1,30 +1,33 @@
-//! Hot path: at most 350 instructions a statement and 22 a byte of words, 10 a byte of IN lists, 9 a byte of rows; no
-//! allocation after warm-up. Counted with callgrind: 1,070 for a point select of 35 bytes, 7,500 for an IN list of 100
-//! keys of four digits, 81,000 for 50 rows of sysbench (9,815 bytes).
+//! Hot path: at most 350 instructions a statement and 22 a byte of words, 10 a byte of IN lists, 9 a byte of
+//! rows; no allocation after warm-up. Counted with callgrind: 1,070 for a point select of 35 bytes, 7,500 for
+//! an IN list of 100 keys of four digits, 81,000 for 50 rows of sysbench (9,815 bytes).
 //!
-//! The shape of a statement is its text with literals replaced by marks of their class, so that statements that
-//! differ only in values share one plan. The scanner makes one pass over the text and understands just enough of it:
-//! quotes, comments, numbers, brackets and a few words. Whatever it is not sure of makes the statement
-//! [`ShapeOutcome::NotCacheable`]; the parser then decides.
+//! The shape of a statement is its text with literals replaced by marks of their class, so that statements
+//! that differ only in values share one plan. The scanner makes one pass over the text and understands just
+//! enough of it: quotes, comments, numbers, brackets and a few words. Whatever it is not sure of makes the
+//! statement [`ShapeOutcome::NotCacheable`]; the parser then decides.
 //!
-//! What is lifted, and what is not:
-//! - Only SELECT, INSERT, REPLACE, UPDATE and DELETE have literals lifted; BEGIN, START, COMMIT and ROLLBACK have
-//!   a shape too; everything else is not cacheable.
-//! - The select list up to FROM is kept byte for byte, literals and spaces included, because it names the columns.
-//! - Elsewhere integers, decimals, doubles and strings are lifted, each class with a mark of its own. NULL, TRUE and
-//!   the like stay text. Integers of all magnitudes up to 64 bits are one class. The mark of a decimal has its scale,
-//!   which decides the scale of what is computed from it; one that is a whole member of a row of VALUES has none.
-//!   LIKE patterns that bound no range of keys have a mark of their own, because they are planned differently.
-//! - `IN (...)` of literals of one class becomes one mark whatever its length; a sign belongs to a literal there.
-//! - The rows of VALUES that all have the same form become one, whatever their number; a sign belongs to a literal
-//!   there too. Rows of different forms are not cacheable.
-//! - Where more than the value of a lifted literal matters (an ordinal in ORDER BY, a length, an alias, an argument of
-//!   a function), the parser keeps it a literal: see [`super::lift`].
+//! Rules of lifting:
+//! - Only SELECT, INSERT, REPLACE, UPDATE and DELETE have literals lifted; BEGIN, START, COMMIT and ROLLBACK
+//!   have a shape too; everything else is not cacheable.
+//! - The select list up to FROM is kept byte for byte, literals and spaces included, because it names the
+//!   columns.
+//! - Elsewhere integers, decimals, doubles and strings are lifted, each class with a mark of its own. NULL,
+//!   TRUE and the like stay text. Integers of all magnitudes up to 64 bits are one class. The mark of a
+//!   decimal has its scale, which decides the scale of what is computed from it; one that is a whole member
+//!   of a row of VALUES has none. LIKE patterns that bound no range of keys have a mark of their own, because
+//!   they are planned differently.
+//! - `IN (...)` of literals of one class becomes one mark whatever its length; a sign belongs to a literal
+//!   there.
+//! - The rows of VALUES that all have the same form become one, whatever their number; a sign belongs to a
+//!   literal there too. Rows of different forms are not cacheable.
+//! - Where more than the value of a lifted literal matters (an ordinal in ORDER BY, a length, an alias, an
+//!   argument of a function), the parser keeps it a literal: see [`super::lift`].
 //! - Blanks and comments become one space. Executable comments, optimizer hints, parameters, prefixed strings
 //!   (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
 //!
-//! Equal normalised text, with equal texts of the kept literals, means equal statements up to values, so a cache must
-//! compare both after a hash hit.
+//! Equal normalised text, with equal texts of the kept literals, means equal statements up to values, so a
+//! cache must compare both after a hash hit.
 
 mod hash;
 mod recent;
@@ -144,7 +147,8 @@ pub fn scan(text: &[u8], shape: &mut Shape) -> ShapeOutcome {
 }
 
 impl Shape {
-    /// An empty shape whose hashes depend on `seed`. All shapes that are looked up in one cache need the same seed.
+    /// An empty shape whose hashes depend on `seed`. All shapes that are looked up in one cache need the same
+    /// seed.
     pub fn new(seed: u64) -> Shape {
         Shape {
             seed,
@@ -189,8 +193,8 @@ impl Shape {
         self.slots.len()
     }
 
-    /// Appends the text that makes a shape with kept literals the key of one plan: the normalised text, then the kept
-    /// literals as they are written.
+    /// Appends the text that makes a shape with kept literals the key of one plan: the normalised text, then
+    /// the kept literals as they are written.
     pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) {
         out.extend_from_slice(self.normalised());
         for ordinal in kept {
@@ -205,7 +209,7 @@ impl Shape {
         hash::of(key, self.seed)
     }
 
-    /// What is written for an ordinal; the first row's literal for one of rows.
+    /// The literal's text for an ordinal; for a column of several rows, the first row's.
     fn text_of<'a>(&self, ordinal: Ordinal, text: &'a [u8]) -> &'a [u8] {
         let (first, last) = match self.slot(ordinal) {
             Some(Slot::Literal { literal } | Slot::RowLiteral { literal }) => (literal, literal),
@@ -228,7 +232,8 @@ impl Shape {
         self.rows
     }
 
-    /// The literal of an ordinal, in row `row` (from 0) if it belongs to rows; `None` for lists and what is not there.
+    /// The literal of an ordinal, in row `row` (from 0) if it belongs to rows; `None` for lists and what is
+    /// not there.
     #[inline]
     pub fn literal(&self, ordinal: Ordinal, row: u32) -> Option<&LiftedLiteral> {
         let index = match self.slot(ordinal)? {
