@@ -240,7 +240,7 @@ impl FoundRows {
     /// The row of the key at `position`, from 0. `None` if no row has the key.
     #[inline]
     pub fn get(&self, position: usize) -> Option<Row<'_>> {
-        let offset = self.bytes.get(self.body_end + position * 4..)?.first_chunk()?;
+        let offset = self.bytes.get(self.body_end..)?.as_chunks().0.get(position)?;
         self.row_at(u32::from_le_bytes(*offset))
     }
 

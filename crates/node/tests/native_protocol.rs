@@ -118,6 +118,7 @@ fn keys_are_answered_in_their_order_found_or_not() {
         assert_eq!(names, [Some("jug"), None, Some("cup"), Some("cup"), None, Some("pot"), None]);
         assert_eq!(found.get(0).expect("it is there").get::<i64>("id")?, 5);
         assert!(found.get(7).is_none());
+        assert!(found.get(1 << 62).is_none(), "a position beyond all memory");
         assert!(reader.read_many::<i64>(&[]).await?.is_empty());
         assert!(reader.read_many(&[6]).await?.get(0).is_none());
         // Keys need not be integers of eight bytes.

@@ -44,6 +44,7 @@ const CLEAN: &[&str] = &[
     "server",
     "signals",
     "sim",
+    "sql",
     "storage",
     "transaction",
     "wire",
