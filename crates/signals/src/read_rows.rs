@@ -77,7 +77,7 @@ pub struct ReadRows {
     pub transaction: TransactionId,
     /// Keys or ranges in the form of `input.rs`.
     pub input: Buffer,
-    /// Empty; receives the reply's rows.
+    /// Receives the reply's rows, behind what it already holds.
     pub output: Buffer,
     /// The position to resume at; `None` for a new read.
     pub resume: Option<Box<Resume>>,
