@@ -8,6 +8,8 @@ use junctor_model::partition::key_hash;
 
 /// Maximum number of values in the single shard of a small set. A larger set has [`SHARDS`] shards.
 const VALUES_OF_ONE_SHARD: usize = 1024;
+/// Maximum bytes of that shard. It also keeps the offsets of a shard far below 4 GiB.
+const BYTES_OF_ONE_SHARD: usize = 1 << 20;
 /// Number of shards of a large set.
 const SHARDS: usize = 256;
 /// Length of the prefix of each value, in bytes: the length of the value.
@@ -41,7 +43,8 @@ impl DistinctSet {
         if self.shards.is_empty() {
             self.shards.push(Shard::default());
         }
-        if self.shards.len() == 1 && self.len >= VALUES_OF_ONE_SHARD {
+        let is_full = self.len >= VALUES_OF_ONE_SHARD || self.shards[0].bytes.len() >= BYTES_OF_ONE_SHARD;
+        if self.shards.len() == 1 && is_full {
             self.split();
         }
         let shard = match self.shards.len() {

@@ -141,10 +141,11 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// Another step of a statement is due; a statement that was interrupted meanwhile has none.
+    /// Another step of a statement is due. An interrupted statement of a lost connection takes it too: the
+    /// step undoes it, and nothing else would.
     pub(super) fn on_continue_statement(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
-        let command = self.sessions.get(&connection).map(|record| &record.command);
-        if matches!(command, Some(CommandState::Running)) {
+        let Some(record) = self.sessions.get(&connection) else { return };
+        if matches!(record.command, CommandState::Running) || record.is_disconnected {
             self.run_step(connection, turn, Engine::continue_statement);
             self.admit_waiting(turn);
         }
@@ -172,7 +173,10 @@ impl SqlBlock {
     /// Executes a step of a session whose command is running.
     pub(super) fn run_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>, step: Step) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        require!(matches!(record.command, CommandState::Running), "a step belongs to a command that is running");
+        require!(
+            matches!(record.command, CommandState::Running) || record.is_disconnected,
+            "a step belongs to a command that is running, or to the end of a lost connection"
+        );
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
         let mut sink = protocol.sink(answer, *result_start);
         let progress = step(&mut self.engine, session, turn, sink.as_result_sink());
@@ -288,6 +292,10 @@ pub(super) fn send_progress(
     progress: Progress,
     turn: &mut TurnContext<'_>,
 ) {
+    if progress == Progress::Waiting {
+        // A reply may come after KILL has ended its statement; it has no answer to add.
+        return;
+    }
     let is_answer_due = !matches!(record.command, CommandState::Idle) || record.is_ending || record.is_disconnected;
     require!(is_answer_due, "a session answers only the command under way");
     let after = match progress {

@@ -122,7 +122,7 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
 /// output follows.
 pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
-        Execution::Sorted(state) => {
+        Execution::Sorted(state) if state.awaits_room => {
             state.awaits_room = false;
             send_sorted_rows(context)
         }
@@ -140,8 +140,11 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
 /// Runs the next step of a statement that let the other work of the thread pass. Nothing happens when the
 /// statement that requested the step has ended.
 pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
-    match &context.session.execution {
-        Execution::Sorted(state) if state.step_requested => send_sorted_rows(context),
+    match &mut context.session.execution {
+        Execution::Sorted(state) if state.step_requested => {
+            state.step_requested = false;
+            send_sorted_rows(context)
+        }
         Execution::Compound(_) => continue_source(context),
         _ => Progress::Waiting,
     }

@@ -93,7 +93,7 @@ pub(crate) struct Sorter {
     /// Rows merged so far.
     found: u64,
     /// Chunks that nothing refers to, to be freed.
-    garbage: Arena,
+    garbage: Garbage,
 }
 
 /// Entries, their bytes, and the sorted runs that they form.
@@ -104,6 +104,8 @@ struct Arena {
     runs: Vec<Run>,
     /// Where the entries of the last chunk begin that are in no run yet.
     unsorted: usize,
+    /// Bytes of those entries.
+    unsorted_bytes: usize,
     /// Bytes of entries and keys and packets.
     used: usize,
     count: usize,
@@ -124,6 +126,24 @@ struct Merge {
     last: Option<Entry>,
 }
 
+/// The next entry of a merge.
+#[derive(Clone, Copy, Debug)]
+enum Merged {
+    Entry(Entry),
+    /// An entry equal to the one before it. It counts as work, so that no step skips without bound.
+    Equal,
+    End,
+}
+
+/// Chunks that nothing refers to. Each step frees a few.
+#[derive(Debug, Default)]
+struct Garbage {
+    bytes: Vec<Vec<u8>>,
+    entries: Vec<Vec<Entry>>,
+    /// Bytes of entries, keys and packets.
+    used: usize,
+}
+
 impl Sorter {
     /// An empty sorter, an idle one if there is any. It uses at most `bytes_max` bytes, and twice that
     /// during a compaction.
@@ -137,7 +157,8 @@ impl Sorter {
 
     /// Keeps the memory of a sorter for the next statements, unless enough is kept.
     pub(crate) fn retire(self: Box<Sorter>, idle: &mut IdleSorters) {
-        if idle.len() < IDLE_COUNT_MAX && self.arena.capacity() <= IDLE_BYTES_MAX {
+        let is_small = self.arena.capacity() <= IDLE_BYTES_MAX && self.compaction.is_none() && self.garbage.is_empty();
+        if idle.len() < IDLE_COUNT_MAX && is_small {
             idle.push(self);
         }
     }
@@ -158,7 +179,7 @@ impl Sorter {
                 sort_bytes => &bytes[..usize::from(sort_bytes)],
             };
             let entry = Entry { head: head_of(keys), chunk: 0, start: 0, packet_bytes, sort_bytes, distinct_bytes };
-            if self.arena.unsorted_entries() == RUN_ENTRIES {
+            if self.arena.unsorted_entries() == RUN_ENTRIES || self.arena.unsorted_bytes >= self.run_bytes_max() {
                 self.arena.seal();
                 self.compact(COMPACTED_PER_TAKEN * RUN_ENTRIES)?;
             }
@@ -202,7 +223,11 @@ impl Sorter {
             if out.len() >= bytes_max {
                 return SortStep::Full;
             }
-            let Some(entry) = merge.next(arena, request.distinct) else { return self.free() };
+            let entry = match merge.next(arena, request.distinct) {
+                Merged::Entry(entry) => entry,
+                Merged::Equal => continue,
+                Merged::End => return self.free(),
+            };
             self.found += 1;
             if window.take(1).1 == 1 {
                 out.extend_from_slice(arena.packets(&entry));
@@ -228,9 +253,7 @@ impl Sorter {
     }
 
     fn discard_arena(&mut self) {
-        let arena = std::mem::take(&mut self.arena);
-        self.garbage.bytes.extend(arena.bytes);
-        self.garbage.entries.extend(arena.entries);
+        self.garbage.discard(std::mem::take(&mut self.arena));
     }
 
     /// Whether only some of the entries can be among the rows that are wanted.
@@ -245,20 +268,19 @@ impl Sorter {
     /// Begins a compaction if one is due, and merges at most `entries` of one that is under way.
     fn compact(&mut self, entries: usize) -> Result<()> {
         if self.compaction.is_none() {
-            let is_due = match self.has_limit() {
-                true => self.arena.count > 2 * self.request.wanted as usize + SLACK_ENTRIES,
-                false => self.request.distinct && self.arena.used > 2 * self.compact_bytes + SLACK_BYTES,
-            };
+            let has_too_many = self.has_limit() && self.arena.count > 2 * self.request.wanted as usize + SLACK_ENTRIES;
+            let may_have_equal = self.request.distinct && self.arena.used > 2 * self.compact_bytes + SLACK_BYTES;
+            let is_due = has_too_many || may_have_equal;
             let is_full = self.drops_entries()
                 && self.arena.used > self.bytes_max
                 && self.arena.used > self.compact_bytes * 5 / 4;
             if is_due || is_full {
-                let mut from = std::mem::take(&mut self.arena);
-                let merge = Merge::of(&mut from);
-                self.compaction = Some(Compaction { from, merge, kept: 0 });
+                self.begin_compaction();
             }
         }
         self.compact_step(entries);
+        // A run takes at most about a chunk of memory and a step frees several, so garbage shrinks.
+        self.garbage.free_step();
         self.check_memory()
     }
 
@@ -268,10 +290,17 @@ impl Sorter {
         self.arena.seal();
         let mut is_done = false;
         for _ in 0..entries {
-            let next = if *kept < self.request.wanted { merge.next(from, self.request.distinct) } else { None };
-            let Some(entry) = next else {
-                is_done = true;
-                break;
+            let next = match *kept < self.request.wanted {
+                true => merge.next(from, self.request.distinct),
+                false => Merged::End,
+            };
+            let entry = match next {
+                Merged::Entry(entry) => entry,
+                Merged::Equal => continue,
+                Merged::End => {
+                    is_done = true;
+                    break;
+                }
             };
             if self.arena.is_chunk_full() {
                 self.arena.end_run();
@@ -281,21 +310,46 @@ impl Sorter {
         }
         self.arena.end_run();
         if is_done && let Some(done) = self.compaction.take() {
-            self.garbage.bytes.extend(done.from.bytes);
-            self.garbage.entries.extend(done.from.entries);
+            self.garbage.discard(done.from);
             self.compact_bytes = self.arena.used;
         }
-        self.garbage.free_step();
     }
 
-    fn check_memory(&self) -> Result<()> {
-        let (used, bytes_max) = match &self.compaction {
-            Some(compaction) => (self.arena.used + compaction.from.used, self.bytes_max.saturating_mul(2)),
-            None => (self.arena.used, self.bytes_max),
-        };
-        // Without a compaction a run is taken before one can begin.
-        let slack = if self.drops_entries() && self.compaction.is_none() { self.bytes_max / 4 } else { 0 };
-        if used > bytes_max.saturating_add(slack) { Err(out_of_sort_memory()) } else { Ok(()) }
+    /// Bytes of entries that are sorted in one piece, so that a few wide rows make a run, too.
+    fn run_bytes_max(&self) -> usize {
+        CHUNK_BYTES.min(self.bytes_max / 8)
+    }
+
+    /// Fails if too much memory is used. A sorter that can drop entries does so first, in one long step, because
+    /// an error for rows that are not wanted would be worse.
+    fn check_memory(&mut self) -> Result<()> {
+        let from = self.compaction.as_ref().map_or(0, |compaction| compaction.from.used);
+        let total_max = if self.drops_entries() { self.bytes_max.saturating_mul(2) } else { self.bytes_max };
+        if self.arena.used + from + self.garbage.used <= total_max {
+            return Ok(());
+        }
+        if self.drops_entries() {
+            self.finish_compaction();
+            if self.arena.used > self.bytes_max {
+                self.begin_compaction();
+                self.finish_compaction();
+            }
+        }
+        if self.arena.used > self.bytes_max { Err(out_of_sort_memory()) } else { Ok(()) }
+    }
+
+    fn begin_compaction(&mut self) {
+        self.arena.seal();
+        let mut from = std::mem::take(&mut self.arena);
+        let merge = Merge::of(&mut from);
+        self.compaction = Some(Compaction { from, merge, kept: 0 });
+    }
+
+    fn finish_compaction(&mut self) {
+        while self.compaction.is_some() {
+            self.compact_step(STEP_ENTRIES);
+        }
+        self.garbage = Garbage::default();
     }
 }
 
@@ -307,7 +361,7 @@ impl Arena {
         self.bytes.iter_mut().for_each(Vec::clear);
         self.entries.iter_mut().for_each(Vec::clear);
         self.runs.clear();
-        (self.unsorted, self.used, self.count) = (0, 0, 0);
+        (self.unsorted, self.unsorted_bytes, self.used, self.count) = (0, 0, 0, 0);
     }
 
     fn capacity(&self) -> usize {
@@ -334,6 +388,7 @@ impl Arena {
         let last = self.entries.len() - 1;
         self.entries[last].push(entry);
         self.used += bytes.len() + size_of::<Entry>();
+        self.unsorted_bytes += bytes.len() + size_of::<Entry>();
         self.count += 1;
     }
 
@@ -364,6 +419,7 @@ impl Arena {
             self.runs.push(Run { chunk: chunk_number, next: self.unsorted as u32, end: chunk.len() as u32 });
             self.unsorted = chunk.len();
         }
+        self.unsorted_bytes = 0;
     }
 
     fn bytes_of(&self, entry: &Entry) -> &[u8] {
@@ -374,15 +430,31 @@ impl Arena {
     fn packets(&self, entry: &Entry) -> &[u8] {
         &self.bytes_of(entry)[usize::from(entry.sort_bytes) + usize::from(entry.distinct_bytes)..]
     }
+}
 
-    /// Frees some chunks; true when none is left.
+impl Garbage {
+    /// Takes over the chunks of an arena.
+    fn discard(&mut self, arena: Arena) {
+        self.used += arena.used;
+        self.bytes.extend(arena.bytes);
+        self.entries.extend(arena.entries);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.entries.is_empty()
+    }
+
+    /// Frees some chunks. Returns whether none is left.
     fn free_step(&mut self) -> bool {
         for _ in 0..STEP_CHUNKS {
-            if self.bytes.pop().is_none() && self.entries.pop().is_none() {
-                return true;
-            }
+            let bytes = self.bytes.pop().map_or(0, |chunk| chunk.len());
+            let entries = self.entries.pop().map_or(0, |chunk| chunk.len() * size_of::<Entry>());
+            self.used = self.used.saturating_sub(bytes + entries);
         }
-        self.bytes.is_empty() && self.entries.is_empty()
+        if self.is_empty() {
+            self.used = 0;
+        }
+        self.is_empty()
     }
 }
 
@@ -408,25 +480,24 @@ impl Merge {
         merge
     }
 
-    /// The next entry in order; of equal ones the first if they are to be distinct.
-    fn next(&mut self, arena: &Arena, distinct: bool) -> Option<Entry> {
-        loop {
-            let top = self.heap.first_mut()?;
-            let entry = arena.entries[top.chunk as usize][top.next as usize];
-            top.next += 1;
-            if top.next == top.end {
-                self.heap.swap_remove(0);
-            }
-            self.sift_down(arena, 0);
-            if !distinct {
-                return Some(entry);
-            }
-            let is_equal = |last: &Entry| compare(&arena.bytes, last, &entry).is_eq();
-            if !self.last.as_ref().is_some_and(is_equal) {
-                self.last = Some(entry);
-                return Some(entry);
-            }
+    /// Takes the next entry in order. If `distinct`, an entry equal to the last one is reported as such.
+    fn next(&mut self, arena: &Arena, distinct: bool) -> Merged {
+        let Some(top) = self.heap.first_mut() else { return Merged::End };
+        let entry = arena.entries[top.chunk as usize][top.next as usize];
+        top.next += 1;
+        if top.next == top.end {
+            self.heap.swap_remove(0);
         }
+        self.sift_down(arena, 0);
+        if !distinct {
+            return Merged::Entry(entry);
+        }
+        let is_equal = |last: &Entry| compare(&arena.bytes, last, &entry).is_eq();
+        if self.last.as_ref().is_some_and(is_equal) {
+            return Merged::Equal;
+        }
+        self.last = Some(entry);
+        Merged::Entry(entry)
     }
 
     fn sift_down(&mut self, arena: &Arena, mut place: usize) {
@@ -529,6 +600,31 @@ mod tests {
             sorter.take(&entry(b"", &key, &[b'0' + (number % 10) as u8])).expect("equal rows are dropped");
         }
         assert_eq!(given(&mut sorter, Window::ALL), b"0123456789");
+    }
+
+    #[test]
+    fn few_wanted_of_many_wide_rows_take_little_memory() {
+        let mut sorter = begin(SortRequest { wanted: 2, ..ALL }, 16 << 20);
+        let wide = vec![b'w'; 300_000];
+        let mut most = 0;
+        for number in (0..2_000u32).rev() {
+            sorter.take(&entry(&number.to_be_bytes(), b"", &wide)).expect("rows that are not wanted are dropped");
+            let from = sorter.compaction.as_ref().map_or(0, |compaction| compaction.from.used);
+            let garbage: usize = sorter.garbage.bytes.iter().map(Vec::capacity).sum();
+            most = most.max(sorter.arena.used + from + garbage);
+        }
+        assert!(most <= 34 << 20, "{most} bytes of 600 MB were held at once");
+        assert_eq!(given(&mut sorter, Window { offset: 0, remaining: 2 }).len(), 2 * wide.len());
+    }
+
+    #[test]
+    fn a_step_that_skips_equal_rows_ends() {
+        let mut sorter = begin(DISTINCT, 1 << 30);
+        let reply: Vec<u8> = (0..500).flat_map(|_| entry(b"", b"same", b"S")).collect();
+        sorter.take(&reply).expect("it is little");
+        let (mut out, mut window) = (Vec::new(), Window::ALL);
+        assert_eq!(sorter.give(&mut window, usize::MAX, &mut out), SortStep::More);
+        assert_eq!((out.as_slice(), sorter.found()), (&b"S"[..], 1));
     }
 
     #[test]

@@ -110,3 +110,42 @@ fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
     assert_eq!(node.query(3, PROCESSES).len(), 1);
     assert_eq!(node.held(), 1, "a session is all that is held");
 }
+
+#[test]
+fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
+    for steps in 0..40 {
+        for text in ["SELECT COUNT(*) FROM information_schema.PROCESSLIST", "INSERT INTO d.t (v) VALUES (1), (2)"] {
+            let mut node = Node::new(RECEIVERS, NodeConfig::default());
+            (1..3).for_each(|connection| node.open(connection, false));
+            node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)"]);
+            node.begin_query(1, text);
+            node.shuffle(steps);
+            (0..steps).for_each(|_| _ = node.step());
+            node.execute(2, &["KILL QUERY 1"]);
+            node.run();
+            assert!(node.answer(1).is_some(), "{text}, {steps} steps");
+            assert_eq!(node.query(1, "SELECT 1"), ["1"], "{text}, {steps} steps");
+            assert_eq!(node.held(), 2, "sessions are all that is held");
+        }
+    }
+}
+
+#[test]
+fn a_client_that_leaves_during_a_sorted_insert_select_leaves_nothing_behind() {
+    for steps in (0..400).step_by(7) {
+        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        (1..3).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.s (id INT PRIMARY KEY, v INT)"]);
+        node.execute(1, &["CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+        let rows: Vec<String> = (0..3000).map(|id| format!("({id}, {})", id * 7919 % 3001)).collect();
+        node.execute(1, &[&format!("INSERT INTO d.s VALUES {}", rows.join(","))]);
+        node.begin_query(1, "INSERT INTO d.t SELECT id, v FROM d.s ORDER BY v");
+        (0..steps).for_each(|_| _ = node.step());
+        node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+        node.run();
+        let count = node.query(2, "SELECT COUNT(*) FROM d.t");
+        assert!(count == ["0"] || count == ["3000"], "{count:?} after {steps} steps");
+        node.execute(2, &["UPDATE d.t SET v = 0"]);
+        assert_eq!(node.held(), 1, "the other session is all that is held after {steps} steps");
+    }
+}

@@ -261,6 +261,14 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
             source.request_step(context);
             return Ok(Next::Wait);
         }
+        if let Execution::Sorted(state) = &mut source.inner
+            && source.collects
+        {
+            // All rows are collected before the first is inserted, step by step.
+            state.awaits_room = false;
+            source.request_step(context);
+            return Ok(Next::Wait);
+        }
         source.run(context, continue_output);
     }
 }
