@@ -2,32 +2,32 @@
 //! rows; no allocation after warm-up. Counted with callgrind: 1,070 for a point select of 35 bytes, 7,500 for
 //! an IN list of 100 keys of four digits, 81,000 for 50 rows of sysbench (9,815 bytes).
 //!
-//! The shape of a statement is its text with literals replaced by marks of their class, so that statements
-//! that differ only in values share one plan. The scanner makes one pass over the text and understands just
-//! enough of it: quotes, comments, numbers, brackets and a few words. Whatever it is not sure of makes the
-//! statement [`ShapeOutcome::NotCacheable`]; the parser then decides.
+//! The shape of a statement is its text with each literal replaced by a mark of its class. Statements that
+//! differ only in values therefore share one plan. The scanner passes over the text once and recognises only
+//! what that needs: quotes, comments, numbers, brackets and a few words. It declares every statement of which
+//! it is not certain [`ShapeOutcome::NotCacheable`]; the parser then decides.
 //!
 //! Rules of lifting:
-//! - Only SELECT, INSERT, REPLACE, UPDATE and DELETE have literals lifted; BEGIN, START, COMMIT and ROLLBACK
-//!   have a shape too; everything else is not cacheable.
-//! - The select list up to FROM is kept byte for byte, literals and spaces included, because it names the
+//! - Literals are lifted in SELECT, INSERT, REPLACE, UPDATE and DELETE. BEGIN, START, COMMIT and ROLLBACK
+//!   have a shape too. No other statement is cacheable.
+//! - The select list up to FROM is kept byte for byte, including literals and spaces, because it names the
 //!   columns.
-//! - Elsewhere integers, decimals, doubles and strings are lifted, each class with a mark of its own. NULL,
-//!   TRUE and the like stay text. Integers of all magnitudes up to 64 bits are one class. The mark of a
-//!   decimal has its scale, which decides the scale of what is computed from it; one that is a whole member
-//!   of a row of VALUES has none. LIKE patterns that bound no range of keys have a mark of their own, because
-//!   they are planned differently.
-//! - `IN (...)` of literals of one class becomes one mark whatever its length; a sign belongs to a literal
-//!   there.
-//! - The rows of VALUES that all have the same form become one, whatever their number; a sign belongs to a
-//!   literal there too. Rows of different forms are not cacheable.
+//! - Elsewhere integers, decimals, doubles and strings are lifted, each class with its own mark. NULL, TRUE
+//!   and similar words stay text. Integers of up to 64 bits are one class. The mark of a decimal is followed
+//!   by its scale, which determines the scale of computed results; a decimal that is a whole member of a row
+//!   of VALUES has no scale byte. LIKE patterns that bound no range of keys have their own mark, because
+//!   their plans differ.
+//! - `IN (...)` with literals of one class becomes one mark whatever its length. There a sign belongs to its
+//!   literal.
+//! - Rows of VALUES that have the same form become one row, whatever their number. There, too, a sign belongs
+//!   to its literal. Rows of different forms are not cacheable.
 //! - Where more than the value of a lifted literal matters (an ordinal in ORDER BY, a length, an alias, an
-//!   argument of a function), the parser keeps it a literal: see [`super::lift`].
-//! - Blanks and comments become one space. Executable comments, optimizer hints, parameters, prefixed strings
-//!   (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
+//!   argument of a function), the parser keeps it as a literal: see [`super::lift`].
+//! - A run of blanks and comments becomes one space. Executable comments, optimizer hints, parameters,
+//!   prefixed strings (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
 //!
-//! Equal normalised text, with equal texts of the kept literals, means equal statements up to values, so a
-//! cache must compare both after a hash hit.
+//! Statements with equal normalised text and equal texts of the kept literals differ only in values. Hashes
+//! can collide, so a cache compares both after a hash hit.
 
 mod hash;
 mod recent;
@@ -37,21 +37,21 @@ use super::expression::Ordinal;
 use super::limit::SHAPE_BYTES_MAX;
 use super::literal::decode_string;
 
-/// What the scanner says of a statement.
+/// Outcome of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeOutcome {
-    /// The shape is valid and may be looked up.
+    /// The shape is valid and can be looked up.
     Cacheable,
-    /// The statement must be parsed; what the shape holds means nothing.
+    /// The statement must be parsed. The contents of the shape are meaningless.
     NotCacheable,
 }
 
-/// The classes of literal.
+/// Classes of literals. Each has its own mark in the normalised text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiteralClass {
     /// Digits whose value fits in 64 bits.
     Integer,
-    /// Digits with a full stop, or more of them than fit in 64 bits.
+    /// Digits with a decimal point, or digits whose value exceeds 64 bits.
     Decimal,
     /// A number with an exponent.
     Double,
@@ -59,64 +59,65 @@ pub enum LiteralClass {
     String,
 }
 
-/// A literal that was lifted.
+/// A literal that the scanner replaced by a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiftedLiteral {
-    /// Byte offset in the text of its first byte: its sign, digit or opening quote.
+    /// Byte offset of its first byte: the sign, first digit or opening quote.
     pub start: u32,
     /// Byte offset after its last byte.
     pub end: u32,
-    /// The magnitude of an integer, the digits after the full stop of a decimal; 1 for a string after
-    /// LIKE that bounds no range of keys; else 0.
+    /// Integer: its absolute value. Decimal: the number of digits after the decimal point. String: 1 if it is
+    /// a LIKE pattern that bounds no range of keys. Otherwise 0.
     pub magnitude: u64,
-    /// Its class.
+    /// Its class, which determines its mark.
     pub class: LiteralClass,
-    /// Whether a minus sign is part of it.
+    /// Whether the literal includes a minus sign.
     pub negative: bool,
-    /// Whether a string has escapes or doubled quotes, so that its bytes are not its value.
+    /// Whether a string contains escapes or doubled quotes, so that its value differs from its bytes.
     pub has_escapes: bool,
 }
 
-/// What an ordinal stands for, by index into [`Shape::literals`].
+/// The literals of one ordinal, as indexes into [`Shape::literals`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// One literal.
+    /// A single literal.
     Literal {
-        /// Its index.
+        /// Index of the literal.
         literal: u32,
     },
     /// The literals of an IN list.
     List {
-        /// The index of the first.
+        /// Index of the first literal.
         first: u32,
-        /// How many; at least one.
+        /// Number of literals; at least one.
         count: u32,
-        /// Whether they are known to be integers without a sign that fit in 63 bits.
+        /// Whether all are known to be unsigned integers of at most 63 bits.
         are_short_integers: bool,
     },
-    /// A literal of the first row of VALUES; that of row `n` is `n` times [`FoldedRows::width`] further.
+    /// A literal of the first row of VALUES. Its counterpart in row `n` is `n` times [`FoldedRows::width`]
+    /// further.
     RowLiteral {
-        /// The index of the first row's.
+        /// Index of the literal in the first row.
         literal: u32,
     },
 }
 
-/// The rows of VALUES.
+/// The rows of VALUES, which all have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedRows {
     /// Byte offset of the opening bracket of the first row.
     pub start: u32,
     /// Byte offset after the closing bracket of the last row.
     pub end: u32,
-    /// The ordinal of a row's first literal; the others follow.
+    /// Ordinal of the first literal of a row; the other literals of the row follow it.
     pub first: Ordinal,
-    /// How many literals a row has.
+    /// Number of literals in a row.
     pub width: u32,
-    /// How many rows there are; at least one.
+    /// Number of rows; at least one.
     pub count: u32,
 }
 
-/// The shape of a statement and its literals. Made once and used again: it keeps its memory.
+/// The shape of a statement and its literals. A shape is reused for many statements and keeps its memory.
 #[derive(Clone, Debug)]
 pub struct Shape {
     seed: u64,
@@ -129,7 +130,8 @@ pub struct Shape {
     recent: Box<recent::Recent>,
 }
 
-/// Scans a statement, ignoring blanks and semicolons at both ends, and fills `shape` with what it finds.
+/// Scans a statement into `shape`. Leading and trailing blanks, leading comments and trailing semicolons are
+/// ignored.
 pub fn scan(text: &[u8], shape: &mut Shape) -> ShapeOutcome {
     shape.clear();
     if shape.recall(text) {
@@ -147,8 +149,8 @@ pub fn scan(text: &[u8], shape: &mut Shape) -> ShapeOutcome {
 }
 
 impl Shape {
-    /// An empty shape whose hashes depend on `seed`. All shapes that are looked up in one cache need the same
-    /// seed.
+    /// Creates an empty shape whose hashes depend on `seed`. Shapes that are looked up in the same cache need
+    /// the same seed.
     pub fn new(seed: u64) -> Shape {
         Shape {
             seed,
@@ -169,32 +171,32 @@ impl Shape {
         self.rows = None;
     }
 
-    /// 128 bits of hash of the normalised text.
+    /// 128-bit hash of the normalised text.
     #[inline]
     pub fn hash(&self) -> [u64; 2] {
         self.hash
     }
 
-    /// The normalised text, which must be compared after a hash hit.
+    /// The normalised text. A cache compares it after a hash hit.
     #[inline]
     pub fn normalised(&self) -> &[u8] {
         &self.normalised[..self.normalised_length]
     }
 
-    /// Every lifted literal in the order of the text, those of lists and of all rows among them.
+    /// All lifted literals in the order of the text, including those of lists and of every row.
     #[inline]
     pub fn literals(&self) -> &[LiftedLiteral] {
         &self.literals
     }
 
-    /// How many ordinals there are: they count from 0.
+    /// Number of ordinals, which count from 0.
     #[inline]
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Appends the text that makes a shape with kept literals the key of one plan: the normalised text, then
-    /// the kept literals as they are written.
+    /// Appends the text that identifies a plan of a shape with kept literals: the normalised text, then each
+    /// kept literal as written, preceded by its length as a little-endian u32.
     pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) {
         out.extend_from_slice(self.normalised());
         for ordinal in kept {
@@ -204,12 +206,13 @@ impl Shape {
         }
     }
 
-    /// The hash of a key made of the shape.
+    /// Hash of a plan's key text; see [`Shape::append_with_kept`].
     pub fn hash_of(&self, key: &[u8]) -> [u64; 2] {
         hash::of(key, self.seed)
     }
 
-    /// The literal's text for an ordinal; for a column of several rows, the first row's.
+    /// The text of an ordinal's literals. For a list it spans all members; for a literal of rows it is that
+    /// of the first row.
     fn text_of<'a>(&self, ordinal: Ordinal, text: &'a [u8]) -> &'a [u8] {
         let (first, last) = match self.slot(ordinal) {
             Some(Slot::Literal { literal } | Slot::RowLiteral { literal }) => (literal, literal),
@@ -220,20 +223,20 @@ impl Shape {
         &text[first.start as usize..last.end as usize]
     }
 
-    /// What an ordinal stands for; `None` if there is no such ordinal.
+    /// The literals of an ordinal; `None` for an unknown ordinal.
     #[inline]
     pub fn slot(&self, ordinal: Ordinal) -> Option<Slot> {
         self.slots.get(ordinal.0 as usize).copied()
     }
 
-    /// The rows of VALUES if there are any.
+    /// The rows of VALUES; `None` for a statement without them.
     #[inline]
     pub fn rows(&self) -> Option<FoldedRows> {
         self.rows
     }
 
-    /// The literal of an ordinal, in row `row` (from 0) if it belongs to rows; `None` for lists and what is
-    /// not there.
+    /// The literal of an ordinal, taken from row `row` (from 0) if it belongs to rows. Returns `None` for a
+    /// list, an unknown ordinal and a row past the last.
     #[inline]
     pub fn literal(&self, ordinal: Ordinal, row: u32) -> Option<&LiftedLiteral> {
         let index = match self.slot(ordinal)? {
@@ -247,7 +250,7 @@ impl Shape {
         self.literals.get(index as usize)
     }
 
-    /// The literals of an ordinal that stands for a list; empty for others.
+    /// The members of a list; empty for an ordinal that is not a list.
     #[inline]
     pub fn list(&self, ordinal: Ordinal) -> &[LiftedLiteral] {
         match self.slot(ordinal) {
@@ -269,14 +272,14 @@ impl Shape {
 }
 
 impl LiftedLiteral {
-    /// The bytes between the quotes of a string, or all bytes of another literal.
+    /// The bytes of the literal in the text; those of a string exclude the quotes.
     #[inline]
     pub fn bytes<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         let bytes = &text[self.start as usize..self.end as usize];
         if self.class == LiteralClass::String { &bytes[1..bytes.len() - 1] } else { bytes }
     }
 
-    /// Appends the value of a string.
+    /// Appends the value of a string, with escapes resolved.
     pub fn decode(&self, text: &[u8], value: &mut Vec<u8>) {
         if self.has_escapes {
             decode_string(self.bytes(text), text[self.start as usize], value);
@@ -285,19 +288,21 @@ impl LiftedLiteral {
         }
     }
 
-    /// Digits after the full stop of a decimal, 0 for other classes; 255 for more.
+    /// Digits after the decimal point of a decimal, at most 255; 0 for other classes.
     #[inline]
     pub fn scale(&self) -> u8 {
         if self.class == LiteralClass::Decimal { self.magnitude.min(255) as u8 } else { 0 }
     }
 
-    /// Whether it is a LIKE pattern that is empty, or begins with a wildcard or a backslash.
+    /// Whether it is a LIKE pattern that bounds no range of keys: it is empty or begins with a wildcard or a
+    /// backslash.
     #[inline]
     pub fn is_open_pattern(&self) -> bool {
         self.class == LiteralClass::String && self.magnitude != 0
     }
 
-    /// The value of an integer; the sign of a literal that is not negative may still stand before it.
+    /// The value of an integer. Outside lists and rows of VALUES a minus sign stays in the text as an
+    /// operator.
     #[inline]
     pub fn integer(&self) -> i128 {
         let magnitude = i128::from(self.magnitude);

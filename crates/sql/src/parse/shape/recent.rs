@@ -1,26 +1,26 @@
-//! Hot path, at most 6 instructions a byte of a short statement. Statements that were scanned lately, to be
-//! known again by their text: what lies between the literals is compared as bytes, and only the literals are
-//! read.
+//! Hot path, at most 6 instructions a byte of a short statement. Recently scanned statements, recognised by
+//! their text. Recognition compares the bytes between the literals and reads only the literals.
 //!
-//! The scanner decides by the bytes around a literal and by the first byte of a string, so a text that
-//! differs from a scanned one only within its integers and strings, and in no such byte, has the same shape.
-//! Lists and rows, whose lengths vary, are left to the scanner.
+//! The scanner's decisions depend on the bytes around a literal and on the first byte of a string. A text
+//! that differs from a scanned one only inside its integers and strings, and in none of those bytes,
+//! therefore has the same shape. Lists and rows vary in length and are left to the scanner.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
 use super::{LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::lexer::quoted_end;
 use crate::parse::literal::begins_fixed;
 
-/// Statements of more bytes are always scanned; so are those that are shorter than the start by which they
-/// are looked for.
+/// Longest statement that is remembered, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
+/// Bytes at the start of a statement that select its set. Shorter statements are always scanned.
 const START_BYTES: usize = 24;
-/// Statements with more literals are always scanned.
+/// Maximum number of literals of a remembered statement.
 const LITERALS_MAX: usize = 8;
+/// Number of sets. A statement is compared with the `WAYS` statements of one set.
 const SETS: usize = 16;
 const WAYS: usize = 4;
 
-/// The statements scanned lately, by the start of their text.
+/// Recently scanned statements, found by the start of their text.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent {
     sets: [Set; SETS],
@@ -29,11 +29,11 @@ pub(super) struct Recent {
 #[derive(Clone, Debug, Default)]
 struct Set {
     ways: [Known; WAYS],
-    /// The place that is used next.
+    /// Index of the way that is overwritten next.
     next: usize,
 }
 
-/// A statement as it was scanned; one without text is none.
+/// A scanned statement. An empty `text` marks an unused way.
 #[derive(Clone, Debug, Default)]
 struct Known {
     text: Vec<u8>,
@@ -43,7 +43,8 @@ struct Known {
 }
 
 impl Shape {
-    /// Fills the empty shape if the text differs from a known one in its literals only.
+    /// Fills the empty shape if the text differs from a remembered statement only in its literals. Returns
+    /// whether it does.
     #[inline]
     pub(super) fn recall(&mut self, text: &[u8]) -> bool {
         let Some(set) = set_of(text) else { return false };
@@ -63,7 +64,7 @@ impl Shape {
         false
     }
 
-    /// Remembers what was just scanned, if it is of the kind that is known again.
+    /// Remembers the statement that was just scanned if it has only plain literals.
     pub(super) fn remember(&mut self, text: &[u8]) {
         let Some(set) = set_of(text) else { return };
         let is_plain = self.literals.len() <= LITERALS_MAX
@@ -86,8 +87,8 @@ impl Shape {
 }
 
 impl Known {
-    /// Appends the literals of the text; `None`, with some of them appended, when the text is another
-    /// statement.
+    /// Appends the literals of `text`. Returns `None` if `text` is another statement; some literals may then
+    /// have been appended.
     #[inline]
     fn read_literals(&self, text: &[u8], literals: &mut Vec<LiftedLiteral>) -> Option<()> {
         if self.text.is_empty() {
@@ -115,7 +116,7 @@ impl Known {
                 }
                 let inside = at + 1;
                 (at, literal.has_escapes) = quoted_end(text, at)?;
-                // After LIKE its mark would be another one.
+                // After LIKE, a pattern that bounds no range of keys has a different mark.
                 let known_inside = self.text.get(known.start as usize + 1..known.end as usize - 1)?;
                 if begins_fixed(&text[inside..at - 1]) != begins_fixed(known_inside) {
                     return None;
@@ -128,7 +129,7 @@ impl Known {
     }
 }
 
-/// Integers of as many digits as are read here, and strings.
+/// Whether recall can read the literal: an unsigned integer of at most [`SAFE_DIGITS`] digits, or a string.
 fn is_plain(literal: &LiftedLiteral) -> bool {
     let digits = (literal.end - literal.start) as usize;
     match literal.class {
@@ -138,7 +139,7 @@ fn is_plain(literal: &LiftedLiteral) -> bool {
     }
 }
 
-/// Where statements with that start are; `None` for a text that is too short.
+/// Index of the set for a statement; `None` for a text shorter than [`START_BYTES`].
 #[inline]
 fn set_of(text: &[u8]) -> Option<usize> {
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

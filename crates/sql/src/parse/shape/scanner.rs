@@ -1,4 +1,4 @@
-//! Hot path: see the budget in `shape.rs`. One pass over a statement's text.
+//! Hot path: the budget in instructions is in `mod.rs`. One pass over the text of a statement.
 
 use super::{FoldedRows, LiftedLiteral, LiteralClass, Shape, Slot};
 use crate::parse::expression::Ordinal;
@@ -6,7 +6,7 @@ use crate::parse::lexer::{is_blank_byte, is_word_byte, quoted_end};
 use crate::parse::limit::{SHAPE_LITERALS_MAX, STATEMENT_BYTES_MAX};
 use crate::parse::literal::{begins_fixed, decode_integer};
 
-/// What a byte begins.
+/// The kind of token that a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Blank,
@@ -22,7 +22,7 @@ enum Class {
     Close,
     Comma,
     Operator,
-    /// Nothing the scanner understands.
+    /// Not understood: the statement is not cacheable.
     Bad,
 }
 
@@ -53,10 +53,10 @@ const fn classes() -> [Class; 256] {
     classes
 }
 
-/// Whether a byte continues a word, as a table for the loop over words.
+/// Whether a byte continues a word. A table, because the loop over words is hot.
 const WORD: [bool; 256] = bytes_of_words(false);
 
-/// Whether a byte after digits makes them something other than an integer.
+/// Whether a byte that follows digits makes the token something other than an integer.
 const NUMBER_GOES_ON: [bool; 256] = bytes_of_words(true);
 
 const fn bytes_of_words(with_dot: bool) -> [bool; 256] {
@@ -69,8 +69,8 @@ const fn bytes_of_words(with_dot: bool) -> [bool; 256] {
     table
 }
 
-/// Marks of lifted literals in the normalised text: control characters, which cannot stand in it otherwise
-/// except within quotes.
+/// The mark of a lifted literal in the normalised text: a control character. Outside quotes no other control
+/// character occurs there, except a scale after the mark of a decimal.
 const fn mark(class: LiteralClass, is_list: bool) -> u8 {
     let single = match class {
         LiteralClass::Integer => 1,
@@ -81,36 +81,37 @@ const fn mark(class: LiteralClass, is_list: bool) -> u8 {
     if is_list { single + 4 } else { single }
 }
 
-/// The mark of a string.
+/// Mark of a single string.
 const STRING_MARK: u8 = mark(LiteralClass::String, false);
 
-/// The mark of a LIKE pattern that bounds no range of keys.
+/// Mark of a LIKE pattern that bounds no range of keys.
 const OPEN_PATTERN_MARK: u8 = 14;
 
-/// What stands for the last byte of any word where only the kind of the last token counts.
+/// Replaces the last byte of a word where only the kind of the previous token matters.
 const WORD_MARK: u8 = b'a';
 
-/// The scale that stands in the normalised text for all that are no scale of an exact number.
+/// Byte that represents every scale above 30, the largest scale of an exact number.
 const SCALE_BYTE_MAX: u8 = 31;
 
-/// Bytes of a decimal that is exact whatever its digits are: 38 and a full stop.
+/// Longest decimal that is exact whatever its digits: 38 digits and the decimal point.
 const EXACT_BYTES_MAX: usize = 39;
 
-/// The most digits that fit in 64 bits whatever they are.
+/// Largest number of digits whose value always fits in 64 bits.
 pub(super) const SAFE_DIGITS: usize = 19;
 
-/// A pass over one statement. Methods return `None` when the statement is not cacheable. What stays as it is
-/// written is copied late and in long runs: `copied` is how far the text has been copied or left out.
+/// A pass over one statement. Methods return `None` when the statement is not cacheable. Text that stays
+/// unchanged is copied late and in long runs.
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
+    /// Bytes of `text` before this offset have been copied or deliberately skipped.
     copied: usize,
     out: &'a mut [u8],
-    /// How much of `out` is written.
+    /// Bytes written to `out`.
     length: usize,
     literals: &'a mut Vec<LiftedLiteral>,
     slots: &'a mut Vec<Slot>,
     rows: &'a mut Option<FoldedRows>,
-    /// Whether the rows of VALUES may come.
+    /// Whether the rows of VALUES may still follow.
     expects_rows: bool,
 }
 
@@ -130,7 +131,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The length of the normalised text.
+    /// Scans the statement and returns the length of the normalised text.
     #[inline]
     pub(super) fn run(mut self) -> Option<usize> {
         if self.text.len() > STATEMENT_BYTES_MAX {
@@ -157,12 +158,12 @@ impl<'a> Scanner<'a> {
         Some(self.length)
     }
 
-    /// Tokens from byte `at` on: all of them, or those of a row up to its closing bracket. Returns the place
-    /// after them.
+    /// Scans tokens from byte `at` to the end of the text, or in a row up to its closing bracket. Returns the
+    /// offset after them.
     fn tokens<const IN_ROW: bool>(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
         let mut depth = 0u32;
-        // The last byte of the token before, and where the last word begins.
+        // The last byte of the previous token, and the offset of the last word.
         let (mut before, mut last_word) = (0u8, at);
         while let Some(byte) = text.get(at).copied() {
             match CLASSES[usize::from(byte)] {
@@ -178,6 +179,7 @@ impl<'a> Scanner<'a> {
                 }
                 Class::Blank => at = self.blank(at)?,
                 Class::Digit => {
+                    // `@1` is the name of a user variable.
                     if text[at - 1] == b'@' {
                         return None;
                     }
@@ -188,6 +190,7 @@ impl<'a> Scanner<'a> {
                     (at, before) = self.lift::<IN_ROW>(at, read_string(text, at, before, last_word)?, false)?;
                 }
                 Class::Dot if byte_at(text, at + 1).is_ascii_digit() => {
+                    // After a name, the full stop joins a second name such as `t.1a`.
                     if WORD[usize::from(text[at - 1])] || text[at - 1] == b'`' {
                         return None;
                     }
@@ -219,7 +222,7 @@ impl<'a> Scanner<'a> {
         if IN_ROW { None } else { Some(at) }
     }
 
-    /// Copies what has not been copied yet up to byte `end` of the text.
+    /// Copies the pending text up to byte `end`.
     #[inline]
     fn copy_to(&mut self, end: usize) -> Option<()> {
         let source = &self.text[self.copied..end];
@@ -236,7 +239,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Blanks and comments become one space, which a single space already is.
+    /// Replaces blanks and comments by one space. A single space needs no replacement and stays in the
+    /// pending text.
     #[inline]
     fn blank(&mut self, at: usize) -> Option<usize> {
         let next = CLASSES[usize::from(byte_at(self.text, at + 1))];
@@ -258,9 +262,9 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records a literal that begins at byte `at` and writes its mark; the place after it, and the mark. A
-    /// decimal's scale follows its mark, unless the literal is a whole member of a row: rows of several
-    /// scales then share a form.
+    /// Records a literal that begins at byte `at` and writes its mark. Returns the offset after the literal,
+    /// and the mark. The scale of a decimal follows its mark, unless the literal is a whole member of a row:
+    /// rows with different scales then share a form.
     #[inline]
     fn lift<const IN_ROW: bool>(
         &mut self,
@@ -270,6 +274,7 @@ impl<'a> Scanner<'a> {
     ) -> Option<(usize, u8)> {
         let index = self.literals.len() as u32;
         self.push_literal(literal)?;
+        // `rows` is set after the first row, so only that row creates slots.
         if !IN_ROW {
             self.slots.push(Slot::Literal { literal: index });
         } else if self.rows.is_none() {
@@ -280,13 +285,14 @@ impl<'a> Scanner<'a> {
         let mark = mark(literal.class, false);
         self.emit(if literal.is_open_pattern() { OPEN_PATTERN_MARK } else { mark })?;
         if literal.class == LiteralClass::Decimal && !(begins_member && self.ends_member(self.copied)) {
-            // Below a blank, so that the byte is no text that follows a mark without scale.
+            // Every scale byte is below the space, so it cannot be confused with text after a mark without a
+            // scale.
             self.emit(literal.scale().min(SCALE_BYTE_MAX))?;
         }
         Some((self.copied, mark))
     }
 
-    /// Whether a member of a row ends at byte `at`.
+    /// Whether a member of a row ends at byte `at`, apart from blanks.
     fn ends_member(&self, at: usize) -> bool {
         matches!(byte_at(self.text, skip_plain_blanks(self.text, at)), b',' | b')')
     }
@@ -300,8 +306,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// A minus sign at the beginning of a member of a row. It belongs to the number if that is the whole
-    /// member.
+    /// Handles a minus sign at the beginning of a member of a row. The sign belongs to the number if both
+    /// together form the whole member.
     fn sign_in_row(&mut self, at: usize) -> Option<(usize, u8)> {
         let first = byte_at(self.text, at + 1);
         if !first.is_ascii_digit() && first != b'.' {
@@ -314,8 +320,8 @@ impl<'a> Scanner<'a> {
         self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal }, true)
     }
 
-    /// `(literal, ...)` after IN, which ends at byte `at`, as one mark. If it is anything else, nothing is
-    /// consumed and the ordinary way follows.
+    /// Replaces `(literal, ...)` after an IN that ends at byte `at` by one mark. Consumes nothing of any
+    /// other text, which is then scanned as usual.
     fn list(&mut self, word: usize, at: usize) -> Option<usize> {
         let open = skip_plain_blanks(self.text, at);
         if byte_at(self.text, open) != b'(' || is_qualified(self.text, word) {
@@ -344,8 +350,8 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records the members of a list from byte `at` on; the byte after its closing bracket, or `None` if the
-    /// list is not of literals of one class.
+    /// Records the members of a list from byte `at` on. Returns the offset after the closing bracket, or
+    /// `None` if the members are not literals of one class.
     fn list_members(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
         let mut class = None;
@@ -383,7 +389,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes through the rows if the word before byte `at` is VALUES.
+    /// Scans the rows if the word before byte `at` is VALUES.
     fn rows_after(&mut self, word: usize, at: usize) -> Option<usize> {
         let name = &self.text[word..at];
         let is_values = name.eq_ignore_ascii_case(b"VALUES") || name.eq_ignore_ascii_case(b"VALUE");
@@ -398,7 +404,8 @@ impl<'a> Scanner<'a> {
         self.value_rows(start)
     }
 
-    /// The rows of VALUES. Each must have the form of the first, which alone is kept.
+    /// Scans the rows of VALUES. Each must have the same form as the first, which alone stays in the
+    /// normalised text.
     fn value_rows(&mut self, start: usize) -> Option<usize> {
         self.expects_rows = false;
         let first = Ordinal(self.slots.len() as u32);
@@ -431,7 +438,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// One row with its brackets.
+    /// Scans one row including its brackets.
     #[inline]
     fn row(&mut self, open: usize) -> Option<usize> {
         self.copied = open;
@@ -441,7 +448,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The byte at `at`, or zero at the end of the text.
+/// The byte at offset `at`; zero past the end of the text.
 #[inline]
 fn byte_at(text: &[u8], at: usize) -> u8 {
     text.get(at).copied().unwrap_or(0)
@@ -454,7 +461,7 @@ fn word_end(text: &[u8], at: usize) -> usize {
     at + rest.iter().position(|byte| !WORD[usize::from(*byte)]).unwrap_or(rest.len())
 }
 
-/// Whether the word at byte `word` is the second part of a name or the name of a variable.
+/// Whether the word at byte `word` is the second part of a name, or the name of a variable.
 #[inline]
 fn is_qualified(text: &[u8], word: usize) -> bool {
     word > 0 && matches!(text[word - 1], b'.' | b'@')
@@ -467,7 +474,8 @@ fn is_line_comment(text: &[u8], at: usize) -> bool {
     byte_at(text, at + 1) == b'-' && (after.is_ascii_control() || is_blank_byte(after))
 }
 
-/// Passes blanks and comments; `None` if a comment has a meaning or is not closed.
+/// Skips blanks and comments. Returns `None` for an executable comment, an optimizer hint and an unclosed
+/// comment.
 fn skip_blanks(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match byte_at(text, at) {
@@ -490,7 +498,7 @@ fn line_end(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|byte| **byte != b'\n').count()
 }
 
-/// Passes blanks, not comments.
+/// Skips blanks but no comments.
 #[inline]
 fn skip_plain_blanks(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(|byte| is_blank_byte(*byte)) {
@@ -500,7 +508,8 @@ fn skip_plain_blanks(text: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the select list that begins at byte `at`: after FROM outside brackets, or the end of the text.
-/// Nothing of it changes, so comments, which a column's name would contain, are not cacheable.
+/// The list is kept unchanged. A comment in it would become part of a column's name, so such a statement is
+/// not cacheable.
 fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0u32;
     while let Some(byte) = text.get(at).copied() {
@@ -531,13 +540,13 @@ fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The string that opens at byte `at`; `None` if it is not closed or may be only a part of something.
-/// `before` is the last byte of the token before, `last_word` where the last word begins.
+/// Reads the string that opens at byte `at`. Returns `None` if the string is unclosed or may be part of a
+/// larger token. `before` is the last byte of the previous token, `last_word` the offset of the last word.
 #[inline]
 fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<LiftedLiteral> {
-    // Adjacent strings are one string.
+    // Adjacent strings form one string.
     let is_adjacent = before == STRING_MARK;
-    // A variable's name, or a prefix such as that of x'41'.
+    // The name of a variable, or a string with a prefix such as `x'41'`.
     let is_prefixed = text[at - 1] == b'@' || WORD[usize::from(text[at - 1])];
     let is_introduced = before == WORD_MARK && text[last_word] == b'_';
     if is_adjacent || is_prefixed || is_introduced {
@@ -557,7 +566,7 @@ fn is_like(text: &[u8], word: usize) -> bool {
         && !WORD[usize::from(byte_at(text, word + 4))]
 }
 
-/// The number that begins at byte `at` without a sign; `None` if what begins there may be something else.
+/// Reads the unsigned number that begins at byte `at`. Returns `None` if the token may be something else.
 #[inline(always)]
 fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     let (magnitude, count) = read_digits(text, at);
@@ -569,8 +578,8 @@ fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
 }
 
-/// The same as [`Scanner::list_members`] for the most frequent lists only: integers of at most 18 digits with
-/// at most a space between.
+/// The fast form of [`Scanner::list_members`] for the most frequent lists: unsigned integers of at most 18
+/// digits, with at most one space after each comma.
 #[inline(never)]
 fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>) -> Option<usize> {
     let mut keep = |at: usize, count: usize, magnitude: u64| {
@@ -580,8 +589,8 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>
         is_allowed.then_some(())
     };
     loop {
-        // Digits and what follows are looked at in one window, while the text is long enough and the number
-        // short.
+        // While the text is long enough and the number short, one window holds the digits and the bytes after
+        // them.
         if let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<10>) {
             let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
             let follow = u16::from_le_bytes([window[count], window[count + 1]]);
@@ -605,8 +614,8 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>
     }
 }
 
-/// The value and number of the digits at byte `at`, the first eight at once. The value wraps beyond
-/// [`SAFE_DIGITS`].
+/// The value and number of the digits at byte `at`. Reads the first eight digits in one step. The value wraps
+/// if there are more than [`SAFE_DIGITS`].
 #[inline(always)]
 pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
     let (mut value, mut count) = (0u64, 0);
@@ -627,18 +636,18 @@ pub(super) fn read_digits(text: &[u8], at: usize) -> (u64, usize) {
     (value, count)
 }
 
-/// The value and number of the digits at the front of eight bytes, the first in the lowest byte.
+/// The value and number of the leading digits of eight bytes, the first of which is the lowest byte.
 #[inline(always)]
 fn eight_digits(bytes: u64) -> (u64, usize) {
     const ZEROS: u64 = 0x3030_3030_3030_3030;
     const TO_HIGH_BIT: u64 = 0x7676_7676_7676_7676;
     const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-    // Each byte becomes its digit, or more than nine. The first that is more is exact; a carry spoils later
-    // ones only.
+    // Each byte becomes its digit, or a value above nine. The test is exact up to and including the first
+    // non-digit; a carry can spoil only later bytes.
     let digits = bytes ^ ZEROS;
     let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
     let count = (others.trailing_zeros() / 8) as usize;
-    // Shifted in two steps, for with no digit at all it is a shift by 64.
+    // Two shifts, because without any digit the total is 64, more than one shift allows.
     let digits = digits << (32 - 4 * count) << (32 - 4 * count);
     let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
@@ -646,7 +655,7 @@ fn eight_digits(bytes: u64) -> (u64, usize) {
     (value, count)
 }
 
-/// The same for numbers with a full stop, an exponent or many digits.
+/// [`read_number`] for numbers with a decimal point, an exponent or many digits.
 #[cold]
 fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
     let mut end = at;
@@ -677,18 +686,18 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
             return None;
         }
         class = LiteralClass::Double;
-        // Whether it is beyond the doubles, which is an error, is for the parser to say.
+        // A value beyond the range of doubles is an error, which the parser reports.
         let number = std::str::from_utf8(&text[at..end]).ok().and_then(|text| text.parse::<f64>().ok());
         if !number.is_some_and(f64::is_finite) {
             return None;
         }
     }
     if NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
-        // A name that begins with a digit, a hexadecimal number, or nothing at all.
+        // A name that begins with a digit, a hexadecimal number, or a malformed token.
         return None;
     }
     if class == LiteralClass::Decimal && end - at > EXACT_BYTES_MAX {
-        // It may have too many digits, which is for the binder to refuse.
+        // It may have too many digits; the binder then refuses it.
         return None;
     }
     let magnitude = match class {

@@ -1,4 +1,4 @@
-//! What the scanner lifts, and that it agrees with the parser.
+//! Tests of what the scanner lifts, and of its agreement with the parser.
 
 use super::*;
 use crate::parse::expression::{Case, CaseBranch, Expression, FunctionCall, InList, Literal, StringLiteral};
@@ -15,7 +15,7 @@ fn cacheable(text: &str) -> Shape {
     shape_of(text).unwrap_or_else(|| panic!("not cacheable: {text}"))
 }
 
-/// The normalised text with readable marks; that of a decimal shows its scale.
+/// The normalised text with readable marks. The mark of a decimal shows its scale.
 fn shown(text: &str) -> String {
     let marks = ["", "<i>", "<d>", "<e>", "<s>", "<i*>", "<d*>", "<e*>", "<s*>"];
     let normalised = cacheable(text).normalised().to_vec();
@@ -235,7 +235,7 @@ fn a_shape_that_is_used_again_keeps_nothing_of_before() {
     );
 }
 
-/// Puts the values of lifted literals in the place of parameters.
+/// Replaces parameters by the values of the lifted literals.
 struct Substitution<'a> {
     text: &'a [u8],
     shape: &'a Shape,
@@ -389,8 +389,8 @@ impl Substitution<'_> {
     }
 }
 
-/// Asserts that the statement with its literals put back is the statement as parsed at once; says whether it
-/// was parameterised at all.
+/// Asserts that the parameterised statement with its literals put back equals the statement parsed directly.
+/// Returns whether it was parameterised.
 fn agrees(text: &str) -> bool {
     let Some(shape) = shape_of(text) else { return false };
     let plain = parse(text.as_bytes()).map(|parsed| parsed.statement);
@@ -542,8 +542,7 @@ fn most_generated_statements_are_parameterised() {
     assert!(agreed > 150, "only {agreed} of 300");
 }
 
-/// What a scan says, all of it.
-/// All that a shape says.
+/// All contents of a shape, for comparison.
 type Said = (Vec<u8>, [u64; 2], Vec<LiftedLiteral>, Vec<Option<Slot>>, Option<FoldedRows>);
 
 fn said(shape: &Shape) -> Said {
