@@ -1,5 +1,5 @@
-//! The choice of the way to the rows: a unique key before the longest equal prefix of an index, that before a
-//! range, that before looking at every row.
+//! The choice of an access path. A whole unique key is best, then the longest prefix of an index bound by
+//! equality, then a range; the last resort is a scan of all rows.
 
 use std::sync::Arc;
 
@@ -15,95 +15,99 @@ use super::restriction::{Restriction, alternatives_of, restrictions_of};
 use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::parse::statement::{IndexHint, IndexHintKind};
 
-/// Whole keys: one list of values for each column of the key, and that once for each alternative.
+/// Whole keys: values for every column of a key, in one or several alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyTemplate {
-    /// The columns of the key.
+    /// The columns of the key, in key order.
     pub columns: Vec<ColumnIndex>,
-    /// Each alternative has as many entries as there are columns; at most one entry of it has several values.
+    /// Each alternative has one entry for each column; at most one entry of an alternative has several
+    /// values.
     pub alternatives: Vec<Vec<KeyValues>>,
 }
 
-/// Ranges of index keys: values of the leading columns, then pieces of the next one.
+/// Ranges of index keys: values of the leading columns, then ranges of the next column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeTemplate {
-    /// The columns of the index.
+    /// The columns of the index, in key order.
     pub columns: Vec<ColumnIndex>,
-    /// The values of the leading columns; at most one entry has several.
+    /// The values of the leading columns; at most one entry has several values.
     pub prefix: Vec<KeyValues>,
-    /// What the next column may be; empty leaves it free.
+    /// The allowed values of the column after the prefix; empty allows all.
     pub pieces: Vec<Piece>,
 }
 
-/// Which partitions a statement goes to.
+/// The partitions that a statement visits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScopeTemplate {
-    /// All.
+    /// Every partition of the table.
     All,
-    /// The one of these values of the partition columns.
+    /// The partition that these values of all partition columns select.
     Bound(Vec<(ColumnIndex, Operand)>),
 }
 
-/// How rows are found.
+/// How a statement finds its rows.
 #[derive(Clone, Debug)]
 pub enum AccessPath {
-    /// The condition is never true.
+    /// No row: the condition is never true.
     Nothing,
-    /// By primary keys.
+    /// By whole primary keys.
     PrimaryKeys(KeyTemplate),
-    /// By a unique index: first its entries, then the rows that they name.
+    /// By whole keys of a unique index: a first step reads the index entries, a second one the rows that they
+    /// name.
     UniqueKeys {
-        /// The index.
+        /// The unique index.
         index: IndexId,
-        /// The read of the entries.
+        /// The read of the index entries.
         lookup: Arc<ReadProgram>,
-        /// The keys.
+        /// The keys of the entries.
         keys: KeyTemplate,
     },
     /// By ranges of an ordered index.
     Ranges {
-        /// The index.
+        /// The index; it may be a primary or unique one.
         index: IndexId,
-        /// Whether from the end to the beginning.
+        /// Whether the ranges are read from their end to their beginning.
         descending: bool,
-        /// The ranges.
+        /// The ranges to read.
         ranges: RangeTemplate,
-        /// Where.
+        /// The partitions to read.
         scope: ScopeTemplate,
     },
-    /// Every row.
+    /// By a scan of all rows in these partitions.
     AllRows(ScopeTemplate),
 }
 
-/// The way chosen.
+/// The chosen access path.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     pub path: AccessPath,
     pub access: Access,
-    /// Conjuncts that the way implies.
+    /// Positions of the conjuncts that hold for every row that the path finds, so the filter omits them.
     pub implied: Vec<usize>,
 }
 
-/// What a way is wanted for.
+/// The input of the choice.
 pub(super) struct Wanted<'a> {
     pub dictionary: &'a Dictionary,
     pub layout: &'a Arc<TableLayout>,
     pub conjuncts: &'a [Expression],
     pub parameters: &'a [ParameterKind],
     pub hints: &'a [IndexHint],
-    /// Writes and locking reads need one step only.
+    /// Whether rows are written or locked. Such an access has one step, so it cannot read entries of a unique
+    /// index before their rows.
     pub for_write: bool,
-    /// Columns whose order would spare a sort, with LIMIT.
+    /// The columns of an order that is worth reading from an index, because that saves a sort.
     pub order: Option<&'a [ColumnIndex]>,
+    /// Whether the order is descending.
     pub descending: bool,
 }
 
-/// Chooses the way. Error: 1176 for a hint that names no index.
+/// Chooses the access path. Error: 1176 for a hint that names an unknown index.
 pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     let definition = &wanted.layout.definition;
     check_hints(definition, wanted.hints)?;
     let mut restrictions = restrictions_of(definition, wanted.conjuncts);
-    // Without a prefix, the range is the whole index, which costs more than a scan of the rows.
+    // A pattern without a fixed prefix ranges over the whole index, which costs more than a scan of the rows.
     restrictions.retain(|restriction| !restriction.pieces.iter().any(|piece| is_open(piece, wanted.parameters)));
     let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, wanted.hints);
     let primary = definition.primary();
@@ -120,6 +124,8 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     let mut best: Option<(usize, &IndexDefinition, RangeTemplate, Vec<usize>)> = None;
     for index in candidates {
         let (ranges, implied) = ranges_of(definition, index, &restrictions);
+        // Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
+        // index.
         let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.pieces.is_empty());
         let gives_order = wanted.order.is_some_and(|order| order_is_served(&ranges, order));
         if score == 0 && !gives_order {
@@ -140,8 +146,9 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     })
 }
 
-/// Whether rows of these ranges, taken in key order, are in the order of these columns.
+/// Whether the rows of these ranges, taken in key order, are ordered by these columns.
 pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnIndex]) -> bool {
+    // Columns bound to a single value have no influence on the order.
     let fixed = ranges.prefix.iter().take_while(|values| values.is_single()).count();
     let is_fixed = |column: &ColumnIndex| ranges.columns[..fixed].contains(column);
     let mut rest = ranges.columns[fixed..].iter();
@@ -157,7 +164,7 @@ fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> 
     Ok(())
 }
 
-/// Whether a LIKE pattern has no characters before its first wildcard. One that is computed is taken to have
+/// Whether a LIKE pattern has no characters before its first wildcard. A computed pattern is assumed to have
 /// some.
 fn is_open(piece: &Piece, parameters: &[ParameterKind]) -> bool {
     match piece {
@@ -178,7 +185,7 @@ fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
     is_chosen && !hints.iter().any(|hint| hint.kind == IndexHintKind::Ignore && names(hint))
 }
 
-/// The restriction that binds a column to values, the single value first.
+/// The restriction that binds a column to values. A single value is preferred to a list.
 fn values_for(restrictions: &[Restriction], column: ColumnIndex) -> Option<(&Restriction, &KeyValues)> {
     let values = restrictions.iter().filter(|restriction| restriction.column == column).filter_map(|restriction| {
         match restriction.pieces.as_slice() {
@@ -189,7 +196,7 @@ fn values_for(restrictions: &[Restriction], column: ColumnIndex) -> Option<(&Res
     values.min_by_key(|(_, values)| !values.is_single())
 }
 
-/// Every column of an index bound to values other than NULL.
+/// Whole keys of an index: every column is bound to values other than NULL.
 fn whole_keys(
     definition: &TableDefinition,
     index: &IndexDefinition,
@@ -207,6 +214,7 @@ fn whole_keys(
             implied.push(restriction.conjunct);
         }
     }
+    // A unique index admits any number of NULLs, and a template holds at most one list.
     let lists = key.iter().filter(|values| !values.is_single()).count();
     let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
     if lists > 1 || has_null {
@@ -215,7 +223,7 @@ fn whole_keys(
     Some((KeyTemplate { columns: index.columns.clone(), alternatives: vec![key] }, implied))
 }
 
-/// A disjunction whose branches, together with the other conjuncts, bind every column.
+/// Whole keys from a disjunction whose branches, together with the other conjuncts, bind every column.
 fn whole_alternatives(
     definition: &TableDefinition,
     index: &IndexDefinition,
@@ -233,6 +241,8 @@ fn whole_alternatives(
             }
             let lists = key.iter().filter(|values| !values.is_single()).count();
             let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
+            // The key uses only one value for each column. A branch that restricts more than that is tested
+            // again.
             let is_exact = branch.iter().all(|(column, _, exact)| *exact && index.columns.contains(column));
             let names_each_once =
                 index.columns.iter().all(|column| branch.iter().filter(|(bound, ..)| bound == column).count() <= 1);
@@ -269,12 +279,12 @@ fn unique_keys(
             marks_missing: false,
         };
         let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
-        // An entry and its row are read one after the other: the row is tested against the whole condition.
+        // The entry and its row are read in two steps, so the row is tested against the whole condition.
         Some(Choice { path, access: Access::PrimaryKeys, implied: Vec::new() })
     })
 }
 
-/// The ranges of an index that the restrictions allow.
+/// The ranges of an index that satisfy the restrictions, and the conjuncts that the ranges imply.
 fn ranges_of(
     definition: &TableDefinition,
     index: &IndexDefinition,
@@ -303,8 +313,8 @@ fn ranges_of(
     (ranges, implied)
 }
 
-/// The pieces of a column that are no plain values: those of a disjunction, or one interval made of all
-/// bounds.
+/// The ranges of a column and the conjuncts that they imply: one interval made of all bounds, or the pieces
+/// of a list, disjunction or pattern, which win over an interval that is open at one end.
 fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>, Vec<usize>) {
     let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
     let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);
@@ -330,7 +340,7 @@ fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>,
     }
 }
 
-/// One partition, when every partition column is bound to one value.
+/// The partition of the rows if every partition column is bound to one value; else all partitions.
 fn scope_of(definition: &TableDefinition, restrictions: &[Restriction]) -> ScopeTemplate {
     if definition.partition_columns.is_empty() {
         return ScopeTemplate::All;

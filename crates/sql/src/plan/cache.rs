@@ -1,9 +1,9 @@
-//! Hot path, budget 60 instructions a lookup besides comparing the text: the plans of statement shapes.
-//! Bounded in number and in bytes: each set holds a few entries, the one used longest ago makes room for a
-//! new one, and a full cache is emptied.
+//! Hot path, budget 60 instructions a lookup without the comparison of the text: plans by statement shape.
+//! The cache is bounded in entries and bytes. Each set holds a few entries, and a new entry replaces the
+//! least recently used one. When the total of bytes is reached, the whole cache is emptied.
 //!
-//! A shape whose statements keep some literals (see `parse::lift`) has an entry that names them. Its plans
-//! have keys of their own: the shape with the text of the kept literals.
+//! A shape whose statements keep some literals (see `parse::lift`) has an entry that names those literals.
+//! Its plans have their own keys, made of the shape and the text of the kept literals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,30 +13,31 @@ use junctor_model::schema::Dictionary;
 use super::Plan;
 use crate::parse::{Expression, Ordinal};
 
-/// Sets of the cache; a power of two.
+/// Number of sets; a power of two.
 const SETS: usize = 512;
-/// Plans of one set.
+/// Entries in a set.
 const WAYS: usize = 4;
-/// Bytes of the longest normalised text that is kept.
+/// Longest normalised text that is cached, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Bytes of all entries, as far as they are counted. Beyond them the cache is emptied: that costs one
-/// planning of each statement in use, and a workload that fills the cache with statements used once gains
-/// nothing from it anyway.
+/// Maximum of the estimated bytes of all entries. Beyond it the cache is emptied. That costs one planning of
+/// each statement in use, and a workload that fills the cache with statements used once gains nothing from it
+/// anyway.
 const BYTES_MAX: usize = 16 << 20;
-/// Plans of one shape with kept literals that may be made without one of them being used again. Beyond them
-/// such statements are planned each time: their literals differ too much for plans to be of use.
+/// Number of plans for one shape with kept literals that may be made in a row without reuse of any. Beyond it
+/// every statement of the shape is planned at each execution: the literals differ too much for the plans to
+/// be useful.
 const UNUSED_VARIANTS_MAX: u32 = 64;
 
-/// What a plan depends on besides the schema.
+/// Everything except the schema that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanKey<'a> {
-    /// The hash of the normalised text.
+    /// Hash of the normalised text, and of the kept literals if the shape has some.
     pub hash: [u64; 2],
-    /// The normalised text.
+    /// The normalised text, followed by the kept literals.
     pub text: &'a [u8],
-    /// The session's database.
+    /// The session's current database.
     pub database: &'a str,
-    /// The session's settings that plans depend on, as one number.
+    /// The session settings that affect plans, as one number.
     pub settings: u64,
 }
 
@@ -48,50 +49,52 @@ struct Entry {
     text: Box<[u8]>,
     known: Known,
     bytes: usize,
-    /// The dictionary that the plan was last compared with.
+    /// Version of the dictionary that the plan was last checked against.
     dictionary_version: u64,
+    /// Value of the cache's clock at the last lookup.
     used: u64,
 }
 
-/// The cached knowledge of a shape.
+/// The cached knowledge about a shape.
 #[derive(Clone, Debug)]
 pub enum Known {
-    /// Its plan.
+    /// The shape's only plan.
     Plan(Plan),
-    /// It has a plan for each text of some of its literals, or none that lasts.
+    /// The shape has a plan for each text of its kept literals, or no reusable plan.
     Kept(Arc<KeptLiterals>),
 }
 
-/// The literals of a shape that are part of its statements' meaning.
+/// The literals of a shape that are part of the meaning of its statements.
 #[derive(Debug, Default)]
 pub struct KeptLiterals {
     /// Their ordinals in ascending order.
     pub ordinals: Box<[Ordinal]>,
-    /// What only the session knows: parameters after those of the shape, of whose types there is a plan each.
+    /// Expressions that only the session can evaluate. They are parameters after those of the shape, and each
+    /// combination of their types has its own plan.
     pub session_values: Box<[Expression]>,
-    /// Plans that were made since one was used.
+    /// Plans made since the last reuse of one.
     unused: AtomicU32,
 }
 
 impl KeptLiterals {
-    /// Statements of the shape keep these literals, and have these values of the session. With neither, they
-    /// are planned each time.
+    /// Creates the record of a shape with these kept literals and session values. Without any, its statements
+    /// are planned at each execution.
     pub fn new(ordinals: &[Ordinal], session_values: Vec<Expression>) -> KeptLiterals {
         KeptLiterals { ordinals: ordinals.into(), session_values: session_values.into(), unused: AtomicU32::new(0) }
     }
 
-    /// Whether a plan may be looked for and kept.
+    /// Whether plans of the shape are looked up and cached.
     pub fn has_plans(&self) -> bool {
         let has_parts = !self.ordinals.is_empty() || !self.session_values.is_empty();
         has_parts && self.unused.load(Ordering::Relaxed) < UNUSED_VARIANTS_MAX
     }
 
-    /// A plan was found.
+    /// Records that a cached plan was reused.
     pub fn note_use(&self) {
         self.unused.store(0, Ordering::Relaxed);
     }
 
-    /// A plan was made.
+    /// Records that a plan was made.
     pub fn note_plan(&self) {
         self.unused.fetch_add(1, Ordering::Relaxed);
     }
@@ -101,7 +104,7 @@ impl Known {
     fn is_current(&self, dictionary: &Dictionary) -> bool {
         match self {
             Known::Plan(plan) => plan.is_current(dictionary),
-            // It depends on the text alone.
+            // The kept literals follow from the text alone.
             Known::Kept(_) => true,
         }
     }
@@ -110,7 +113,8 @@ impl Known {
         match self {
             Known::Plan(plan) => plan.bytes(text),
             Known::Kept(kept) => {
-                // A call or variable has a name of its own.
+                // A call or variable holds its name in a second allocation, here estimated as large as the
+                // node.
                 let session_bytes = 2 * size_of_val(&*kept.session_values);
                 size_of::<KeptLiterals>() + size_of_val(&*kept.ordinals) + session_bytes
             }
@@ -118,16 +122,17 @@ impl Known {
     }
 }
 
-/// Plans by shape.
+/// Plans and kept literals by statement shape.
 #[derive(Debug)]
 pub struct PlanCache {
     entries: Vec<Option<Entry>>,
-    /// Sum of the entries' bytes.
+    /// Sum of the estimated bytes of the entries.
     bytes: usize,
+    /// Number of lookups; it orders entries by their last use.
     clock: u64,
-    /// Lookups that found a plan.
+    /// Number of lookups that found an entry.
     pub hits: u64,
-    /// Lookups that did not.
+    /// Number of lookups that found none.
     pub misses: u64,
 }
 
@@ -140,7 +145,7 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// The cached knowledge of a shape, unless the schema has changed since its plan was made.
+    /// The cached knowledge about a shape. A plan whose table has changed is dropped and not returned.
     #[inline(always)]
     pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<Known> {
         self.clock += 1;
@@ -170,7 +175,7 @@ impl PlanCache {
         None
     }
 
-    /// Keeps what is known of a shape.
+    /// Caches the knowledge about a shape. A text or plan above the maximum is ignored.
     pub fn put(&mut self, key: &PlanKey<'_>, known: Known, dictionary: &Dictionary) {
         let bytes = size_of::<Entry>() + key.text.len() + key.database.len() + known.bytes(key.text);
         if key.text.len() > TEXT_BYTES_MAX || bytes > BYTES_MAX {
@@ -199,7 +204,7 @@ impl PlanCache {
         }
     }
 
-    /// Forgets every stale plan, so that tables that are gone are not kept alive.
+    /// Drops every stale plan, because a plan keeps the layout of a dropped table in memory.
     pub fn forget_stale(&mut self, dictionary: &Dictionary) {
         for slot in &mut self.entries {
             if let Some(entry) = slot
@@ -211,7 +216,7 @@ impl PlanCache {
         }
     }
 
-    /// Bytes of all entries.
+    /// Estimated bytes of all entries.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,4 +1,5 @@
-//! Queries whose rows the session itself has: none at all (SELECT 1), or those of a virtual table.
+//! Queries whose rows come from the session: a single row without FROM (SELECT 1), or the rows of a virtual
+//! table.
 
 use std::sync::Arc;
 
@@ -18,47 +19,48 @@ use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
 use crate::result::ResultHeader;
 
-/// Where the rows come from.
+/// The source of the rows.
 #[derive(Clone, Debug)]
 pub enum ComputeSource {
     /// One row without columns.
     Nothing,
-    /// These rows.
+    /// Rows that are known when the statement is planned.
     Rows(Vec<Vec<Value>>),
-    /// Rows that blocks of the data plane tell.
+    /// Rows that blocks of the data plane report at each execution.
     Status(StatusTable),
 }
 
-/// A query that the session answers from its own rows. Their columns are parameters of its expressions.
+/// A query that the session answers without the storage engine. The columns of its rows are parameters of its
+/// expressions.
 #[derive(Debug)]
 pub struct ComputePlan {
-    /// Whether what is cut or divided by zero is an error, because the statement writes under strict rules.
+    /// Whether truncation and division by zero are errors, because the statement writes in strict mode.
     pub is_strict: bool,
     /// The columns of the result.
     pub header: ResultHeader,
-    /// The rows.
+    /// The source of the rows.
     pub source: ComputeSource,
-    /// What the rows are called in the statement; empty without FROM.
+    /// The table's alias, or its name if it has none; empty without FROM.
     pub table_shown: Box<str>,
-    /// WHERE.
+    /// WHERE and HAVING.
     pub filter: Option<Expression>,
-    /// The result row.
+    /// The values of a result row.
     pub projection: Projection,
-    /// The aggregates, which the projection names as parameters from `first_aggregate` on.
+    /// The aggregates. The projection reads their results as parameters from `first_aggregate` on.
     pub aggregates: Vec<Aggregate>,
-    /// ORDER BY.
+    /// ORDER BY; empty for a query with aggregates, which has one row.
     pub sort: Vec<SortKey>,
-    /// DISTINCT.
+    /// Whether equal result rows are returned once (DISTINCT).
     pub distinct: bool,
-    /// LIMIT.
+    /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
-    /// The ordinal of the first column of the rows.
+    /// Ordinal of the parameter for the first column of a row.
     pub first_column: u16,
-    /// The ordinal of the first aggregate.
+    /// Ordinal of the parameter for the first aggregate.
     pub first_aggregate: u16,
 }
 
-/// Plans a query without a table, or of a virtual one. Errors: as of a query of a table.
+/// Plans a query without a table or of a virtual table. Errors: the same as for a query of a stored table.
 pub(super) fn plan_compute(
     environment: &Environment<'_>,
     select: &Select,
@@ -109,7 +111,7 @@ pub(super) fn plan_compute(
     Ok(Planned { plan: QueryPlan::Compute(Arc::new(plan)), is_volatile })
 }
 
-/// The type of the values of a column of which only the description is known.
+/// The type of a column's values, derived from its wire description.
 pub fn type_of_column(column: &ResultColumn) -> ResultType {
     let nullable = column.flags & column_flag::NOT_NULL == 0;
     let unsigned = column.flags & column_flag::UNSIGNED != 0;

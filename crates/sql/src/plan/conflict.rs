@@ -1,4 +1,4 @@
-//! What INSERT does with a row of which a key exists already.
+//! The handling of rows that INSERT and REPLACE cannot insert because one of their unique keys exists.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,54 +16,54 @@ use super::change::{bind_assignments, foreign_keys, unique_entries};
 use crate::bind::{Binder, Environment, InsertedRow, Scope, SelectedRow, message};
 use crate::parse::statement::Insert;
 
-/// What happens to a row of which a key exists already.
+/// The action for a row with a unique key that exists already.
 #[derive(Debug)]
 pub enum Conflict {
-    /// The statement fails: 1062.
+    /// Plain INSERT: the statement fails with 1062.
     Fail,
-    /// IGNORE: the row is left out, with a warning.
+    /// INSERT IGNORE: the row is skipped with a warning.
     Skip,
-    /// REPLACE: the rows that have its keys are deleted.
+    /// REPLACE: the existing rows with any of its keys are deleted first.
     Replace {
-        /// The delete, by primary key.
+        /// The delete by primary key.
         delete: Arc<WriteProgram>,
-        /// The locking read of a row by primary key, to tell whether the row that has the last of the keys is
-        /// the very one that is made: then it stays. `None` for a table that others refer to.
+        /// The locking read of a row by primary key. An existing row that has only the last key in common may
+        /// equal the new row, and then stays unchanged. `None` if the delete involves foreign keys.
         row_lock: Option<Arc<WriteProgram>>,
-        /// The keys, in the order in which they are looked at.
+        /// The keys, in the order in which they are checked.
         keys: Vec<KeyLock>,
     },
-    /// ON DUPLICATE KEY UPDATE: the row that has the first of its keys that exists is changed.
+    /// ON DUPLICATE KEY UPDATE: the existing row with the first of its keys that exists is updated.
     Update {
-        /// The update, by primary key. The columns of the row that was to be inserted are its parameters.
+        /// The update by primary key. The columns of the row to be inserted are its parameters.
         update: Arc<WriteProgram>,
-        /// The ordinal of the first of these parameters.
+        /// Ordinal of the first of these parameters.
         first_parameter: u16,
-        /// The columns of the query's row that are its parameters after those.
+        /// Range of the query's columns that follow them as parameters.
         selected: Range<u16>,
-        /// Whether it reads parameters of the statement.
+        /// Whether the update reads parameters of the statement.
         reads_parameters: bool,
-        /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
+        /// IGNORE: a row whose update would violate a key stays as it is, with a warning.
         ignore: bool,
-        /// The keys, in the order in which they are looked at.
+        /// The keys, in the order in which they are checked.
         keys: Vec<KeyLock>,
     },
 }
 
-/// How the row that has a key is found and locked.
+/// How the row with a certain key is found and locked.
 #[derive(Debug)]
 pub struct KeyLock {
-    /// The unique index; `None` is the primary key.
+    /// The unique index; `None` for the primary key.
     pub index: Option<IndexId>,
-    /// The columns of the key.
+    /// The columns of the key, in key order.
     pub columns: Vec<ColumnIndex>,
-    /// The locking read: of the row by its primary key, or of the unique entry by its key. It answers with
-    /// images.
+    /// The locking read, which returns images: of the row by primary key, or of the index entry by unique
+    /// key.
     pub lock: Arc<WriteProgram>,
 }
 
 impl Conflict {
-    /// The keys that are looked at before a row is written.
+    /// The keys to check before a row is written; empty if the write itself detects a duplicate.
     pub fn keys(&self) -> &[KeyLock] {
         match self {
             Conflict::Fail | Conflict::Skip => &[],
@@ -71,17 +71,17 @@ impl Conflict {
         }
     }
 
-    /// Whether parameters of the statement are computed with.
+    /// Whether the action reads parameters of the statement.
     pub(super) fn reads_parameters(&self) -> bool {
         matches!(self, Conflict::Update { reads_parameters: true, .. })
     }
 
-    /// Whether columns of a query's rows are needed for more than the rows that are inserted.
+    /// Whether the action reads columns of the query in addition to the inserted ones.
     pub fn reads_selected(&self) -> bool {
         matches!(self, Conflict::Update { selected, .. } if !selected.is_empty())
     }
 
-    /// What foreign keys ask of the rows that have the keys.
+    /// Checks and actions of foreign keys for the existing rows.
     pub(super) fn foreign_keys(&self) -> Option<&Arc<ForeignKeyWork>> {
         match self {
             Conflict::Fail | Conflict::Skip => None,
@@ -90,7 +90,7 @@ impl Conflict {
         }
     }
 
-    /// The action on rows with new keys.
+    /// The write action for the new rows.
     pub(super) fn action(&self) -> WriteAction {
         match self {
             Conflict::Fail | Conflict::Skip => WriteAction::Insert,
@@ -99,12 +99,12 @@ impl Conflict {
     }
 }
 
-/// What plans of rows whose keys exist come to.
+/// The planned conflict handling, with its effects on the rest of the plan.
 pub(super) struct PlannedConflict {
     pub conflict: Conflict,
-    /// Whether the plan is good for one execution only.
+    /// Whether the plan is valid for one execution only.
     pub is_volatile: bool,
-    /// The columns that the query must give after those that are inserted.
+    /// The columns that the query must return after the inserted ones.
     pub selected_columns: Vec<ColumnIndex>,
 }
 
@@ -114,11 +114,11 @@ impl From<Conflict> for PlannedConflict {
     }
 }
 
-/// Plans what INSERT does with rows whose keys exist; `source` is the table of its query, whose columns may
-/// be named, and `returned` what RETURNING says of a row.
+/// Plans the handling of rows with existing keys. `source` is the table of the INSERT's query, whose columns
+/// the assignments may name. `returned` is the RETURNING list.
 ///
 /// # Errors
-/// Errors of binding the assignments.
+/// Errors of binding the assignments; a wrong number of columns in the alias of the row.
 pub(super) fn plan_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -191,7 +191,8 @@ pub(super) fn plan_conflict(
     Ok(PlannedConflict { conflict, is_volatile: binder.is_volatile, selected_columns })
 }
 
-/// The keys of a table in MySQL's order: the primary key, unique keys without NULL, other unique keys.
+/// The keys of a table in MySQL's order: the primary key, then unique keys without nullable columns, then the
+/// other unique keys.
 fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<KeyLock>> {
     let definition = &layout.definition;
     let mut keys = Vec::new();
@@ -209,7 +210,7 @@ fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<K
     Ok(keys)
 }
 
-/// The exclusive locking read of rows by primary key, which answers with images.
+/// The exclusive locking read of rows by primary key, which returns their images.
 fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
     Arc::new(WriteProgram {
         table: Arc::clone(table),
@@ -232,13 +233,13 @@ fn has_nullable(definition: &TableDefinition, index: &IndexDefinition) -> bool {
     index.columns.iter().any(|column| definition.columns[usize::from(column.0)].nullable)
 }
 
-/// Whether the primary key is a number that no row gives itself.
+/// Whether the primary key is the hidden number of a table that declares no primary key.
 fn has_hidden_key(definition: &TableDefinition) -> bool {
     definition.primary().columns.iter().all(|column| definition.columns[usize::from(column.0)].hidden)
 }
 
-/// The columns of the key that MySQL keeps rows by: the primary key, or else the first unique key without
-/// NULL, or else the number that each row gets.
+/// The columns of MySQL's clustered key: the primary key, else the first unique key without nullable columns,
+/// else the hidden number.
 pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] {
     let is_whole =
         |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. }) && !has_nullable(definition, index);
@@ -250,7 +251,7 @@ pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] 
     .as_slice()
 }
 
-/// Whether an assignment of these columns may meet the keys of another row.
+/// Whether an assignment to these columns can collide with the key of another row.
 pub(super) fn touches_unique(definition: &TableDefinition, changed: &[ColumnIndex]) -> bool {
     let is_key = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
     let mut keys = definition.indexes.iter().filter(is_key);

@@ -1,5 +1,5 @@
-//! What a statement does, decided once for all its executions: which rows are looked at by which way, what is
-//! done with them, and what is left for the session to merge.
+//! Plans. A plan fixes for all executions of a statement how its rows are found, what is done with them, and
+//! what remains for the session to merge.
 
 mod access;
 mod cache;
