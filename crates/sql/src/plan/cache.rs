@@ -3,7 +3,7 @@
 //! least recently used one. When the total of bytes is reached, the whole cache is emptied.
 //!
 //! A shape whose statements keep some literals (see `parse::lift`) has an entry that names those literals.
-//! Its plans have their own keys, made of the shape and the text of the kept literals.
+//! Its plans have their own keys: the shape, the text of the kept literals and the types of session values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,9 +31,10 @@ const UNUSED_VARIANTS_MAX: u32 = 64;
 /// Everything except the schema that a plan depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanKey<'a> {
-    /// Hash of the normalised text, and of the kept literals if the shape has some.
+    /// Hash of `text`.
     pub hash: [u64; 2],
-    /// The normalised text, followed by the kept literals.
+    /// The normalised text. For a plan of a shape with kept literals or session values, the texts of these
+    /// literals and the types of these values follow.
     pub text: &'a [u8],
     /// The session's current database.
     pub database: &'a str,
@@ -60,7 +61,8 @@ struct Entry {
 pub enum Known {
     /// The shape's only plan.
     Plan(Plan),
-    /// The shape has a plan for each text of its kept literals, or no reusable plan.
+    /// The shape has a plan for each text of its kept literals and each combination of types of its session
+    /// values, or no reusable plan.
     Kept(Arc<KeptLiterals>),
 }
 

@@ -24,7 +24,7 @@ use crate::parse::statement as ast_statement;
 use crate::parse::statement::{Delete, LimitValue, OrderItem, SelectItem, TableReference, Update};
 use crate::result::ResultHeader;
 
-/// Which of the two.
+/// The statement that changes rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// UPDATE.
@@ -36,45 +36,45 @@ pub enum ChangeKind {
 /// An UPDATE or DELETE.
 #[derive(Debug)]
 pub struct ChangePlan {
-    /// Which.
+    /// Whether rows are updated or deleted.
     pub kind: ChangeKind,
     /// The table.
     pub table: Arc<TableLayout>,
-    /// What it is called in the statement.
+    /// The table's alias, or its name if it has none.
     pub table_shown: Box<str>,
-    /// The way to the rows.
+    /// How the rows are found.
     pub path: AccessPath,
-    /// Conditions that no row is needed for; no row is found unless all are true.
+    /// Conditions that read no column. Unless all are true, no row is found.
     pub guards: Vec<Expression>,
-    /// LIMIT; 0 finds none.
+    /// Maximum number of rows to change; 0 changes none.
     pub limit: Option<Quantity>,
-    /// The write.
+    /// The write in one step.
     pub program: Arc<WriteProgram>,
-    /// Set when the rows are locked first, and then the wanted ones are written, in order.
+    /// Set if rows may be locked in a first step and then written by primary key, in order.
     pub ordered: Option<OrderedChange>,
-    /// The columns of RETURNING.
+    /// The columns of RETURNING; `None` without that clause.
     pub returning: Option<ResultHeader>,
 }
 
-/// A change of rows that are found and locked before they are changed: the first ones of an order, or one
-/// after the other.
+/// A change that locks its rows before it writes them: either the first rows of an order, or each row by
+/// itself.
 #[derive(Debug)]
 pub struct OrderedChange {
-    /// The locking read of all rows that fulfil the condition. It answers with their primary keys: entries
-    /// when there is an order, else packets.
+    /// The locking read of all rows that satisfy the condition. It returns the columns of
+    /// [`row_key_columns`]: as entries if the rows are ordered, else as packets.
     pub lock: Arc<WriteProgram>,
-    /// The write of rows by primary key.
+    /// The write of rows by primary key, without a condition.
     pub write: Arc<WriteProgram>,
-    /// Whether each partition gives its rows in the order wanted, so that no more than the limit need be
-    /// locked in each.
+    /// Whether each partition returns its rows in the wanted order, so that it need not lock more than the
+    /// limit.
     pub is_first: bool,
-    /// Whether each row is written by itself, because it may meet the keys of others.
+    /// Whether rows are written one by one, because a new key may equal the present key of another row.
     pub in_turn: bool,
-    /// Whether all rows are written at once first, in no order, and by these steps only when one of them
-    /// meets a key of another: which one does depends on the order, and that of the primary key is the one
-    /// that MySQL takes them in.
+    /// Whether the statement first writes all rows in one step and takes these steps only after a duplicate
+    /// key. Whether rows collide depends on the order in which they are written; these steps take MySQL's,
+    /// that of the clustered key.
     pub after_duplicate: bool,
-    /// IGNORE: a row that cannot be changed because of its keys is left as it is, with a warning.
+    /// IGNORE: a row whose change would violate a key stays as it is, with a warning.
     pub ignore: bool,
 }
 
@@ -103,7 +103,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, kept)
 }
 
-/// Plans a DELETE. Errors: those of binding. IGNORE leaves out rows that others name.
+/// Plans a DELETE. Errors: those of binding. IGNORE skips rows that foreign keys of other rows refer to.
 pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Result<Planned> {
     let layout = environment.table(&delete.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, delete.table.alias.as_deref()));
@@ -123,7 +123,7 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
     plan_change(&mut binder, layout, &request, WriteAction::Delete, kept)
 }
 
-/// Unique entries and foreign keys that change together with the rows.
+/// Index entries and foreign keys that the write maintains.
 struct Kept {
     unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
     foreign_keys: Option<Arc<ForeignKeyWork>>,
@@ -136,12 +136,12 @@ struct Request<'a> {
     limit: Option<LimitValue>,
     kind: ChangeKind,
     ignore: bool,
-    /// Whether a changed row may meet the keys of another one.
+    /// Whether a changed row can collide with the key of another row.
     touches_unique: bool,
     returning: &'a [SelectItem],
 }
 
-/// The assignments of an UPDATE, or of ON DUPLICATE KEY UPDATE. Errors: those of binding.
+/// Binds the assignments of UPDATE or ON DUPLICATE KEY UPDATE. Errors: those of binding.
 pub(super) fn bind_assignments(
     binder: &mut Binder<'_>,
     layout: &TableLayout,
@@ -190,9 +190,11 @@ fn plan_change(
     let limit = request.limit.map(Quantity::of).transpose()?;
     let is_first = sort.is_empty() || is_ordered(&choice, order_columns, wanted.descending, layout);
     let is_single = is_single_row(&choice.path);
-    // IGNORE skips rows one by one.
+    // IGNORE skips single rows, so each row needs its own write.
     let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
     let in_turn = may_leave_out || request.touches_unique && !is_single;
+    // ORDER BY and LIMIT prescribe an order from the start, and a failed row of IGNORE must not undo the
+    // others.
     let after_duplicate = in_turn && !request.ignore && sort.is_empty() && limit.is_none();
     let by_steps = in_turn || limit.is_some() && !is_single;
     let sort = match in_turn && sort.is_empty() && limit.is_none() {
@@ -241,7 +243,7 @@ fn plan_change(
     Ok(Planned { plan: Plan::Change(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
-/// The order of the key that MySQL keeps the rows by.
+/// The sort keys of MySQL's clustered key.
 fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     let definition = &layout.definition;
     let key = |index: &ColumnIndex| {
@@ -251,7 +253,8 @@ fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     clustered_columns(definition).iter().map(key).collect()
 }
 
-/// RETURNING of a DELETE, and its columns. Rows come in the order of the statement if it has one.
+/// The output and columns of a DELETE's RETURNING. Rows are returned in the order of ORDER BY if there is
+/// one.
 fn returning_of(
     binder: &mut Binder<'_>,
     items: &[SelectItem],
@@ -270,7 +273,7 @@ fn returning_of(
     Ok((Some(Returning { output, is_strict: false }), Some(header)))
 }
 
-/// The read that locks the rows of a change and answers with their primary keys.
+/// The read that locks the rows of a change and returns the columns that locate them.
 fn lock_program(
     layout: &Arc<TableLayout>,
     change: &WriteProgram,
@@ -305,7 +308,7 @@ fn lock_program(
     })
 }
 
-/// The columns that tell where a row is: those of its primary key, and those of its partition that are not
+/// The columns that locate a row: those of its primary key, then those of its partition key that are not
 /// among them.
 pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnIndex> {
     let mut columns = definition.primary().columns.clone();
@@ -317,7 +320,8 @@ pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnIndex> {
     columns
 }
 
-/// What foreign keys ask of a write, if the session has them checked.
+/// The foreign keys that a write checks or acts on; `None` if there are none or the session disables the
+/// checks.
 pub(super) fn foreign_keys(
     environment: &Environment<'_>,
     definition: &TableDefinition,
@@ -329,8 +333,8 @@ pub(super) fn foreign_keys(
     }
 }
 
-/// The hidden tables of the unique indexes that a write may have to keep: all, or those that change with
-/// these columns.
+/// The hidden tables of the unique indexes that a write maintains: all of them, or those that depend on the
+/// changed columns. Error: the table definition has changed.
 pub(super) fn unique_entries(
     dictionary: &Dictionary,
     definition: &TableDefinition,
@@ -338,7 +342,7 @@ pub(super) fn unique_entries(
 ) -> Result<Vec<(IndexId, Arc<TableLayout>)>> {
     let touches =
         |columns: &[ColumnIndex]| changed.is_none_or(|changed| changed.iter().any(|column| columns.contains(column)));
-    // Entries hold the primary key of their row, so they change with it.
+    // Entries contain the primary key of their row, so they change with it.
     let all = touches(&definition.primary().columns);
     let mut found = Vec::new();
     for index in &definition.indexes {

@@ -1,4 +1,4 @@
-//! EXPLAIN: a plan in MySQL's columns.
+//! EXPLAIN: a plan in the columns of MySQL's traditional format.
 
 use junctor_expression::{Coercibility, ResultType};
 use junctor_model::collation::CollationId;
@@ -10,7 +10,7 @@ use junctor_signals::program::{Output, ReadProgram};
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
 use super::{ChangeKind, ComputeSource, Gather, KeyValues, Plan};
 
-/// The columns and the row of EXPLAIN.
+/// The columns of EXPLAIN's result, and its single row.
 pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
     let mut row = Row { select_type: "SIMPLE", ..Row::default() };
     match plan {
@@ -157,6 +157,7 @@ impl Row {
             optional(self.table),
             optional(self.partitions),
             self.access.map_or(Value::Null, text),
+            // `possible_keys` and `key`: plans record no other candidates.
             optional(self.key.clone()),
             optional(self.key),
             optional(self.key_bytes.map(|bytes| bytes.to_string())),
@@ -168,7 +169,7 @@ impl Row {
     }
 }
 
-/// Bytes of a key column as MySQL counts them.
+/// Bytes of a key column in MySQL's `key_len`, including one byte for NULL and two for a variable length.
 fn key_bytes(column: &ColumnDefinition) -> usize {
     let bytes = match column.column_type {
         ColumnType::Integer { bytes, .. } => usize::from(bytes),

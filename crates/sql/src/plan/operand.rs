@@ -1,4 +1,4 @@
-//! The values that keys and bounds are made of at each execution.
+//! The values from which each execution makes its keys, bounds and limits.
 
 use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
@@ -7,19 +7,19 @@ use junctor_model::value::Value;
 use crate::bind::message;
 use crate::parse::statement::{Limit, LimitValue};
 
-/// A value that no row is needed for.
+/// A value that does not depend on a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// A parameter as it comes.
+    /// A parameter of the statement.
     Parameter(u16),
-    /// A value of the statement.
+    /// A constant of the statement.
     Constant(Value),
-    /// Anything computed from these.
+    /// An expression of parameters and constants, evaluated at each execution.
     Computed(Box<Expression>),
 }
 
 impl Operand {
-    /// The operand that an expression is; `None` if it needs a row.
+    /// The operand for an expression; `None` if it reads a column.
     pub fn of(expression: &Expression) -> Option<Operand> {
         match &expression.node {
             Node::Parameter(ordinal) => Some(Operand::Parameter(*ordinal)),
@@ -30,14 +30,14 @@ impl Operand {
     }
 }
 
-/// Whether an expression names a column.
+/// Whether an expression reads a column.
 pub fn needs_row(expression: &Expression) -> bool {
     let mut needs = false;
     expression.visit(&mut |inner| needs |= matches!(inner.node, Node::Column { .. }));
     needs
 }
 
-/// Whether an expression has one value in each execution, whatever the row.
+/// Whether an expression has the same value for all rows of one execution.
 pub fn is_fixed(expression: &Expression) -> bool {
     let mut fixed = true;
     expression.visit(&mut |inner| {
@@ -57,71 +57,71 @@ pub fn reads_parameter(expression: &Expression) -> bool {
     reads
 }
 
-/// What one column of a key is to be equal to.
+/// The values that one column of a key can have.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyValues {
-    /// One value. NULL equals nothing.
+    /// One value. If it is NULL, no key matches, because NULL equals nothing.
     One(Operand),
-    /// Any of several.
+    /// Any of these values.
     List(Vec<Operand>),
-    /// Any of a folded list.
+    /// Any value of a lifted list, which is this parameter.
     Parameters(u16),
     /// NULL itself (IS NULL).
     Null,
 }
 
 impl KeyValues {
-    /// Whether there is exactly one value in every execution.
+    /// Whether every execution has exactly one value here.
     pub fn is_single(&self) -> bool {
         matches!(self, KeyValues::One(_) | KeyValues::Null)
     }
 }
 
-/// A range of one column's values.
+/// A range of values of one column; a missing bound leaves that end open.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Interval {
-    /// The lower bound and whether it belongs to the range.
+    /// The lower bound, and whether it is inclusive.
     pub lower: Option<(Operand, bool)>,
-    /// The upper bound and whether it belongs to the range.
+    /// The upper bound, and whether it is inclusive.
     pub upper: Option<(Operand, bool)>,
 }
 
-/// A part of what a condition allows one column to be.
+/// One of the sets of values that a condition allows for a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
-    /// Some values.
+    /// Single values.
     Values(KeyValues),
-    /// A range.
+    /// A range of values.
     Interval(Interval),
-    /// What begins as a LIKE pattern does before its first wildcard.
+    /// The strings that begin with the part of a LIKE pattern before its first wildcard.
     Prefix {
-        /// The pattern.
+        /// The whole pattern.
         pattern: Operand,
-        /// The escape character.
+        /// The escape character; `None` if there is none.
         escape: Option<char>,
     },
 }
 
-/// A number of rows that may come with the execution.
+/// A number of rows, which may be known only at execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Known.
+    /// A number in the statement.
     Rows(u64),
     /// A parameter.
     Parameter(u16),
 }
 
-/// LIMIT.
+/// LIMIT and OFFSET.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitTemplate {
-    /// Rows to pass.
+    /// Rows to skip.
     pub offset: Quantity,
-    /// Rows to give.
+    /// Maximum number of rows to return.
     pub count: Quantity,
 }
 
 impl Quantity {
-    /// The quantity that a LIMIT names. Error: 1210 for a parameter beyond what there can be.
+    /// The quantity for a value of LIMIT. Error: 1210 for a parameter's ordinal beyond 65,535.
     pub fn of(value: LimitValue) -> Result<Quantity> {
         match value {
             LimitValue::Rows(rows) => Ok(Quantity::Rows(rows)),
@@ -134,7 +134,7 @@ impl Quantity {
 }
 
 impl LimitTemplate {
-    /// The template of a LIMIT clause. Error: 1210.
+    /// The template for a LIMIT clause. Error: 1210, as for [`Quantity::of`].
     pub fn of(limit: Limit) -> Result<LimitTemplate> {
         let offset = limit.offset.map_or(Ok(Quantity::Rows(0)), Quantity::of)?;
         Ok(LimitTemplate { offset, count: Quantity::of(limit.count)? })

@@ -1,20 +1,20 @@
-//! The kinds of statements whose latency is measured apart.
+//! The kinds of statements with separate latency statistics.
 
-/// What a statement does with the data, as `junctor_info.operation_latency` tells it apart.
+/// The kind of a statement, by which `junctor_info.operation_latency` groups latencies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OperationKind {
-    /// Nothing that is measured: a ping, a text that is no statement.
+    /// Not measured: a ping, or a text that is not a statement.
     #[default]
     None,
-    /// A query of at most one row, by a whole unique key.
+    /// A query of at most one row by a whole unique key.
     PointRead,
     /// A query of several whole unique keys.
     BatchRead,
     /// A query of ranges of an index.
     RangeRead,
-    /// A query that looks at all rows.
+    /// A query that scans all rows.
     Scan,
-    /// INSERT and REPLACE.
+    /// INSERT or REPLACE.
     Insert,
     /// UPDATE.
     Update,
@@ -22,16 +22,16 @@ pub enum OperationKind {
     Delete,
     /// COMMIT.
     Commit,
-    /// ROLLBACK, not to a savepoint.
+    /// ROLLBACK, except to a savepoint.
     Rollback,
     /// A change of the schema.
     Definition,
-    /// Everything else.
+    /// Any other statement.
     Other,
 }
 
 impl OperationKind {
-    /// The measured kinds, in the order of their numbers.
+    /// The measured kinds and their names, in the order of their numbers.
     pub(crate) const MEASURED: [(OperationKind, &'static str); 11] = [
         (OperationKind::PointRead, "point_read"),
         (OperationKind::BatchRead, "batch_read"),

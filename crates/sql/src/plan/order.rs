@@ -1,4 +1,4 @@
-//! ORDER BY: which values it means, and whether an index gives the order for nothing.
+//! ORDER BY: its sort keys, and whether an index can provide the order.
 
 use junctor_expression::Node;
 use junctor_model::error::Result;
@@ -9,8 +9,8 @@ use crate::bind::{Binder, Clause, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{OrderItem, SelectItem};
 
-/// Binds ORDER BY: numbers count select items. A name alone is an alias first and a column then; within an
-/// expression it is a column first.
+/// Binds ORDER BY. A number refers to a select item. A name by itself is first looked up as an alias, then as
+/// a column; within an expression it is first a column.
 pub(super) fn bind_order<'a>(
     binder: &mut Binder<'a>,
     order_by: &[OrderItem],
@@ -37,7 +37,7 @@ pub(super) fn bind_order<'a>(
             }
             expression => binder.bind_in(Clause::Order, expression)?,
         };
-        // A constant orders nothing.
+        // A constant key does not affect the order.
         if !matches!(value.node, Node::Constant(_)) {
             let is_in_result = value.as_column().is_none() && projection.values.contains(&value);
             keys.push(SortKey { value, descending: item.descending, is_in_result });
@@ -47,7 +47,7 @@ pub(super) fn bind_order<'a>(
     Ok(keys)
 }
 
-/// With DISTINCT, what is ordered by must be in the select list. Error: 3065.
+/// Checks that every sort key of a DISTINCT query is in the select list. Error: 3065.
 pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) -> Result<()> {
     for (position, key) in sort.iter().enumerate() {
         if projection.values.contains(&key.value) {
@@ -68,7 +68,8 @@ pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) ->
     Ok(())
 }
 
-/// The columns ordered by and the common direction; `None` when anything else is ordered by.
+/// The columns of ORDER BY and their common direction (true is descending); `None` if a key is not a column
+/// or the directions differ.
 pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnIndex>, bool)> {
     let descending = sort.first()?.descending;
     let column = |key: &SortKey| match key.value.node {

@@ -7,7 +7,8 @@ use crate::bind::{ParameterKind, PatternPrefix, decimal_of_text};
 use crate::parse::Ordinal;
 use crate::parse::shape::{LiftedLiteral, LiteralClass, Shape, Slot};
 
-/// The value of a lifted literal. A string with escapes is decoded into `decoded`.
+/// The value of a lifted literal. A string with escapes is decoded into `decoded`, which the value then
+/// borrows.
 #[inline]
 pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded: &'t mut Vec<u8>) -> ValueRef<'t> {
     if literal.has_escapes {
@@ -18,13 +19,13 @@ pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded
     plain_literal_value(text, literal)
 }
 
-/// The value of a lifted literal without escapes.
+/// The value of a lifted literal that has no escapes.
 #[inline]
 pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -> ValueRef<'t> {
     match literal.class {
         LiteralClass::Integer => integer_value(literal),
         LiteralClass::String => ValueRef::Bytes(literal.bytes(text)),
-        // The scanner lifts no decimal of more digits than a value can have.
+        // The scanner lifts no decimal with more digits than a value can hold.
         LiteralClass::Decimal => decimal_of_text(literal.bytes(text)).map_or(ValueRef::Null, ValueRef::Decimal),
         LiteralClass::Double => {
             let number = std::str::from_utf8(literal.bytes(text)).ok().and_then(|text| text.parse::<f64>().ok());
@@ -43,7 +44,7 @@ fn integer_value(literal: &LiftedLiteral) -> ValueRef<'static> {
     }
 }
 
-/// The kind of a literal's value that plans of its shape expect.
+/// The kind that plans of a shape expect for a literal of this class.
 pub(crate) fn kind_of_class(class: LiteralClass) -> Kind {
     match class {
         LiteralClass::Integer => Kind::Int,
@@ -53,7 +54,7 @@ pub(crate) fn kind_of_class(class: LiteralClass) -> Kind {
     }
 }
 
-/// The kind that a plan for this value is made for.
+/// The kind of parameter for which a plan is made when the parameter has this value.
 pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
     match value {
         ValueRef::Null => ParameterKind::of(Kind::Null),
@@ -65,7 +66,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
     }
 }
 
-/// Fills `kinds` with those of all ordinals of a shape.
+/// Replaces `kinds` by the kinds of all ordinals of a shape.
 pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     kinds.clear();
     for ordinal in 0..shape.slot_count() as u32 {
@@ -84,9 +85,9 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     }
 }
 
-/// Fills the builder with the literals of a shape; for literals of rows, those of row number `row`. False
-/// when a literal is not of the kind that its class stands for (an integer beyond 63 bits): such a statement
-/// needs a plan of its own.
+/// Fills the builder with the literals of a shape; literals of rows are taken from row `row` (from 0).
+/// Returns false if a literal is not of the kind of its class (an integer beyond 63 bits). Such a statement
+/// needs its own plan.
 #[inline]
 pub(crate) fn fill_from_shape(
     text: &[u8],
@@ -137,7 +138,7 @@ fn short_integer(literal: &LiftedLiteral) -> i64 {
     if literal.negative { -value } else { value }
 }
 
-/// Whether a literal's value is of the kind that its class stands for.
+/// Whether a literal's value is of the kind that plans expect for its class.
 pub(crate) fn fits_class(text: &[u8], literal: &LiftedLiteral) -> bool {
     literal.has_escapes || is_of_class(plain_literal_value(text, literal), literal.class)
 }

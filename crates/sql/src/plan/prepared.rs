@@ -1,4 +1,4 @@
-//! Prepared statements: the record that sessions share, and the list of one session.
+//! Prepared statements: the immutable record that sessions share, and the list of one session.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,29 +9,29 @@ use super::Plan;
 use crate::bind::ParameterKind;
 use crate::parse::Statement;
 
-/// A statement that was prepared, by any number of sessions. It never changes; a session gets another for
-/// the same text when it needs another plan.
+/// A prepared statement, shared by any number of sessions. It never changes, except for the version of the
+/// last check; a session that needs another plan for the same text gets a new record.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
     pub statement: Arc<Statement>,
-    /// As written, the beginning of it.
+    /// The text as written, for SHOW PROCESSLIST. A long text is cut, but never that of a shared statement.
     pub text: Box<[u8]>,
     pub parameter_count: u16,
-    /// Estimated bytes of its tree and plan.
+    /// Estimated bytes of its syntax tree and plan.
     pub bytes: usize,
-    /// The plan, when it has one that is good for more than one execution.
+    /// The plan; `None` if no plan is valid for more than one execution.
     pub plan: Option<Plan>,
-    /// What the plan was made for.
+    /// The kinds of parameters for which the plan was made.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,
-    /// The dictionary that the plan was last compared with.
+    /// Version of the dictionary that the plan was last checked against.
     pub dictionary_version: AtomicU64,
-    /// The database that names without one mean.
+    /// The session's database when the statement was prepared.
     pub database: Option<Box<str>>,
 }
 
 impl PreparedStatement {
-    /// Whether it has a plan, and the schema is still what that was made for.
+    /// Whether it has a plan and the table still has the schema for which the plan was made.
     #[inline]
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
         let Some(plan) = &self.plan else { return false };
@@ -46,7 +46,7 @@ impl PreparedStatement {
     }
 }
 
-/// The prepared statements of a session by number, ascending.
+/// The prepared statements of a session, in ascending order of their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedStatements(Vec<(u32, Arc<PreparedStatement>)>);
 
@@ -56,7 +56,7 @@ impl PreparedStatements {
         self.0.binary_search_by_key(&id, |(id, _)| *id)
     }
 
-    /// Estimated bytes of all statements.
+    /// Estimated bytes of all statements. A statement that several sessions share counts in each.
     pub fn bytes(&self) -> usize {
         self.0.iter().map(|(_, statement)| statement.bytes).sum()
     }
@@ -73,7 +73,7 @@ impl PreparedStatements {
         }
     }
 
-    /// Whether there was one.
+    /// Removes a statement. Returns whether it existed.
     pub fn remove(&mut self, id: u32) -> bool {
         let found = self.position(id);
         if let Ok(position) = found {
@@ -86,7 +86,7 @@ impl PreparedStatements {
         self.0.len()
     }
 
-    /// Forgets all.
+    /// Removes all statements and releases the list's memory.
     pub fn clear(&mut self) {
         self.0 = Vec::new();
     }

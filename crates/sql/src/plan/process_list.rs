@@ -1,4 +1,4 @@
-//! SHOW PROCESSLIST: a query of `information_schema.PROCESSLIST`, whose rows all sql blocks tell.
+//! SHOW PROCESSLIST: a query of `information_schema.PROCESSLIST`, whose rows come from all sql blocks.
 
 use junctor_model::error::Result;
 
@@ -7,16 +7,16 @@ use crate::bind::{Environment, message};
 use crate::parse::parse;
 use crate::parse::statement::Statement;
 
-/// With the whole statements.
+/// SHOW FULL PROCESSLIST, with the whole statements.
 const FULL: &[u8] =
     b"SELECT ID AS `Id`, USER AS `User`, HOST AS `Host`, DB AS `db`, COMMAND AS `Command`, TIME AS `Time`, \
     STATE AS `State`, INFO AS `Info` FROM information_schema.PROCESSLIST ORDER BY ID";
-/// With the first 100 characters of statements.
+/// SHOW PROCESSLIST, with the first 100 characters of each statement.
 const CUT: &[u8] =
     b"SELECT ID AS `Id`, USER AS `User`, HOST AS `Host`, DB AS `db`, COMMAND AS `Command`, TIME AS `Time`, \
     STATE AS `State`, LEFT(INFO, 100) AS `Info` FROM information_schema.PROCESSLIST ORDER BY ID";
 
-/// Plans SHOW PROCESSLIST.
+/// Plans SHOW PROCESSLIST as the equivalent query.
 pub(super) fn plan_process_list(
     environment: &Environment<'_>,
     full: bool,
