@@ -44,7 +44,7 @@ pub struct ChangePlan {
     pub table_shown: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
-    /// Conditions that read no column. Unless all are true, no row is found.
+    /// Conditions with the same value for every row. Unless all are true, no row is found.
     pub guards: Vec<Expression>,
     /// Maximum number of rows to change; 0 changes none.
     pub limit: Option<Quantity>,

@@ -1,4 +1,4 @@
-//! INSERT: for each column of the table, where its value comes from.
+//! INSERT and REPLACE: the source of each column's value in the new rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,88 +26,90 @@ use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
 use crate::result::ResultHeader;
 
-/// Where the value of one column of a new row comes from.
+/// The source of one column's value in a new row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InsertValue {
-    /// A parameter, converted at each execution.
+    /// A parameter, converted to the column's type at each execution.
     Parameter(u16),
-    /// A value that is in the column's form already.
+    /// A value that already has the column's type.
     Stored(Value),
-    /// Computed and converted at each execution.
+    /// An expression, evaluated and converted at each execution.
     Computed(Expression),
     /// The next AUTO_INCREMENT number.
     Generated,
 }
 
-/// The literals of rows of equal form.
+/// The literals of folded rows, which all have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedForm {
-    /// The ordinal of a row's first literal.
+    /// Ordinal of the first literal of a row.
     pub first: u16,
-    /// How many literals a row has.
+    /// Number of literals in a row.
     pub width: u16,
 }
 
-/// The column that AUTO_INCREMENT numbers go to.
+/// The column that receives AUTO_INCREMENT numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoColumn {
-    /// The column.
+    /// Its position in the table.
     pub index: ColumnIndex,
-    /// Whether it is the hidden key, of which LAST_INSERT_ID() says nothing.
+    /// Whether it is the hidden key, which LAST_INSERT_ID() does not report.
     pub is_hidden: bool,
-    /// The largest number that it can hold.
+    /// The largest number that the column can hold.
     pub number_max: u64,
 }
 
-/// An INSERT.
+/// The plan of an INSERT or REPLACE.
 #[derive(Debug)]
 pub struct InsertPlan {
     /// The table.
     pub table: Arc<TableLayout>,
-    /// The write.
+    /// The write of the new rows.
     pub program: Arc<WriteProgram>,
-    /// The rows as written, one value a column of the table; for folded rows the form of each.
+    /// The rows as written, each with one value for every column of the table. Folded rows and rows of a
+    /// query have one common form here.
     pub rows: Vec<Vec<InsertValue>>,
-    /// The columns that values are given for, in the order of the statement, when a value is computed from
-    /// columns before it.
+    /// The columns that the statement gives values for, in its order. Set only if a value is computed from
+    /// other columns: each column then keeps its default until its own value is computed.
     pub in_turn: Option<Vec<ColumnIndex>>,
-    /// Set when the rows come with the execution.
+    /// Set if the execution supplies the rows, whose form is folded into one.
     pub folded: Option<FoldedForm>,
-    /// The AUTO_INCREMENT column.
+    /// The AUTO_INCREMENT column; it may be the hidden key.
     pub auto: Option<AutoColumn>,
-    /// Whether the hash of the primary key chooses the partition too.
+    /// Whether the partition columns are the primary key, so that one hash serves both.
     pub key_is_partition: bool,
-    /// Whether parameters may be of any kind: none is computed with.
+    /// Whether the plan is valid for parameters of any kind, because no expression computes with them.
     pub takes_any_kind: bool,
-    /// The query whose rows are inserted. Its columns are the parameters of the one row written.
+    /// The query of INSERT ... SELECT. Its columns are the parameters of the only form in `rows`.
     pub select: Option<QueryPlan>,
-    /// What happens to a row of which a key exists already.
+    /// The action for a row with a unique key that exists already.
     pub conflict: Conflict,
-    /// What happens to a value that does not fit its column: with IGNORE the nearest one is stored.
+    /// The handling of a value that does not fit its column. With IGNORE the nearest fitting value is stored.
     pub mode: StoreMode,
-    /// What each execution warns of: columns that got no value and have no default.
+    /// The warnings of each execution, for columns without a value and without a default.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
-    /// RETURNING.
+    /// RETURNING; `None` without that clause.
     pub returning: Option<InsertReturning>,
 }
 
-/// RETURNING of an INSERT.
+/// The RETURNING clause of an INSERT.
 #[derive(Debug)]
 pub struct InsertReturning {
-    /// The columns.
+    /// The columns of the result.
     pub header: ResultHeader,
     /// The RETURNING columns of each inserted or updated row.
     pub rows: Projection,
 }
 
-/// What each execution warns of.
+/// Warnings to be repeated at each execution.
 type Warnings = Vec<(ErrorCode, Box<str>)>;
 
-/// Plans an INSERT.
+/// Plans an INSERT or REPLACE.
 ///
 /// # Errors
-/// Errors of binding; 1136 for a row of another length, 1110 for a repeated column, 1364 for an omitted
-/// column without a default, 1048 and other errors of storing constants, and errors of planning a query.
+/// Errors of binding and of planning the query; 1136 for a row with a wrong number of values, 1110 for a
+/// repeated column, 1364 for an omitted column without a default, 1048 and other errors of storing constants,
+/// and 1235 for an AUTO_INCREMENT value that is computed from other columns.
 pub(super) fn plan_insert(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -118,8 +120,8 @@ pub(super) fn plan_insert(
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
     let (forms, folded) = forms_of(&insert.source)?;
     let named = insert.columns.as_deref();
-    // An empty list of columns stands for all of them where there are values; without values every column
-    // gets its default.
+    // With values, an empty list of columns stands for all columns. Without values, every column gets its
+    // default.
     let has_values = forms.first().is_none_or(|form| !form.is_empty());
     let targets = targets(definition, named.filter(|names| !names.is_empty() || !has_values))?;
     let all_defaults = !has_values && named.is_none_or(<[String]>::is_empty);
@@ -186,7 +188,8 @@ pub(super) fn plan_insert(
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
-/// The rows as written; for rows that come with the execution the first one, and how it is found.
+/// The rows as written. For folded rows: the first row, and the position of its literals. Error: 1235 for
+/// ordinals beyond 65,535.
 fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option<FoldedForm>)> {
     match source {
         InsertSource::Rows(rows) => Ok((rows.iter().collect(), None)),
@@ -200,8 +203,8 @@ fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option
     }
 }
 
-/// Plans the query, if there is one, and what happens to rows whose keys exist, which may need more columns
-/// of the query. Errors: those of planning a query and of binding; 1136.
+/// Plans the query, if any, and the handling of existing keys. That may need more columns of the query, which
+/// is then planned again. Errors: those of planning a query and of binding; 1136.
 fn plan_source_and_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -226,14 +229,14 @@ fn plan_source_and_conflict(
     Ok((Some(planned), conflict))
 }
 
-/// The query with numbers for the hexadecimal literals that columns of numbers get.
+/// The query, with hexadecimal and bit literals replaced by numbers where the target column is numeric.
 fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &[ColumnIndex]) -> Cow<'s, Select> {
     let mut select = Cow::Borrowed(select);
     for (place, target) in targets.iter().enumerate() {
         let is_number = definition.columns[usize::from(target.0)].column_type.collation().is_none();
         let number = match select.projection.get(place) {
             Some(SelectItem::Expression { expression, .. }) if is_number => number_of_literal(expression),
-            // Later items no longer stand at the position of their target column.
+            // Later items no longer correspond to their target columns by position.
             Some(SelectItem::All(_)) | None => break,
             Some(SelectItem::Expression { .. }) => None,
         };
@@ -246,7 +249,7 @@ fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &
     select
 }
 
-/// Plans the query of INSERT ... SELECT. Errors: those of planning a query.
+/// Plans the query of INSERT ... SELECT in the INSERT's mode. Errors: those of planning a query.
 fn plan_source(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -256,8 +259,9 @@ fn plan_source(
     plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
 }
 
-/// The table whose columns ON DUPLICATE KEY UPDATE may name besides those of the table that is written: that
-/// of the query, unless one row stands for all of its rows.
+/// The query's table, whose columns ON DUPLICATE KEY UPDATE may name in addition to the written table's.
+/// `None` for a query without a stored table, and for one with aggregates, whose row is not a row of the
+/// table.
 fn named_source<'a>(
     environment: &'a Environment<'_>,
     select: &'a Select,
@@ -271,7 +275,7 @@ fn named_source<'a>(
     Ok(Some(Scope::of_table(layout, reference.alias.as_deref())))
 }
 
-/// The query with more columns of its table. Error: 1235 for DISTINCT, of which they would make more rows.
+/// Adds columns of its table to a query. Error: 1235 for a DISTINCT query, which would then return more rows.
 fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnIndex]) -> Result<Select> {
     if select.distinct {
         return Err(Error::not_supported("columns of a DISTINCT query in ON DUPLICATE KEY UPDATE"));
@@ -284,7 +288,7 @@ fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnInd
             table: Some(scope.table.into()),
             name: scope.column(*column).column.org_name.to_string(),
         };
-        // Nothing can be called by an empty name.
+        // With an empty alias, no expression of the query can refer to the item.
         let (alias, text) = (Some(String::new()), String::new());
         select.projection.push(SelectItem::Expression {
             expression: ast::Expression::Column(Box::new(reference)),
@@ -295,7 +299,7 @@ fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnInd
     Ok(select)
 }
 
-/// RETURNING, and whether the plan is good for one execution only because of it.
+/// Binds RETURNING. The flag tells whether it makes the plan valid for one execution only.
 fn bind_returning(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -311,13 +315,13 @@ fn bind_returning(
 }
 
 impl InsertPlan {
-    /// Whether what is cut or divided by zero is an error.
+    /// Whether truncation and division by zero are errors.
     pub fn is_strict(&self) -> bool {
         self.mode == StoreMode::Strict
     }
 }
 
-/// The columns that values are given for.
+/// The columns that the statement gives values for. Errors: unknown column; 1110 for a repeated one.
 fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnIndex>> {
     let Some(names) = columns else {
         let visible = definition.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
@@ -334,7 +338,8 @@ fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<V
     Ok(targets)
 }
 
-/// What columns that are not named get; `None` for those that are.
+/// The values of columns that the statement does not name. Named columns are `None`, except that an
+/// AUTO_INCREMENT column has its next number until the row replaces it.
 fn omitted_values(
     definition: &TableDefinition,
     targets: &[ColumnIndex],
@@ -355,8 +360,8 @@ fn omitted_values(
     Ok(values)
 }
 
-/// What columns that get no value and have no default get: an error, or with IGNORE the value of their type
-/// that stands for nothing.
+/// The value of a column that has neither a value nor a default: the empty value of its type with a warning
+/// under IGNORE, else error 1364.
 fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Warnings) -> Result<InsertValue> {
     let error = no_default(&column.name);
     if mode == StoreMode::Strict {
@@ -369,6 +374,7 @@ fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Wa
     Ok(InsertValue::Stored(empty_value(column)))
 }
 
+/// Gives the remaining columns their defaults. `VALUES ()` names every column but gives no values.
 fn complete(
     definition: &TableDefinition,
     row: Vec<Option<InsertValue>>,
@@ -387,7 +393,7 @@ fn complete(
     Ok(values)
 }
 
-/// The form of the rows that a query gives: its columns are parameters, in order.
+/// The form of the rows of a query, whose columns are parameters in order.
 fn selected_row(
     definition: &TableDefinition,
     targets: &[ColumnIndex],
@@ -410,7 +416,7 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
             let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
             if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
         }
-        // A double holds integers exactly up to here.
+        // A double represents every integer exactly up to this one.
         _ => 1 << 53,
     };
     Some(AutoColumn { index, is_hidden: column.hidden, number_max })
@@ -429,7 +435,7 @@ struct RowMaker<'m, 'e> {
 }
 
 impl RowMaker<'_, '_> {
-    /// The source of one value. A constant is converted here, so that planning refuses a bad one.
+    /// Plans one value. A constant is converted now, so that planning detects a value that cannot be stored.
     fn value(self, index: ColumnIndex, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
@@ -457,13 +463,13 @@ impl RowMaker<'_, '_> {
         }
         let target = StoreTarget { column, row_number: self.row_number, mode: self.mode };
         let stored = target.convert(evaluated, self.scratch)?.to_value();
-        // A conversion with warnings must warn at each execution.
+        // A conversion that warns must warn at each execution, so it is not done in advance.
         let is_silent = self.scratch.warning_count() == warnings_before;
         Ok(if is_silent { InsertValue::Stored(stored) } else { InsertValue::Computed(bound) })
     }
 }
 
-/// Whether a value asks for the next AUTO_INCREMENT number.
+/// Whether a value requests the next AUTO_INCREMENT number.
 fn is_zero_or_null(value: &Value) -> bool {
     match value {
         Value::Null => true,

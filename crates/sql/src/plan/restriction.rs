@@ -1,4 +1,4 @@
-//! What the conjuncts of a condition say about single columns, in a form that an index can serve.
+//! The restrictions that a condition puts on single columns, in a form that an index can serve.
 
 use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
@@ -7,20 +7,19 @@ use junctor_model::schema::{ColumnType, TableDefinition};
 
 use super::operand::{Interval, KeyValues, Operand, Piece};
 
-/// What one conjunct says about one column.
+/// A restriction of one column by one conjunct.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Restriction {
     pub column: ColumnIndex,
-    /// The column's value lies in one of these.
+    /// The column's value is in at least one of these sets.
     pub pieces: Vec<Piece>,
-    /// Whether the pieces say all that the conjunct says, so that rows found by them need not be tested
-    /// again.
+    /// Whether the pieces are equivalent to the conjunct, so that rows found by them need no further test.
     pub exact: bool,
-    /// Which conjunct.
+    /// Position of the conjunct in the condition.
     pub conjunct: usize,
 }
 
-/// What the conjuncts say about single columns.
+/// The restrictions of single columns by the conjuncts. A conjunct that no index can serve has none.
 pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Expression]) -> Vec<Restriction> {
     let restriction = |(conjunct, expression)| {
         let (column, pieces, exact) = restriction_of(definition, expression)?;
@@ -29,8 +28,8 @@ pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Express
     conjuncts.iter().enumerate().filter_map(restriction).collect()
 }
 
-/// The alternatives of a disjunction of which every branch binds columns to values: one list of bindings a
-/// branch.
+/// The alternatives of a disjunction in which every branch binds columns to values: for each branch the
+/// columns, their values, and whether these are equivalent to the branch's conjunct.
 pub(super) fn alternatives_of(
     definition: &TableDefinition,
     expression: &Expression,
@@ -91,7 +90,7 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
         Node::Like { negated: false, collation, escape, operands } => {
             let [text, pattern] = &**operands;
             let column = column_of(text)?;
-            // Texts with a common prefix have a common prefix of their keys in every collation.
+            // In every collation, strings with a common prefix have keys with a common prefix.
             let of_column = indexed_collation(definition, column)?;
             if of_column != *collation || pattern.result.kind != Kind::String {
                 return None;
@@ -142,7 +141,7 @@ fn comparison(
         CompareOperator::GreaterOrEqual => interval(Some(true), None),
         CompareOperator::NullSafeEqual | CompareOperator::NotEqual => return None,
     };
-    // Long strings are ordered in indexes by their first bytes only, so rows of a range are tested again.
+    // An index orders long strings by their first bytes only, so the rows of a range are tested again.
     let exact = exact && (operator == CompareOperator::Equal || !is_string(definition, column));
     Some((column, vec![piece], exact))
 }
@@ -165,7 +164,8 @@ fn column_of(expression: &Expression) -> Option<ColumnIndex> {
     }
 }
 
-/// The column, and whether its keys say exactly what the comparison says; `None` if keys cannot serve it.
+/// The restricted column, and whether its keys are equivalent to the comparison; `None` if keys cannot serve
+/// it.
 fn indexable(
     definition: &TableDefinition,
     value: &Expression,
@@ -176,11 +176,12 @@ fn indexable(
     fits(definition, column, domain, bound.result.kind).map(|exact| (column, exact))
 }
 
+/// Whether index keys are equivalent to a comparison in this domain; `None` if they cannot serve it.
 fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain, kind: Kind) -> Option<bool> {
     match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
         (ColumnType::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
-        // A text or double that meets an integer is a number first; the test of the row says what it warns
-        // of.
+        // A string or double that is compared with an integer is converted first. The test of the row gives
+        // the warnings of that conversion.
         (ColumnType::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
         (ColumnType::Double, CompareDomain::Double) => Some(kind != Kind::String),
         (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, CompareDomain::String(of)) => {
@@ -190,8 +191,8 @@ fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain
     }
 }
 
-/// The kind of the values of a list, as far as its domain tells. Strings are compared with a DOUBLE as
-/// doubles, so a list of that domain may hold texts that warn when they are compared.
+/// The kind of a list's values, as far as the domain determines it. Comparison with a DOUBLE converts strings
+/// to doubles, so a list of that domain may contain strings that warn when they are compared.
 fn list_kind(domain: CompareDomain) -> Kind {
     match domain {
         CompareDomain::Integer => Kind::Int,

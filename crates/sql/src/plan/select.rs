@@ -1,4 +1,4 @@
-//! Queries of one table.
+//! Queries of one stored table.
 
 use std::sync::Arc;
 
@@ -20,73 +20,77 @@ use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
 use crate::result::ResultHeader;
 
-/// Characters of the longest string column of which an index keeps the whole order.
+/// Longest string column whose index keys contain the whole sort key, in characters.
 const ORDERED_CHARACTERS_MAX: u16 = 191;
 
-/// What the session does with the rows of the partitions.
+/// How the session combines the rows of the partitions.
 #[derive(Clone, Debug)]
 pub enum Gather {
-    /// Says them as they come.
+    /// Rows are forwarded in the order of arrival.
     Stream,
-    /// Sorts entries, and with DISTINCT says equal ones once.
+    /// Entries are merged by their sort keys; with DISTINCT, equal ones are returned once.
     Sort {
-        /// DISTINCT.
+        /// Whether equal rows are returned once (DISTINCT).
         distinct: bool,
-        /// Whether each partition gives its rows in this order already, so that LIMIT holds for each.
+        /// Whether each partition returns its rows already in this order, so that LIMIT also holds for each
+        /// partition.
         ordered: bool,
     },
-    /// Merges partial states, and computes the one row from them.
+    /// Partial states are merged, and the single result row is computed from them.
     Aggregate {
-        /// The aggregates.
+        /// The aggregates, in the order of their parameters.
         aggregates: Vec<Aggregate>,
-        /// The row; aggregates are its parameters from `first_parameter` on.
+        /// The values of the result row. They read the aggregates as parameters from `first_parameter` on.
         projection: Projection,
-        /// The ordinal of the first aggregate.
+        /// Ordinal of the parameter for the first aggregate.
         first_parameter: u16,
     },
 }
 
-/// A query of one table.
+/// The plan of a query of one stored table.
 #[derive(Debug)]
 pub struct SelectPlan {
     /// The columns of the result.
     pub header: ResultHeader,
     /// The table.
     pub table: Arc<TableLayout>,
-    /// What it is called in the statement.
+    /// The table's alias, or its name if it has none.
     pub table_shown: Box<str>,
-    /// The way to the rows.
+    /// How the rows are found.
     pub path: AccessPath,
-    /// The read.
+    /// The read without locks.
     pub program: Arc<ReadProgram>,
-    /// The same as a locking read: FOR UPDATE, FOR SHARE, and every query in a SERIALIZABLE transaction.
+    /// The same read with locks, for FOR UPDATE, FOR SHARE, and queries in a SERIALIZABLE transaction of
+    /// several statements.
     pub lock: Option<Arc<WriteProgram>>,
-    /// What the session does with the rows.
+    /// How the session combines the rows of the partitions.
     pub gather: Gather,
-    /// Conditions that no row is needed for; no row is found unless all are true.
+    /// Conditions with the same value for every row. Unless all are true, no row is found.
     pub guards: Vec<Expression>,
-    /// LIMIT.
+    /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
-    /// Whether FOUND_ROWS() counts without the limit.
+    /// Whether FOUND_ROWS() counts rows beyond the limit (SQL_CALC_FOUND_ROWS).
     pub calc_found_rows: bool,
-    /// Whether at most one row can be found, and it needs no merging.
+    /// Whether every execution finds at most one row.
     pub is_single: bool,
-    /// What its executions are measured as.
+    /// The kind under which latencies are recorded.
     pub operation: OperationKind,
 }
 
 impl SelectPlan {
-    /// Whether the dictionary still has the table as the plan knows it.
+    /// Whether the dictionary still has this version of the table.
     pub(crate) fn is_current(&self, dictionary: &Dictionary) -> bool {
         let definition = &self.table.definition;
         dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
     }
 }
 
-/// Plans a query of a table.
+/// Plans a query of a stored table.
 ///
 /// # Errors
-/// Errors of binding, 1176, 3065, and 1235 for GROUP BY, HAVING of aggregates and other missing forms.
+/// Errors of binding; 1176 for an unknown index in a hint; 3065 for a sort key outside a DISTINCT select
+/// list; 3568 and 3569 for the tables of FOR UPDATE OF; 1235 for GROUP BY, HAVING with aggregates and other
+/// unsupported clauses.
 pub(super) fn plan_select(
     environment: &Environment<'_>,
     select: &Select,
@@ -102,7 +106,7 @@ pub(super) fn plan_select(
     let filter = binder.bind_conditions(select, &list)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = match is_aggregate {
-        // One row needs no order, but what would order it must exist.
+        // A single row needs no order. ORDER BY is not bound, so its columns need not exist.
         true => Vec::new(),
         false => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
     };
@@ -120,6 +124,8 @@ pub(super) fn plan_select(
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
         for_write: lock_of(environment, select).is_some(),
         order: order_columns.filter(|columns| {
+            // Index order is wanted only where it saves work: LIMIT then stops early, and rows of one
+            // partition need no merge.
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
@@ -156,7 +162,7 @@ struct Parts {
     is_strict: bool,
 }
 
-/// Whether FOR UPDATE OF names the table of the query, and that once. Errors: 3568, 3569.
+/// Checks that FOR UPDATE OF names the query's table, and only once. Errors: 3568, 3569.
 pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&str>, &str) -> bool) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !is_named(name.database.as_deref(), &name.name)) {
         return Err(message::unresolved_table_lock(&unknown.name));
@@ -164,7 +170,7 @@ pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&s
     names.get(1).map_or(Ok(()), |again| Err(message::table_locked_twice(&again.name)))
 }
 
-/// How the rows are locked: as the statement says, or shared because its transaction locks what it reads.
+/// The locks of the query: those that it requests, or shared ones if its transaction locks what it reads.
 fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
     select.lock.or(environment.locks_reads.then_some(implied))
@@ -234,7 +240,7 @@ fn build(
     })
 }
 
-/// Refuses the clauses that are recognised and not there yet.
+/// Rejects clauses that the parser accepts but no plan supports. Error: 1235.
 pub(super) fn refuse_missing(select: &Select) -> Result<()> {
     if select.with_rollup {
         return Err(Error::not_supported("WITH ROLLUP"));
@@ -256,16 +262,16 @@ fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>
     }
 }
 
-/// The positions of the values that no sort key is made of: equal rows have equal ones besides equal sort
-/// keys.
+/// Positions of the values that are not sort keys. Rows are equal if these values and the sort keys are
+/// equal.
 fn unsorted_values(projection: &Projection, sort: &[SortKey]) -> Vec<u16> {
     let is_sorted = |value: &Expression| sort.iter().any(|key| key.value == *value);
     let positions = projection.values.iter().enumerate().filter(|(_, value)| !is_sorted(value));
     positions.map(|(position, _)| position as u16).collect()
 }
 
-/// The conjuncts that are the same for every row, which are tested once an execution, and the rest that is
-/// tested for each row: all but the conjuncts that the way implies.
+/// Splits a condition into guards, which have the same value for every row and are tested once for each
+/// execution, and the filter for each row. Conjuncts that the access path implies are in neither.
 pub(super) fn guards_and_filter(
     filter: Option<Expression>,
     implied: &[usize],
@@ -278,7 +284,7 @@ pub(super) fn guards_and_filter(
     (guards, if rest.is_empty() { None } else { Some(Expression::and(rest)) })
 }
 
-/// Whether a condition has a conjunct that is constant and not true.
+/// Whether a condition has a constant conjunct that is not true.
 pub(super) fn is_never(filter: &Expression) -> bool {
     filter.conjuncts().iter().any(|conjunct| match conjunct.as_constant() {
         Some(Value::Null) => true,
@@ -296,7 +302,7 @@ fn is_always(conjunct: &Expression) -> bool {
     }
 }
 
-/// Whether at most one row is found in every execution.
+/// Whether every execution finds at most one row.
 pub(super) fn is_single_row(path: &AccessPath) -> bool {
     match path {
         AccessPath::Nothing => true,
@@ -316,6 +322,7 @@ fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
     layout.definition.partition_count == 1 || matches!(scope, ScopeTemplate::Bound(_))
 }
 
+/// Whether the path returns rows in the order and direction of these columns within each partition.
 pub(super) fn is_ordered(
     choice: &Choice,
     order: Option<&[ColumnIndex]>,
@@ -330,7 +337,7 @@ pub(super) fn is_ordered(
     }
 }
 
-/// Whether index keys of these columns are never cut, so that their order is that of the values.
+/// Whether index keys of these columns are never truncated, so that they are ordered like the values.
 pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> bool {
     columns.iter().all(|column| match layout.definition.columns[usize::from(column.0)].column_type {
         ColumnType::Integer { .. } | ColumnType::Double => true,
@@ -339,7 +346,7 @@ pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> 
     })
 }
 
-/// Whether what leaves the partition reads a parameter.
+/// Whether the output of a read depends on a parameter.
 pub(super) fn output_reads_parameter(output: &Output) -> bool {
     match output {
         Output::Packets(projection) => projection.values.iter().any(reads_parameter),

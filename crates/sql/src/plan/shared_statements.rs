@@ -1,7 +1,8 @@
-//! Prepared statements that many sessions have in common: statement, plan and all, once for those of a block
-//! that prepared the same text. So the connections of a pool share what their executions read, and all but
-//! the first prepare without parsing and planning. Bounded in number (each set holds a few, and the one used
-//! longest ago makes room) and in bytes of text; sessions keep theirs.
+//! Prepared statements that the sessions of a block share: syntax tree, plan and text exist once for all
+//! sessions that prepared the same text. The connections of a pool then read the same memory, and all but the
+//! first prepare without parsing and planning. The list is bounded in number and in bytes of text. Each set
+//! holds a few statements, and a new one replaces the least recently used; at the maximum of bytes the whole
+//! list is emptied. Sessions keep the statements that they use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,23 +12,23 @@ use junctor_model::schema::Dictionary;
 use super::prepared::PreparedStatement;
 use crate::bind::ParameterKind;
 
-/// Sets; a power of two.
+/// Number of sets; a power of two.
 const SETS: usize = 256;
-/// Statements of one set.
+/// Statements in a set.
 const WAYS: usize = 4;
-/// Bytes of the longest text that is shared.
+/// Longest text that is shared, in bytes.
 pub(crate) const SHARED_BYTES_MAX: usize = 2048;
-/// Bytes of all texts, since a long text may have a large plan.
+/// Maximum bytes of all texts. It bounds the plans too, because the size of a plan grows with its text.
 const ALL_BYTES_MAX: usize = 256 << 10;
 
-/// What a prepared statement depends on besides the schema.
+/// Everything except the schema and the kinds of parameters that a prepared statement depends on.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct StatementKey<'a> {
-    /// All of the text.
+    /// The whole text.
     pub text: &'a [u8],
-    /// The session's database.
+    /// The session's current database.
     pub database: Option<&'a str>,
-    /// The session's settings that plans depend on, as one number.
+    /// The session settings that affect plans, as one number.
     pub settings: u64,
 }
 
@@ -42,15 +43,17 @@ impl StatementKey<'_> {
 #[derive(Debug)]
 struct Entry {
     statement: Arc<PreparedStatement>,
+    /// Value of the list's clock at the last use.
     used: u64,
 }
 
-/// Statements with plans that last, by what they depend on.
+/// Statements with reusable plans, found by text, database and settings.
 #[derive(Debug)]
 pub(crate) struct SharedStatements {
     entries: Vec<Option<Entry>>,
-    /// Bytes of their texts.
+    /// Bytes of the texts of all entries.
     bytes: usize,
+    /// Number of lookups; it orders entries by their last use.
     clock: u64,
 }
 
@@ -63,8 +66,8 @@ impl Default for SharedStatements {
 }
 
 impl SharedStatements {
-    /// The statement of that key whose plan is for these kinds, if it is known and the schema is still what
-    /// it was planned for.
+    /// The statement with this key whose plan suits the kinds of parameters, which the closure checks. A
+    /// statement whose table has changed is dropped and not returned.
     pub(crate) fn get(
         &mut self,
         key: &StatementKey<'_>,
@@ -92,7 +95,7 @@ impl SharedStatements {
         None
     }
 
-    /// Keeps a statement that has a plan that lasts.
+    /// Shares a statement. One without a reusable plan or with a long text is ignored.
     pub(crate) fn put(&mut self, key: &StatementKey<'_>, statement: &Arc<PreparedStatement>) {
         if statement.plan.is_none() || key.text.len() > SHARED_BYTES_MAX {
             return;
@@ -111,7 +114,7 @@ impl SharedStatements {
         }
     }
 
-    /// Forgets every statement whose plan is stale, so that tables that are gone are not kept alive.
+    /// Drops every statement with a stale plan, because a plan keeps the layout of a dropped table in memory.
     pub(crate) fn forget_stale(&mut self, dictionary: &Dictionary) {
         for slot in &mut self.entries {
             if let Some(entry) = slot
@@ -124,7 +127,8 @@ impl SharedStatements {
     }
 }
 
-/// Clients that choose texts for one set make each other's statements be planned again, and no more.
+/// The index of a key's set. The hash has no secret, so clients can choose texts that collide. That only
+/// makes other statements of the set be planned again.
 fn set_of(key: &StatementKey<'_>) -> usize {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Plans by statement.
+//! Plans by kind of statement, and the planning of a whole statement.
 
 use std::sync::Arc;
 
@@ -17,19 +17,18 @@ use crate::bind::{Environment, message};
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
-/// The plan of a statement, by its form. Executions share the plan of their form, so a clone costs one
-/// reference count.
+/// The plan of a statement. Its executions share the record, so a clone costs one reference count.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// A query of a table.
     Select(Arc<SelectPlan>),
-    /// A query that the session answers from rows of its own.
+    /// A query that the session answers without the storage engine.
     Compute(Arc<ComputePlan>),
-    /// INSERT and REPLACE.
+    /// INSERT or REPLACE.
     Insert(Arc<InsertPlan>),
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
-    /// Begin or end of a transaction.
+    /// The beginning or end of a transaction.
     Control(ControlPlan),
 }
 
@@ -38,7 +37,7 @@ pub enum Plan {
 pub enum QueryPlan {
     /// A query of a table.
     Select(Arc<SelectPlan>),
-    /// A query that the session answers from rows of its own.
+    /// A query that the session answers without the storage engine.
     Compute(Arc<ComputePlan>),
 }
 
@@ -60,7 +59,7 @@ impl QueryPlan {
         }
     }
 
-    /// The table that is read, and whether its rows are locked; `None` without a stored table.
+    /// The table that is read, and whether its rows are locked; `None` for a query without a stored table.
     pub(crate) fn table(&self) -> Option<(&Arc<TableLayout>, bool)> {
         match self {
             QueryPlan::Select(plan) => Some((&plan.table, plan.lock.is_some())),
@@ -73,16 +72,16 @@ impl QueryPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableUse {
     pub table: TableId,
-    /// Whether rows of it are written or locked.
+    /// Whether its rows are written or locked.
     pub writes: bool,
 }
 
-/// The borders of transactions.
+/// The statements that begin or end a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlPlan {
     /// BEGIN and START TRANSACTION.
     Begin {
-        /// READ ONLY (true) or READ WRITE if written.
+        /// True for READ ONLY, false for READ WRITE, `None` if neither is specified.
         read_only: Option<bool>,
         /// WITH CONSISTENT SNAPSHOT.
         consistent_snapshot: bool,
@@ -93,12 +92,12 @@ pub enum ControlPlan {
     Rollback(TransactionEnd),
 }
 
-/// A plan, and whether it may be kept.
+/// A plan, and whether it may be reused.
 #[derive(Debug)]
 pub struct Planned<P = Plan> {
     /// The plan.
     pub plan: P,
-    /// Whether the plan holds for this execution only.
+    /// Whether the plan is valid for this execution only.
     pub is_volatile: bool,
 }
 
@@ -108,33 +107,34 @@ impl From<Planned<QueryPlan>> for Planned {
     }
 }
 
-/// A virtual table, as it is when a statement is planned.
+/// A virtual table at the time when a statement is planned.
 #[derive(Clone, Debug)]
 pub struct VirtualSource {
-    /// The columns.
+    /// The columns of the table.
     pub columns: Vec<ResultColumn>,
-    /// The rows, or who tells them.
+    /// The rows, or the blocks that report them at execution.
     pub rows: ComputeSource,
 }
 
-/// The virtual table of that database and name; `None` when the database has no such table.
+/// Looks up a virtual table by database and name; `None` if that database has no such table.
 pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
 
-/// Bytes of a plan without expressions and columns.
+/// Estimated bytes of a plan without its expressions and columns.
 const PLAN_BYTES: usize = 2048;
-/// Bytes of a plan's trees for a byte of the statement: a name or number of three characters is a node of
-/// 200 bytes.
+/// Estimated bytes of expressions for each byte of the statement. A name or number of three characters
+/// becomes a node of 200 bytes.
 const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
-/// Bytes of a column: its definition, its value, and both in the wire form that headers keep.
+/// Estimated bytes of a column: its definition, its value, and both in the wire form that headers keep.
 const PLAN_BYTES_PER_COLUMN: usize = 512;
 
 /// The databases whose tables are virtual.
 const VIRTUAL_DATABASES: [&str; 2] = ["information_schema", "junctor_info"];
 
-/// Plans a statement; `None` for statements that have no plan (definitions, SHOW, SET ...).
+/// Plans a statement. Returns `None` for statements without a plan: definitions, SET, SHOW except SHOW
+/// PROCESSLIST, and others.
 ///
 /// # Errors
-/// Whatever binding and planning refuse.
+/// Errors of binding and planning.
 pub fn plan_statement(
     environment: &Environment<'_>,
     statement: &Statement,
@@ -161,7 +161,7 @@ pub fn plan_statement(
     planned.map(Some)
 }
 
-/// Plans a query. Errors: whatever binding and planning refuse.
+/// Plans a query. Errors: those of binding and planning.
 pub(super) fn plan_query(
     environment: &Environment<'_>,
     select: &Select,
@@ -183,13 +183,14 @@ pub(super) fn plan_query(
             _ => message::no_such_table(virtual_database, &reference.name.name),
         });
     };
-    // What its rows are is settled now.
+    // The source of the rows is known only for this execution.
     let planned = plan_compute(environment, select, Some((virtual_database, source)))?;
     Ok(Planned { is_volatile: true, ..planned })
 }
 
 impl Plan {
-    /// The table that the plan was made for.
+    /// The table for which the plan was made; `None` for a query without a stored table and for transaction
+    /// control.
     pub fn table(&self) -> Option<&Arc<TableLayout>> {
         match self {
             Plan::Select(plan) => Some(&plan.table),
@@ -199,7 +200,7 @@ impl Plan {
         }
     }
 
-    /// Whether the dictionary still has the table as the plan knows it.
+    /// Whether the dictionary still has the version of the tables for which the plan was made.
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
         let Some(table) = self.table() else { return true };
         let queried = match self {
@@ -213,7 +214,7 @@ impl Plan {
         is_same(table) && queried.is_none_or(|(table, _)| is_same(table))
     }
 
-    /// The columns of the result, for statements with rows.
+    /// The columns of the result; `None` for a statement that returns no rows.
     pub fn header(&self) -> Option<&ResultHeader> {
         match self {
             Plan::Select(plan) => Some(&plan.header),
@@ -224,8 +225,8 @@ impl Plan {
         }
     }
 
-    /// An estimate of the bytes that the plan of a statement of this text takes, the table's layout apart:
-    /// its trees grow with the text, its columns with the table.
+    /// Estimated bytes of the plan for a statement with this text, without the table's layout. Expressions
+    /// grow with the text, columns with the table.
     pub fn bytes(&self, text: &[u8]) -> usize {
         let columns = self.header().map_or(0, |header| header.columns.len());
         let values = match self {
@@ -239,7 +240,8 @@ impl Plan {
         PLAN_BYTES + PLAN_BYTES_PER_TEXT_BYTE * text.len() + PLAN_BYTES_PER_COLUMN * (columns + values) + nested
     }
 
-    /// The tables that it uses, each with whether it writes or locks rows there.
+    /// The tables that the statement uses, including those that its foreign keys can reach, and whether it
+    /// writes or locks rows in each.
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
         let locks = matches!(self, Plan::Select(select) if select.lock.is_some());
         let writes = self.writes() || locks;
@@ -250,7 +252,7 @@ impl Plan {
             Plan::Select(_) | Plan::Compute(_) | Plan::Control(_) => [None, None],
         };
         let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
-        // INSERT ... SELECT uses the table of its query too.
+        // The query of INSERT ... SELECT adds the table that it reads.
         let selected = match self {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
             _ => None,
@@ -259,7 +261,8 @@ impl Plan {
         own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected)
     }
 
-    /// Whether it looks at rows that were there before.
+    /// Whether it reads existing rows with a condition or query of its own. Checks for existing keys do not
+    /// count.
     pub(crate) fn reads_rows(&self) -> bool {
         match self {
             Plan::Select(_) | Plan::Change(_) => true,
@@ -268,7 +271,7 @@ impl Plan {
         }
     }
 
-    /// Whether it writes or locks rows.
+    /// Whether it inserts, updates or deletes rows. A locking query does not count.
     pub fn writes(&self) -> bool {
         matches!(self, Plan::Insert(_) | Plan::Change(_))
     }

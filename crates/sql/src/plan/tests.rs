@@ -1,5 +1,5 @@
-//! Plans of statements as text: a statement, then what was planned, or the error that it is refused with.
-//! Text statements are planned as shapes where their shape is cacheable, as the engine does it.
+//! Golden tests of plans as text: a statement, then its plan or the error. A text statement with a cacheable
+//! shape is planned from its shape, as the engine does.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const TABLES: [&str; 4] = [
     "CREATE TABLE h (id INT NOT NULL, w INT, PRIMARY KEY (id) USING HASH, UNIQUE KEY w (w) USING HASH)",
 ];
 
-/// Tables as main would make them: with ids, and with hidden tables for unique indexes.
+/// A dictionary as a main block would build it: with identifiers, and with hidden tables for unique indexes.
 fn dictionary() -> Dictionary {
     let mut dictionary = Dictionary::default();
     dictionary.put_database(DatabaseDefinition { name: "t".into(), collation: CollationId::DEFAULT });
@@ -367,7 +367,7 @@ impl Dump<'_> {
     }
 }
 
-/// An expression with its parameters as `'?0'`, `'?1'` and so on.
+/// The text of an expression, with its parameters shown as `'?0'`, `'?1'` and so on.
 fn described(expression: &Expression) -> String {
     if let junctor_expression::Node::Parameter(ordinal) = expression.node {
         return format!("?{ordinal}");
@@ -469,7 +469,8 @@ fn a_result_has_at_most_4096_columns() {
     assert_eq!(refused(4097).map(|error| error.code.errno()), Some(1117));
 }
 
-/// Inserted parameters are converted from any bound type. Computations are planned for the parameter's kind.
+/// Inserted parameters are converted from any bound type, but computations are planned for a parameter's
+/// kind.
 #[test]
 fn a_plan_that_computes_with_parameters_is_one_for_their_kinds() {
     let dictionary = dictionary();
