@@ -324,6 +324,7 @@ fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>,
         let [Piece::Interval(next)] = restriction.pieces.as_slice() else { continue };
         let fits =
             (next.lower.is_none() || interval.lower.is_none()) && (next.upper.is_none() || interval.upper.is_none());
+        // Only the first bound on each side limits the range. Others stay in the filter.
         if fits {
             interval.lower = interval.lower.take().or_else(|| next.lower.clone());
             interval.upper = interval.upper.take().or_else(|| next.upper.clone());

@@ -20,8 +20,7 @@ const WAYS: usize = 4;
 /// Longest normalised text that is cached, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 /// Maximum of the estimated bytes of all entries. Beyond it the cache is emptied. That costs one planning of
-/// each statement in use, and a workload that fills the cache with statements used once gains nothing from it
-/// anyway.
+/// each statement in use. A workload that fills the cache with statements used once gains nothing from it.
 const BYTES_MAX: usize = 16 << 20;
 /// Number of plans for one shape with kept literals that may be made in a row without reuse of any. Beyond it
 /// every statement of the shape is planned at each execution: the literals differ too much for the plans to
@@ -189,6 +188,7 @@ impl PlanCache {
         }
         let set = set_of(key);
         let slots = &mut self.entries[set..set + WAYS];
+        // An empty slot counts as never used, so it is taken before any entry is replaced.
         let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.used));
         if let Some(slot) = oldest {
             let replaced = slot.replace(Entry {

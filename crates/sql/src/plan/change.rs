@@ -38,7 +38,7 @@ pub enum ChangeKind {
 pub struct ChangePlan {
     /// Whether rows are updated or deleted.
     pub kind: ChangeKind,
-    /// The table.
+    /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
     /// The table's alias, or its name if it has none.
     pub table_shown: Box<str>,
@@ -171,6 +171,7 @@ fn plan_change(
     kept: Kept,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
     let (returning, header) = returning_of(binder, request.returning, layout, &sort)?;

@@ -62,7 +62,7 @@ pub struct AutoColumn {
 /// The plan of an INSERT or REPLACE.
 #[derive(Debug)]
 pub struct InsertPlan {
-    /// The table.
+    /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
     /// The write of the new rows.
     pub program: Arc<WriteProgram>,

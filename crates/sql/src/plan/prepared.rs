@@ -35,6 +35,7 @@ impl PreparedStatement {
     #[inline]
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
         let Some(plan) = &self.plan else { return false };
+        // Relaxed: an outdated version only repeats the comparison of the table.
         if self.dictionary_version.load(Ordering::Relaxed) == dictionary.version {
             return true;
         }

@@ -52,7 +52,7 @@ pub enum Gather {
 pub struct SelectPlan {
     /// The columns of the result.
     pub header: ResultHeader,
-    /// The table.
+    /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
     /// The table's alias, or its name if it has none.
     pub table_shown: Box<str>,

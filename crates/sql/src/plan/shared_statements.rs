@@ -106,6 +106,7 @@ impl SharedStatements {
         }
         let set = set_of(key);
         let slots = &mut self.entries[set..set + WAYS];
+        // An empty slot counts as never used, so it is taken before any entry is replaced.
         let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.used));
         if let Some(slot) = oldest {
             let replaced = slot.replace(Entry { statement: Arc::clone(statement), used: self.clock });

@@ -331,6 +331,7 @@ impl<'a> Scanner<'a> {
         let (end, are_short_integers) = match integer_members(self.text, open + 1, self.literals) {
             Some(end) => (end, true),
             None => {
+                // The fast form may have recorded members before it failed.
                 self.literals.truncate(first);
                 let Some(end) = self.list_members(open + 1) else {
                     self.literals.truncate(first);
@@ -428,6 +429,7 @@ impl<'a> Scanner<'a> {
             if byte_at(self.text, open) != b'(' {
                 return None;
             }
+            // A later row is written behind the first, compared with it and then discarded.
             end = self.row(open)?;
             if self.out[form..form_end] != self.out[form_end..self.length] {
                 return None;
