@@ -1,4 +1,4 @@
-//! What the sessions of one sql block share.
+//! The state that all sessions of one sql block share.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Shape;
 use crate::plan::{PlanCache, SharedStatements};
 
-/// Seed of the hashes of all shapes, so that a statement has the same hash in every run.
+/// Seed of all shape hashes. It is constant, so that a statement has the same hash in every run.
 pub(crate) const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
-/// Maximum number of idle shapes.
+/// Maximum number of idle shapes that are kept.
 const SPARE_SHAPES_MAX: usize = 4;
 
-/// What the sessions of one sql block share.
+/// The state that all sessions of one sql block share.
 pub struct Engine {
-    /// The operations of the data plane.
+    /// Access to the node's data.
     pub gateway: Gateway,
     pub(crate) settings: Arc<ServerSettings>,
     pub(crate) globals: GlobalVariables,
@@ -31,12 +31,12 @@ pub struct Engine {
     pub(crate) cache: PlanCache,
     pub(crate) shared_statements: SharedStatements,
     pub(crate) shape: Shape,
-    /// Idle shapes, for statements that wait with theirs.
+    /// Idle shapes. A statement that waits takes the current shape with it and leaves one of these.
     pub(crate) spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
     /// In a cell because planning, which borrows the engine, collects them.
     pub(crate) lock_calls: RefCell<LockCalls>,
-    /// AUTO_INCREMENT numbers that are reserved.
+    /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: NumberRanges,
     pub(crate) tables: TableBlocks,
     pub(crate) prepared_count: usize,
@@ -49,13 +49,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Takes the shape that was scanned last, for a statement that has to wait.
+    /// Takes the last scanned shape away for a statement that has to wait.
     pub(crate) fn take_shape(&mut self) -> Shape {
         let spare = self.spare_shapes.pop().unwrap_or_else(|| Shape::new(SHAPE_SEED));
         std::mem::replace(&mut self.shape, spare)
     }
 
-    /// Puts a shape back as the one that was scanned last.
+    /// Restores a shape as the last scanned one, because its statement continues.
     pub(crate) fn give_shape(&mut self, shape: Shape) {
         let spare = std::mem::replace(&mut self.shape, shape);
         if self.spare_shapes.len() < SPARE_SHAPES_MAX {

@@ -1,21 +1,20 @@
-//! Hot path, budget 20 instructions a record. Counts durations in buckets whose width grows with the
-//! duration.
+//! Hot path, budget 20 instructions a record. A histogram of durations with logarithmic buckets.
 //!
-//! Buckets are linear within each power of two (as in HdrHistogram, Gil Tene): [`STEPS`] of them, so a
-//! bucket is at most an eighth as wide as the durations in it are long. Durations beyond [`DURATION_NS_MAX`]
-//! count as that.
+//! Each power of two is divided into [`STEPS`] linear buckets, as in Gil Tene's HdrHistogram. A bucket is
+//! therefore at most an eighth as wide as its durations are long. Durations beyond [`DURATION_NS_MAX`] are
+//! counted as that maximum.
 
 /// Buckets of each power of two.
 const STEPS: u64 = 8;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 
-/// The longest duration that has a bucket of its own: about 73 minutes.
+/// Longest duration that is recorded as it is: about 73 minutes. Longer ones count as this one.
 pub(super) const DURATION_NS_MAX: u64 = (1 << 42) - 1;
 
-/// Buckets of a histogram.
+/// Number of buckets of a histogram.
 pub(super) const BUCKETS: usize = bucket_of(DURATION_NS_MAX) + 1;
 
-/// Durations in nanoseconds.
+/// Counts of durations in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Histogram {
     counts: Box<[u64; BUCKETS]>,
@@ -31,7 +30,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Notes `count` durations of `duration_ns`.
+    /// Records `count` durations of `duration_ns` each.
     #[inline]
     pub fn record(&mut self, duration_ns: u64, count: u32) {
         let duration_ns = duration_ns.min(DURATION_NS_MAX);
@@ -42,23 +41,23 @@ impl Histogram {
         self.max_ns = self.max_ns.max(duration_ns);
     }
 
-    /// How many were noted.
+    /// Number of durations recorded.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum, in nanoseconds; `u64::MAX` when it is more.
+    /// Sum of the durations in nanoseconds; saturates at `u64::MAX`.
     pub fn sum_ns(&self) -> u64 {
         self.sum_ns
     }
 
-    /// The longest, in nanoseconds, exactly; 0 of none.
+    /// Longest duration in nanoseconds, exact up to [`DURATION_NS_MAX`]; 0 if nothing was recorded.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The quantile in nanoseconds, of `thousandths`. It is the longest duration of the quantile's bucket,
-    /// so it is at most an eighth too long and never too short; 0 without durations.
+    /// The quantile of `thousandths` in nanoseconds: the longest duration of the quantile's bucket, so never
+    /// too short and at most an eighth too long. 0 if nothing was recorded.
     pub fn quantile_ns(&self, thousandths: u64) -> u64 {
         let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000).max(1);
         let mut seen = 0;
@@ -71,12 +70,12 @@ impl Histogram {
         self.max_ns
     }
 
-    /// The buckets with something in them, by rising duration.
+    /// The buckets that are not empty with their counts, by ascending duration.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
 
-    /// Adds what another one has noted. What does not fit into a number stays at its end.
+    /// Adds the counts of another histogram; all sums saturate.
     pub fn merge(&mut self, other: &Histogram) {
         for (own, count) in self.counts.iter_mut().zip(other.counts.iter()) {
             *own = own.saturating_add(*count);
@@ -86,13 +85,13 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The numbers in it, to be made one again by [`Histogram::from_numbers`].
+    /// Encodes the histogram for [`Histogram::from_numbers`].
     pub fn to_numbers(&self) -> Vec<u64> {
         let buckets = self.buckets().flat_map(|(bucket, count)| [bucket as u64, count]);
         [self.count, self.sum_ns, self.max_ns].into_iter().chain(buckets).collect()
     }
 
-    /// A histogram of such numbers; one of others has what of them makes sense.
+    /// Decodes the output of [`Histogram::to_numbers`]. Buckets that do not exist are ignored.
     pub fn from_numbers(mut numbers: impl Iterator<Item = u64>) -> Histogram {
         let mut next = || numbers.next().unwrap_or(0);
         let mut histogram = Histogram { count: next(), sum_ns: next(), max_ns: next(), ..Histogram::default() };
@@ -108,7 +107,8 @@ impl Histogram {
 /// The bucket of a duration.
 #[inline]
 const fn bucket_of(duration_ns: u64) -> usize {
-    // Durations of less than two rounds of steps have a bucket each.
+    // Durations below `2 * STEPS` have one bucket each. `| STEPS` keeps the scale of the shortest ones at
+    // zero.
     let scale = (duration_ns | STEPS).ilog2() - STEP_BITS;
     ((scale as u64 * STEPS) + (duration_ns >> scale)) as usize
 }

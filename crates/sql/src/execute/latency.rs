@@ -1,7 +1,9 @@
-//! Hot path, budget 40 instructions a statement. How long statements took, by kind: from the turn in which a
-//! command came until the turn was over in which it was done, its answer written if that is this thread's
-//! work. So no clock is read but those that the turns need, and what waited for others in its turn counts as
-//! its client saw it.
+//! Hot path, budget 40 instructions a statement. Measures the latencies of statements by kind.
+//!
+//! A statement lasts from the begin of the turn that received its command to the end of the turn that
+//! completed it. If this thread also writes the answer, that write is included. Only clock values that the
+//! turns read anyway are used. Time that a statement spends behind others in its turn counts, as its client
+//! observes it.
 
 use junctor_gateway::threads::Time;
 use junctor_model::value::Value;
@@ -11,18 +13,19 @@ use super::histogram::{Histogram, bounds_ns};
 use super::session::Session;
 use crate::plan::OperationKind;
 
-/// Statements that began in other turns than they ended in, or are of other kinds than the first of their
-/// turn: so many wait for the end of the turn, others are taken to end at once.
+/// Maximum number of statements whose end is noted one by one at the end of the turn: those that began in an
+/// earlier turn or differ in kind from the first of the turn. Further ones count as ended when the turn
+/// began.
 const LATE_MAX: usize = 128;
 
-/// The durations of the statements of one sql block.
+/// The latencies of the statements of one sql block.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    /// Of kind `kind` so many were begun and done in the turn that runs.
+    /// The kind and number of the statements that began and ended in the current turn.
     kind: OperationKind,
     count: u32,
     late: Vec<(OperationKind, Time)>,
-    /// By number of the kind; the first stays empty.
+    /// Indexed by the number of the kind; the first one stays empty.
     histograms: [Histogram; OperationKind::MEASURED.len() + 1],
 }
 
@@ -38,7 +41,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// A statement that began at `begun` is done in the turn that began at `now`.
+    /// Records that a statement that began at `begun` ended in the turn that began at `now`.
     #[inline]
     fn note(&mut self, kind: OperationKind, begun: Time, now: Time) {
         if begun == now && (self.count == 0 || kind == self.kind) {
@@ -77,7 +80,7 @@ impl Latencies {
 }
 
 impl Engine {
-    /// The statement of a session that began at `begun` is done.
+    /// Records the end of the session's statement, which began at `begun`.
     #[inline]
     pub fn note_done(&mut self, session: &mut Session, begun: Time, now: Time) {
         let kind = std::mem::take(&mut session.operation);
@@ -86,14 +89,14 @@ impl Engine {
         }
     }
 
-    /// The turn from `began` is over: what was done in it ended at `ended`.
+    /// Ends the turn that began at `began`. Its statements are recorded with the end time `ended`.
     #[inline]
     pub fn end_turn(&mut self, began: Time, ended: Time) {
         self.latencies.end_turn(began, ended);
     }
 
-    /// What other sql blocks need to tell `junctor_info.operation_latency`: a row for each kind of which
-    /// there was one.
+    /// The figures that other sql blocks need for `junctor_info.operation_latency`: one row for each kind
+    /// that was executed.
     pub fn latency_rows(&self, instance: u16) -> Vec<Vec<Value>> {
         let kinds =
             OperationKind::MEASURED.iter().map(|(kind, name)| (name, &self.latencies.histograms[*kind as usize]));
@@ -106,8 +109,8 @@ impl Engine {
     }
 }
 
-/// The instance (none for the whole node), the kind and the durations of what all sql blocks told, the whole
-/// node first.
+/// Decodes the rows of all sql blocks into instance, kind and histogram. The sums over the node come first,
+/// with `None` as instance.
 fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
     let read = |row: &Vec<Value>| match row.as_slice() {
         [Value::UInt(instance), Value::Bytes(name), Value::Bytes(numbers)] => {

@@ -1,5 +1,5 @@
-//! LOCK TABLES and UNLOCK TABLES. Main keeps other sessions from the tables; here the session itself is kept
-//! from all others.
+//! LOCK TABLES and UNLOCK TABLES. The main block keeps other sessions away from locked tables. This file
+//! keeps the session that holds locks from using any other table.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -16,31 +16,31 @@ use crate::parse::statement::TableLock;
 use crate::plan::Plan;
 use crate::result::Progress;
 
-/// What LOCK TABLES has got, or waits for.
+/// The tables that LOCK TABLES holds or requests.
 #[derive(Debug)]
 pub(crate) struct TableLocks {
-    /// Each table once, as main is asked for it.
+    /// The request to the main block, each table once.
     requests: Vec<TableLockRequest>,
-    /// What the statement names, and what foreign keys of that reach.
+    /// The tables of the statement and those that their foreign keys reach.
     wanted: Vec<TableLocked>,
-    /// The tables that are locked; none while it waits.
+    /// The locked tables; empty while the request is pending.
     held: Vec<(TableId, TableLocked)>,
 }
 
-/// A table that is locked.
+/// One locked table under one name.
 #[derive(Clone, Debug)]
 struct TableLocked {
     /// Database and name.
     name: (Box<str>, Box<str>),
-    /// What statements must call it; `None` when foreign keys reach it.
+    /// The name or alias that statements must use; `None` if only foreign keys reach the table.
     shown: Option<Box<str>>,
-    /// Whether they may write it.
+    /// Whether statements may write the table.
     writes: bool,
 }
 
 impl StatementContext<'_, '_> {
-    /// LOCK TABLES: what was locked before is given back first, and the open transaction committed. Errors:
-    /// 1046, 1049, 1066, 1146, 1205.
+    /// LOCK TABLES: commits the open transaction and releases earlier table locks first. Errors: 1046, 1049,
+    /// 1066, 1146, 1205.
     pub(crate) fn start_lock_tables(&mut self, locks: &[TableLock]) -> Progress {
         let requests = self.engine.requests_of(self.session, locks);
         match requests {
@@ -57,7 +57,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// UNLOCK TABLES: commits, if there is something to give back.
+    /// UNLOCK TABLES: commits if the session holds table locks, otherwise does nothing.
     pub(crate) fn start_unlock_tables(&mut self) -> Progress {
         if self.session.table_locks.is_none() {
             return finish_ok(self, Changed::default());
@@ -96,7 +96,7 @@ impl Engine {
                 reached.push(related_tables(dictionary, definition));
             }
         }
-        // Tables that are reached by foreign keys need not be named: parents are only read, children may be
+        // Foreign keys reach tables that the statement need not name: parents are only read, children may be
         // changed.
         for RelatedTables { read, written } in reached {
             let related =
@@ -111,7 +111,8 @@ impl Engine {
         Ok(TableLocks { requests, wanted, held: Vec::new() })
     }
 
-    /// Notes the outcome of a schema change: if it was LOCK TABLES, the tables are locked now, or not.
+    /// Records the outcome of the session's schema change. If the change was LOCK TABLES, the tables are now
+    /// locked, or no longer requested.
     pub(crate) fn finish_table_locks(&mut self, session: &mut Session, succeeded: bool) {
         let Some(locks) = session.table_locks.as_mut().filter(|locks| locks.held.is_empty()) else { return };
         if !succeeded {
@@ -126,15 +127,15 @@ impl Engine {
         locks.held = held.collect();
     }
 
-    /// Gives back what LOCK TABLES has got.
+    /// Releases the session's table locks.
     pub(crate) fn release_table_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         if session.table_locks.take().is_some() {
             self.gateway.unlock_tables(session.connection, turn);
         }
     }
 
-    /// Whether LOCK TABLES lets its session execute a plan: each table is to be called what LOCK TABLES
-    /// called it. Errors: 1099, 1100.
+    /// Checks that a plan uses only tables that LOCK TABLES has locked, each under the name given there.
+    /// Errors: 1099, 1100.
     pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
         let own = match plan {
@@ -146,7 +147,7 @@ impl Engine {
         for used in plan.table_uses() {
             let shown = own.filter(|(table, _)| *table == used.table).map(|(_, shown)| shown);
             let is_it = |(table, lock): &&(TableId, TableLocked)| {
-                // What foreign keys reach may be read, too.
+                // A table that is locked only for its foreign keys may also be read.
                 let is_called_so = |shown: &str| match &lock.shown {
                     Some(own) => **own == *shown,
                     None => !used.writes && *lock.name.1 == *shown,
@@ -171,7 +172,7 @@ impl Engine {
     }
 }
 
-/// Asks for a table; under several names it is locked as the strongest says.
+/// Requests a table. If the statement names it several times, it is locked in the strongest mode.
 fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), writes: bool) {
     match requests.iter_mut().find(|request| request.name == name) {
         Some(request) => request.writes |= writes,
@@ -179,7 +180,7 @@ fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), wri
     }
 }
 
-/// What error 1192 says of a change of the schema by a session that has locked tables.
+/// Error 1192: a session that holds table locks changes the schema.
 pub(crate) fn has_locked_tables() -> Box<Error> {
     let message = "Can't execute the given command because you have active locked tables or an active transaction";
     Error::new(ErrorCode::LockOrActiveTransaction, message)

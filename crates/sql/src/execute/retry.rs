@@ -1,31 +1,30 @@
-//! The input of a statement, and the copy that starts it once more.
+//! The input of a statement, and the copy from which it can start again.
 //!
-//! A statement starts again when a table definition changed between planning and execution, when an
-//! AUTO_INCREMENT number was taken meanwhile, when tables that it waited for are free, and when main has
-//! answered its calls of user-level locks. After the first two it is not retried again.
+//! A statement starts again in four cases: a table definition changed between planning and execution, another
+//! session took one of its AUTO_INCREMENT values, the tables that it waited for are free, or the main block
+//! has returned the results of its lock calls. In the first two cases it starts again only once.
 
 use junctor_gateway::TurnContext;
 use junctor_model::value::Value;
 
-/// What a statement is executed with.
+/// The input with which a statement is executed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementInput<'a> {
     pub form: InputForm<'a>,
-    /// Whether the statement may be retried after it has begun. False for a retry, so that it ends.
+    /// Whether the statement may start again after it has begun. False in a retry, so that retries end.
     pub may_retry: bool,
 }
 
-/// The form in which a statement arrived.
+/// The form in which a statement was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InputForm<'a> {
-    /// Nothing to retry with: the query of another statement, or a statement whose state has all that it
-    /// needs.
+    /// No input: the query inside another statement, or a statement whose state holds all that it needs.
     None,
-    /// A text.
+    /// The statement's text.
     Text(&'a [u8]),
-    /// A prepared statement, whose parameters are in the workspace.
+    /// The number of a prepared statement. Its parameters are in the workspace.
     Prepared(u32),
-    /// A key reader, and the keys in their wire form.
+    /// The number of a key reader, and the keys as received.
     Keys(u32, &'a [u8]),
 }
 
@@ -35,11 +34,11 @@ pub(crate) enum RetryInput {
     /// The statement cannot start again.
     #[default]
     None,
-    /// A text.
+    /// The statement's text.
     Text(Vec<u8>),
-    /// A prepared statement and its parameters.
+    /// The number of a prepared statement, and its parameters.
     Prepared(u32, Vec<u8>),
-    /// A key reader, and the keys in their wire form.
+    /// The number of a key reader, and the keys as received.
     Keys(u32, Vec<u8>),
 }
 
@@ -47,24 +46,25 @@ pub(crate) enum RetryInput {
 #[derive(Debug)]
 pub(crate) struct RetryState {
     pub input: RetryInput,
-    /// The results of its calls of user-level locks; `None` when main was not asked.
+    /// The results of its lock calls; `None` if it has none.
     pub lock_results: Option<Vec<Value>>,
 }
 
-/// Longest input that a running statement keeps for a retry, in bytes. Longer statements fail instead.
+/// Maximum length of the input that a running statement keeps for a retry, in bytes. A longer statement fails
+/// instead.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 impl<'a> StatementInput<'a> {
-    /// The input of a statement that is never retried.
+    /// The input of a statement that never starts again.
     pub(crate) const NONE: StatementInput<'static> = StatementInput { form: InputForm::None, may_retry: false };
 
-    /// The input of a statement that may be retried once.
+    /// The input of a statement that may start again once.
     pub(crate) fn new(form: InputForm<'a>) -> StatementInput<'a> {
         StatementInput { form, may_retry: true }
     }
 
-    /// A copy for a statement that begins. Nothing is kept in a transaction of several statements, whose
-    /// earlier statements may depend on the old table definition.
+    /// Copies the input of a statement that begins. In a transaction of several statements nothing is kept,
+    /// because earlier statements may depend on the old table definition.
     pub(crate) fn keep(self, in_transaction: bool, parameters: &[u8], turn: &mut TurnContext<'_>) -> RetryInput {
         let bytes = match self.form {
             InputForm::None => return RetryInput::None,
@@ -78,7 +78,7 @@ impl<'a> StatementInput<'a> {
         self.copy(parameters, turn)
     }
 
-    /// A copy for a statement that has not begun, however long it is.
+    /// Copies the input of a statement that has not begun, whatever its length.
     pub(crate) fn copy(self, parameters: &[u8], turn: &mut TurnContext<'_>) -> RetryInput {
         let mut copy = |bytes: &[u8]| {
             let mut buffer = turn.buffers.take(bytes.len());

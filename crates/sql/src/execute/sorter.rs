@@ -1,10 +1,10 @@
-//! Sorting the entries of all partitions: the first wanted ones in order, and equal ones once where rows are
-//! distinct.
+//! Merges the entries of all partitions into one sorted result, bounded by LIMIT and without duplicates for
+//! DISTINCT.
 //!
-//! No step of a sort is long, because every other session of the thread waits for it. Entries are sorted in
-//! runs of at most [`RUN_ENTRIES`]. The runs are merged while rows are given, [`STEP_ENTRIES`] a step. Where
-//! only the first rows are wanted, or equal rows only once, the runs are compacted into the wanted entries
-//! as more arrive.
+//! Each step of a sort is short, because all other sessions of the thread wait for it. Entries are sorted in
+//! runs of at most [`RUN_ENTRIES`]. Rows are returned while the runs are merged, [`STEP_ENTRIES`] a step.
+//! With LIMIT or DISTINCT, the runs are compacted to the entries that can still be in the result while more
+//! arrive.
 
 use std::cmp::Ordering;
 
@@ -12,33 +12,36 @@ use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::packets::Window;
 
-/// Entries that are sorted in one piece: tens of microseconds.
+/// Maximum number of entries that are sorted in one piece, which takes tens of microseconds.
 const RUN_ENTRIES: usize = 512;
-/// Entries that one step merges: tens of microseconds.
+/// Maximum number of entries that one step merges, which takes tens of microseconds.
 const STEP_ENTRIES: usize = 256;
-/// Entries beyond twice the wanted ones that are kept before the runs are compacted.
+/// Entries beyond twice the LIMIT that are kept before the runs are compacted.
 const SLACK_ENTRIES: usize = 4096;
-/// Bytes of a distinct result that are not worth a compaction.
+/// Bytes by which a distinct result may grow before it is compacted.
 const SLACK_BYTES: usize = 1 << 20;
-/// Old entries that are merged for each entry taken while a compaction is under way. Two end it before the
-/// next one is due.
+/// Old entries that are merged for each entry taken during a compaction. With two, a compaction ends before
+/// the next one is due.
 const COMPACTED_PER_TAKEN: usize = 2;
-/// Sizes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one
+/// Bytes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one
 /// long step.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 16 * 1024;
 /// Chunks that one step frees.
 const STEP_CHUNKS: usize = 4;
 
-/// Sorters that are kept for the next statements, and the bytes that one of them may hold.
+/// Maximum number of sorters that are kept for later statements, and maximum bytes that each of them may
+/// hold.
 const IDLE_COUNT_MAX: usize = 8;
 const IDLE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The first bytes of the keys as a number, as if zeros followed: most comparisons need no more.
+    /// The first eight bytes of the keys, big-endian and padded with zeros. Most comparisons need no more.
     head: u64,
-    /// The chunk of bytes, and where in it the sort key begins. The distinct key and the packets follow it.
+    /// The chunk of bytes and the offset of the sort key in it. The distinct key and the packets follow the
+    /// sort key.
     chunk: u32,
     start: u32,
     packet_bytes: u32,
@@ -54,32 +57,32 @@ struct Run {
     end: u32,
 }
 
-/// Sorters that no execution uses.
+/// Sorters that no statement uses at present.
 pub(crate) type IdleSorters = Vec<Box<Sorter>>;
 
-/// What a sorter is asked for.
+/// The result that a sorter must produce.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SortRequest {
-    /// Whether equal rows are given once.
+    /// Whether equal rows are returned once.
     pub distinct: bool,
-    /// Maximum number of rows that are wanted; `u64::MAX` for all.
+    /// Maximum number of rows that the result needs, including skipped ones; `u64::MAX` for all.
     pub wanted: u64,
-    /// Whether rows behind the window are counted, too.
+    /// Whether rows beyond the window are counted too, as SQL_CALC_FOUND_ROWS requires.
     pub counts_all: bool,
 }
 
-/// How a step of giving rows ended.
+/// How a step that returns rows ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SortStep {
-    /// Work is left for another step.
+    /// Another step must follow.
     More,
-    /// The output is as long as it may be.
+    /// The output has reached its maximum length.
     Full,
-    /// All rows are given.
+    /// All rows have been returned.
     Done,
 }
 
-/// The sorter of one execution.
+/// Sorts the result of one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
     request: SortRequest,
@@ -88,9 +91,9 @@ pub(crate) struct Sorter {
     compaction: Option<Compaction>,
     /// Bytes in use when the last compaction ended.
     compact_bytes: usize,
-    /// The merge of all runs, once the first row is asked for.
+    /// The merge of all runs; `None` until the first row is requested.
     merge: Option<Merge>,
-    /// Rows merged so far.
+    /// Number of rows merged so far.
     found: u64,
     /// Chunks that nothing refers to, to be freed.
     garbage: Garbage,
@@ -102,7 +105,7 @@ struct Arena {
     bytes: Vec<Vec<u8>>,
     entries: Vec<Vec<Entry>>,
     runs: Vec<Run>,
-    /// Where the entries of the last chunk begin that are in no run yet.
+    /// Index of the first entry of the last chunk that is in no run yet.
     unsorted: usize,
     /// Bytes of those entries.
     unsorted_bytes: usize,
@@ -111,7 +114,7 @@ struct Arena {
     count: usize,
 }
 
-/// A merge of the entries of an arena into a new one, of which the wanted ones are kept.
+/// A merge of the entries of one arena into a new arena that keeps only the entries the result needs.
 #[derive(Debug)]
 struct Compaction {
     from: Arena,
@@ -119,7 +122,7 @@ struct Compaction {
     kept: u64,
 }
 
-/// The runs of an arena as a heap by their next entries, the least on top.
+/// The runs of an arena as a heap, ordered by their next entries; the least is on top.
 #[derive(Debug, Default)]
 struct Merge {
     heap: Vec<Run>,
@@ -145,8 +148,8 @@ struct Garbage {
 }
 
 impl Sorter {
-    /// An empty sorter, an idle one if there is any. It uses at most `bytes_max` bytes, and twice that
-    /// during a compaction.
+    /// Takes an idle sorter or creates one. It uses at most `bytes_max` bytes, and twice that during a
+    /// compaction.
     pub(crate) fn begin(request: SortRequest, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
         let mut sorter = idle.pop().unwrap_or_default();
         let Sorter { mut arena, .. } = std::mem::take(&mut *sorter);
@@ -155,7 +158,7 @@ impl Sorter {
         sorter
     }
 
-    /// Keeps the memory of a sorter for the next statements, unless enough is kept.
+    /// Keeps the sorter's memory for later statements, unless enough is kept or this sorter holds too much.
     pub(crate) fn retire(self: Box<Sorter>, idle: &mut IdleSorters) {
         let is_small = self.arena.capacity() <= IDLE_BYTES_MAX && self.compaction.is_none() && self.garbage.is_empty();
         if idle.len() < IDLE_COUNT_MAX && is_small {
@@ -166,7 +169,7 @@ impl Sorter {
     /// Takes the entries of one reply.
     ///
     /// # Errors
-    /// `OutOfResources`, with MySQL's text of 1038, when they take too much memory.
+    /// `OutOfResources`, with MySQL's text of error 1038, when the entries take too much memory.
     pub(crate) fn take(&mut self, mut reply: &[u8]) -> Result<()> {
         while let Some((header, rest)) = reply.split_first_chunk::<8>() {
             let packet_bytes = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
@@ -189,23 +192,25 @@ impl Sorter {
         self.check_memory()
     }
 
-    /// Number of rows taken, equal ones and those beyond the wanted ones included where they are still kept.
+    /// Number of entries held. It includes duplicates and entries beyond the LIMIT that no compaction has
+    /// dropped yet.
     pub(crate) fn len(&self) -> usize {
         self.arena.count
     }
 
-    /// Bytes of all entries.
+    /// Bytes of all entries held.
     pub(crate) fn bytes(&self) -> usize {
         self.arena.used
     }
 
-    /// Rows merged so far: all rows of the result after a sorter that counts all is done.
+    /// Number of rows merged so far. Once a sorter with `counts_all` is done, this is the number of all rows
+    /// of the result.
     pub(crate) fn found(&self) -> u64 {
         self.found
     }
 
-    /// Appends packets of the window to `out`, while it has fewer than `bytes_max` bytes. One step is short;
-    /// another is due unless it says that it is done.
+    /// Appends packets of the window to `out` until it has `bytes_max` bytes or the step is over. The caller
+    /// repeats the call until it returns [`SortStep::Done`].
     pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
         if self.merge.is_none() {
             if self.compaction.is_some() {
@@ -236,12 +241,12 @@ impl Sorter {
         SortStep::More
     }
 
-    /// Appends all packets of the window. One long step: only for few rows.
+    /// Appends all packets of the window in one step, which is long if there are many rows.
     pub(crate) fn give_all(&mut self, mut window: Window, out: &mut Vec<u8>) {
         while self.give(&mut window, usize::MAX, out) != SortStep::Done {}
     }
 
-    /// Frees some of the memory of a sorter whose rows are given.
+    /// Frees some of the memory of a sorter that has returned all its rows.
     fn free(&mut self) -> SortStep {
         if self.arena.bytes.len() + self.arena.entries.len() > STEP_CHUNKS {
             self.discard_arena();
@@ -256,7 +261,7 @@ impl Sorter {
         self.garbage.discard(std::mem::take(&mut self.arena));
     }
 
-    /// Whether only some of the entries can be among the rows that are wanted.
+    /// Whether the result can need fewer entries than arrive.
     fn drops_entries(&self) -> bool {
         self.request.distinct || self.has_limit()
     }
@@ -265,7 +270,7 @@ impl Sorter {
         self.request.wanted < u64::from(u32::MAX)
     }
 
-    /// Begins a compaction if one is due, and merges at most `entries` of one that is under way.
+    /// Begins a compaction if one is due, and merges at most `entries` entries of the current one.
     fn compact(&mut self, entries: usize) -> Result<()> {
         if self.compaction.is_none() {
             let has_too_many = self.has_limit() && self.arena.count > 2 * self.request.wanted as usize + SLACK_ENTRIES;
@@ -286,7 +291,8 @@ impl Sorter {
 
     fn compact_step(&mut self, entries: usize) {
         let Some(Compaction { from, merge, kept }) = &mut self.compaction else { return };
-        // What the step keeps becomes a run of its own, apart from what was taken meanwhile.
+        // The entries that the step keeps form a run of their own, separate from the entries taken in the
+        // meantime.
         self.arena.seal();
         let mut is_done = false;
         for _ in 0..entries {
@@ -354,7 +360,7 @@ impl Sorter {
 }
 
 impl Arena {
-    /// Forgets all entries and keeps the memory of the first chunks.
+    /// Removes all entries and keeps the memory of the first chunks.
     fn clear(&mut self) {
         self.bytes.truncate(1);
         self.entries.truncate(1);
@@ -396,22 +402,22 @@ impl Arena {
         self.entries.last().is_some_and(|chunk| chunk.len() == CHUNK_ENTRIES)
     }
 
-    /// Entries of the last chunk that are in no run.
+    /// Number of entries of the last chunk that are in no run.
     fn unsorted_entries(&self) -> usize {
         self.entries.last().map_or(0, |chunk| chunk.len() - self.unsorted)
     }
 
-    /// Sorts the entries that are in no run and makes one of them.
+    /// Sorts the entries that are in no run and turns them into one.
     fn seal(&mut self) {
         let Arena { bytes, entries, unsorted, .. } = self;
         if let Some(chunk) = entries.last_mut() {
-            // Stable, so that equal entries stay in the order of their arrival.
+            // A stable sort keeps equal entries in the order of their arrival.
             chunk[*unsorted..].sort_by(|left, right| compare(bytes, left, right));
         }
         self.end_run();
     }
 
-    /// Makes a run of the entries that are in none, which are in order.
+    /// Turns the entries that are in no run, which must be in order, into a run.
     fn end_run(&mut self) {
         let Some(chunk) = self.entries.last() else { return };
         if chunk.len() > self.unsorted {
@@ -458,7 +464,7 @@ impl Garbage {
     }
 }
 
-/// By sort key, then by distinct key.
+/// Orders by sort key, then by distinct key.
 #[inline]
 fn compare(bytes: &[Vec<u8>], left: &Entry, right: &Entry) -> Ordering {
     left.head.cmp(&right.head).then_with(|| keys(bytes, left).cmp(&keys(bytes, right)))
@@ -502,7 +508,7 @@ impl Merge {
 
     fn sift_down(&mut self, arena: &Arena, mut place: usize) {
         let next = |run: &Run| &arena.entries[run.chunk as usize][run.next as usize];
-        // Of equal entries the one of the run that began earlier comes first.
+        // Among equal entries, the one of the earlier run comes first, so that the merge is stable too.
         let is_before = |left: &Run, right: &Run| {
             let order = compare(&arena.bytes, next(left), next(right));
             order.then((left.chunk, left.next).cmp(&(right.chunk, right.next))).is_lt()
@@ -523,7 +529,7 @@ impl Merge {
     }
 }
 
-/// The first eight bytes as a number, as if zeros followed.
+/// The first eight bytes as a big-endian number, padded with zeros.
 #[inline]
 fn head_of(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {

@@ -1,11 +1,13 @@
-//! Keeps statements and schema changes of one table apart: a change runs while no session uses its tables.
+//! Separates statements from schema changes of the same table: a change runs while no session uses its
+//! tables.
 //!
 //! A transaction of several statements records each table that it uses. An autocommit statement records
-//! nothing: its execution state names its tables as long as it runs. When main asks for tables, the block
-//! checks all its sessions once, and from then on each session after its steps. Meanwhile statements that
-//! would start to use one of the tables wait, except in transactions that are older than the change, because
-//! these and the change could wait for each other in a circle. Without a change under way, all this costs a
-//! statement one comparison.
+//! nothing, because its execution state names its tables while it runs.
+//!
+//! When the main block requests tables, this block checks all its sessions once, and from then on each
+//! session after its steps. Meanwhile, statements that would start to use one of the tables wait.
+//! Transactions that are older than the change are exempt, because they and the change could wait for each
+//! other in a circle. While no change is pending, all this costs a statement one comparison.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use crate::result::Progress;
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The schema changes that block tables, and the sessions that wait for them.
+/// The schema changes that block tables, and the sessions that wait for these changes.
 #[derive(Debug, Default)]
 pub(crate) struct TableBlocks {
     blocks: Vec<TableBlock>,
@@ -35,42 +37,43 @@ pub(crate) struct TableBlocks {
     last: u64,
 }
 
-/// One schema change.
+/// A schema change and the sessions that it waits for.
 #[derive(Debug)]
 struct TableBlock {
-    /// Main's number of the change.
+    /// The change's number, assigned by the main block.
     change: OperationId,
-    /// Ascending. A transaction that started to use tables before the block had this number is older.
+    /// Unique and ascending. A transaction is older than the change if it started to use tables before this
+    /// number was given.
     number: u64,
     owner: ConnectionId,
     waits_for: TableUsers,
     tables: Arc<[BlockedTable]>,
-    /// The sessions that may still use the tables.
+    /// The sessions that may still use the tables. The change begins when none is left.
     users: BTreeSet<ConnectionId>,
-    /// Whether main knows that no session uses the tables.
+    /// Whether the main block has been notified that no session uses the tables.
     answered: bool,
-    /// Whether main was asked to ask again.
+    /// Whether the main block has been asked to send the request again later.
     recalled: bool,
 }
 
-/// A session whose statement waits.
+/// A session whose statement waits for a schema change.
 #[derive(Debug)]
 struct TableWaiter {
     connection: ConnectionId,
     wanted: Vec<TableUse>,
     standing: Standing,
     deadline: Time,
-    /// The transaction that every tc knows to be waiting, so that it is hastened when another transaction
-    /// waits for its rows.
+    /// The transaction that all tc blocks have recorded as waiting for a table, so that [`Engine::hasten`] is
+    /// called when another transaction waits for its rows.
     noted: Option<TransactionId>,
 }
 
-/// What lets a session pass a change that has not begun.
+/// The properties of a session that let it pass a change that has not begun.
 #[derive(Clone, Debug, Default)]
 struct Standing {
-    /// The tables that its transaction uses.
+    /// The tables that its transaction has used.
     held: Vec<TableId>,
-    /// The number of the last block when it began to use tables; `None` while it uses none.
+    /// The number of the last change when the transaction began to use tables; `None` before that.
     since: Option<u64>,
 }
 
@@ -91,7 +94,7 @@ impl TableBlock {
         self.tables.iter().any(is_kept)
     }
 
-    /// Whether the transaction is older than the change.
+    /// Whether the session's transaction is older than the change.
     fn is_younger_than(&self, standing: &Standing, used: TableUse) -> bool {
         standing.held.contains(&used.table) || standing.since.is_some_and(|since| since < self.number)
     }
@@ -101,7 +104,7 @@ impl TableBlock {
         concerns && (self.answered || !self.is_younger_than(standing, used))
     }
 
-    /// Whether the session must end its statement or transaction before the change may begin.
+    /// Whether the change must wait until the session ends its statement or transaction.
     fn waits_for(&self, session: &Session) -> bool {
         if session.connection == self.owner {
             return false;
@@ -113,7 +116,7 @@ impl TableBlock {
 }
 
 impl TableBlocks {
-    /// Whether any change keeps sessions from tables.
+    /// Whether a schema change blocks any table.
     #[inline]
     pub(crate) fn any(&self) -> bool {
         !self.blocks.is_empty()
@@ -124,7 +127,7 @@ impl TableBlocks {
         wanted.iter().any(keeps_out)
     }
 
-    /// Records that a session starts to use tables, so that changes that have not begun wait for it.
+    /// Adds the session to the users of the tables, so that pending changes wait for it.
     fn note_users(&mut self, connection: ConnectionId, wanted: &[TableUse]) {
         for block in self.blocks.iter_mut().filter(|block| !block.answered && block.owner != connection) {
             if wanted.iter().any(|used| block.concerns(*used)) {
@@ -135,8 +138,8 @@ impl TableBlocks {
 }
 
 impl StatementContext<'_, '_> {
-    /// Called before a statement of a transaction, or any statement while tables are blocked. Returns the
-    /// outcome of a statement that must not run now.
+    /// Runs before each statement of a transaction, and before every statement while tables are blocked.
+    /// Returns the progress of a statement that must not run now, and `None` if it may run.
     #[cold]
     pub(crate) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
@@ -144,8 +147,8 @@ impl StatementContext<'_, '_> {
         }
         let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !self.session.has_used(*used)).collect();
         let mut blocked = wanted.clone();
-        // A change that waits for statements only also blocks statements of transactions that have used the
-        // table.
+        // A change that waits only for statements, not for transactions, blocks transactions that have used
+        // the table too.
         blocked.extend(plan.table_uses().filter(|used| self.session.has_used(*used)));
         if self.engine.tables.any() && !blocked.is_empty() {
             let standing = Standing::of(self.session);
@@ -172,7 +175,7 @@ impl StatementContext<'_, '_> {
         None
     }
 
-    /// Makes the statement wait; it starts when the changes in its way are complete.
+    /// Suspends the statement until the changes in its way are complete.
     fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, input: StatementInput<'_>) -> Progress {
         let may_retry = input.may_retry;
         let input = input.copy(&self.engine.work.parameters, self.turn);
@@ -185,8 +188,8 @@ impl StatementContext<'_, '_> {
         if let Some(transaction) = noted {
             self.engine.gateway.note_table_wait(connection, transaction, true, self.turn);
         }
-        // A session that holds locks waits for a table no longer than for a row, because others may be
-        // waiting for it.
+        // A session that holds locks waits for a table no longer than it would for a row, because others may
+        // be waiting for those locks.
         let mut seconds = self.session.variables.table_wait_seconds();
         if standing.since.is_some() || self.session.transaction.has_begun() {
             seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
@@ -197,13 +200,13 @@ impl StatementContext<'_, '_> {
         Progress::Waiting
     }
 
-    /// The statement of a session has waited too long for its tables: 1205. The transaction goes on.
+    /// Fails a statement that has waited too long for its tables with error 1205. Its transaction stays open.
     pub(crate) fn fail_table_wait(&mut self) -> Progress {
         let error = Error::lock_wait_timeout();
         self.end_table_wait(&error)
     }
 
-    /// Ends the wait of a session for tables with an error.
+    /// Ends the session's wait for tables with an error.
     pub(crate) fn end_table_wait(&mut self, error: &Error) -> Progress {
         self.engine.forget_table_wait(self.session, self.turn);
         fail(self, error)
@@ -211,7 +214,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Asks main to let a transaction proceed before the changes that are younger.
+    /// Asks the main block to let a transaction proceed before the younger changes.
     fn recall_changes(
         &mut self,
         connection: ConnectionId,
@@ -228,8 +231,8 @@ impl Engine {
         }
     }
 
-    /// Another transaction waits for a lock of this session's transaction: treats it as older than every
-    /// change.
+    /// Treats the session's transaction as older than every change, because another transaction waits for one
+    /// of its locks. Otherwise the two transactions and a change could wait for each other until a timeout.
     pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
         let is_it = |waiter: &&mut TableWaiter| waiter.connection == connection && waiter.noted == Some(transaction);
@@ -240,7 +243,7 @@ impl Engine {
         self.recall_changes(connection, &standing, &wanted, turn);
     }
 
-    /// Ends the wait of a session.
+    /// Ends the wait of the session at `position` of the queue.
     fn end_wait(&mut self, position: usize, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let TableWaiter { connection, noted, .. } = self.tables.waiters.remove(position)?;
         if let Some(transaction) = noted {
@@ -255,7 +258,7 @@ impl Engine {
         }
     }
 
-    /// Whether sessions wait for tables.
+    /// Whether any session waits for a table.
     pub fn has_table_waiters(&self) -> bool {
         !self.tables.waiters.is_empty()
     }
@@ -266,7 +269,7 @@ impl Engine {
         self.tables.any()
     }
 
-    /// Blocks the tables that main asks for. `sessions` are all sessions of this block.
+    /// Blocks the tables that the main block requests. `sessions` must be all sessions of this block.
     pub fn on_block_tables<'s>(
         &mut self,
         signal: BlockTables,
@@ -287,7 +290,7 @@ impl Engine {
         };
         let users = sessions.filter(|session| block.waits_for(session)).map(|session| session.connection).collect();
         block.users = users;
-        // Waiting sessions that are older than the change use the tables first.
+        // Waiting sessions that are older than the change use the tables before it.
         for waiter in &self.tables.waiters {
             let is_older = |used: &TableUse| block.concerns(*used) && block.is_younger_than(&waiter.standing, *used);
             if waiter.connection != block.owner && waiter.wanted.iter().any(is_older) {
@@ -298,14 +301,14 @@ impl Engine {
         self.answer_blocks(turn);
     }
 
-    /// Ends the block of a complete change.
+    /// Unblocks the tables of a completed change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
         self.tables.blocks.retain(|block| block.change != signal.operation);
     }
 
-    /// Called after a step of a session, which may have stopped using a table.
+    /// Must be called after each step of a session, which may have stopped using a table.
     pub fn note_table_step(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
-        // A transaction that waits for a table is still going to use it.
+        // A transaction that waits for a table is still going to use it, so the change must wait for it.
         let waits = matches!(session.execution, Execution::Tables(_)) && !session.tables.is_empty();
         if !waits {
             for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && !block.waits_for(session)) {
@@ -315,7 +318,7 @@ impl Engine {
         self.answer_blocks(turn);
     }
 
-    /// Forgets a session that has ended.
+    /// Removes a session that has ended.
     pub fn forget_table_user(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         self.end_wait_of(connection, turn);
         for block in &mut self.tables.blocks {
@@ -339,7 +342,7 @@ impl Engine {
         self.end_wait(position, turn)
     }
 
-    /// Removes and returns the next session that has waited too long. The caller fails its statement with
+    /// Removes and returns the next session whose wait has timed out. The caller fails its statement with
     /// `fail_table_wait`.
     pub fn next_late_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let now = turn.now;
@@ -347,7 +350,7 @@ impl Engine {
         self.end_wait(position, turn)
     }
 
-    /// Forgets that a session waits for tables.
+    /// Removes the session's wait for tables.
     pub(crate) fn forget_table_wait(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
         self.end_wait_of(connection, turn);
@@ -356,12 +359,12 @@ impl Engine {
         }
     }
 
-    /// Records that the change of a session has stopped waiting for other sessions.
+    /// Records that the session's schema change has begun and no longer waits for other sessions.
     pub fn on_change_schema_started(&mut self, session: &mut Session) {
         note_schema_started(session);
     }
 
-    /// The rows of `junctor_info.metadata_locks` of a session, at most `rows_max` in all.
+    /// Appends the session's rows of `junctor_info.metadata_locks` until `rows_max` rows are there.
     pub fn append_table_locks(
         &self,
         instance: u16,

@@ -1,8 +1,9 @@
-//! The calls of GET_LOCK and related functions, which main answers.
+//! GET_LOCK and the related functions, which the main block evaluates.
 //!
-//! A statement that calls them is planned first, which checks it and evaluates the arguments of its calls.
-//! Then main is asked for one call after the other, and the statement starts again with the results in place
-//! of the calls. So each call is evaluated once, from left to right, before any other part of the statement.
+//! A statement with such calls is planned once to check it and to evaluate the arguments of the calls. The
+//! calls are then sent to the main block one by one, and the statement starts again with their results in
+//! place of the calls. Each call is therefore evaluated once, from left to right, before any other part of
+//! the statement.
 
 use std::collections::VecDeque;
 
@@ -17,49 +18,49 @@ use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::result::Progress;
 
-/// The calls of the statement that is planned or executed.
+/// The lock calls of the statement that is being planned or executed.
 #[derive(Debug, Default)]
 pub(crate) struct LockCalls {
     pub mode: LockCallMode,
-    /// Number of calls met so far.
+    /// Number of calls encountered so far.
     pub met: usize,
     pub actions: Vec<UserLockAction>,
     pub results: Vec<Value>,
 }
 
-/// The value of a call while its statement is planned.
+/// Determines the value of a lock call while its statement is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum LockCallMode {
-    /// An error, because the statement is not one that asks main.
+    /// An error, because the statement is not one that sends requests to the main block.
     #[default]
     Refused,
-    /// A number, because only its type is wanted.
+    /// A dummy number, because only the type is needed.
     Described,
-    /// A number, while the request to main is collected.
+    /// A dummy number, while the requests to the main block are collected.
     Collected,
-    /// The result from main.
+    /// The result that the main block returned.
     Answered,
 }
 
-/// A statement that awaits the results of its calls.
+/// A statement that waits for the results of its lock calls.
 #[derive(Debug)]
 pub(crate) struct UserLockState {
     pub operation: OperationId,
     is_get: bool,
-    /// The calls that main is not asked for yet.
+    /// The calls that have not been sent to the main block yet.
     rest: VecDeque<UserLockAction>,
     results: Vec<Value>,
     input: RetryInput,
 }
 
 impl LockCalls {
-    /// Starts over with the first call, because the statement is planned again.
+    /// Returns to the first call, because the statement is planned again.
     pub(crate) fn restart(&mut self) {
         self.met = 0;
         self.actions.clear();
     }
 
-    /// Sets the value of calls from now on, unless there are results for those of the statement.
+    /// Sets the value of further calls, unless the main block has already returned their results.
     pub(crate) fn set_mode(&mut self, mode: LockCallMode) {
         if self.mode != LockCallMode::Answered {
             self.mode = mode;
@@ -67,15 +68,15 @@ impl LockCalls {
         }
     }
 
-    /// Whether main must be asked before the statement that was planned last is executed.
+    /// Whether calls must be sent to the main block before the statement can be executed.
     pub(crate) fn has_unanswered(&self) -> bool {
         self.mode != LockCallMode::Answered && !self.actions.is_empty()
     }
 
-    /// The value of the next call; `None` when its request must be collected.
+    /// The value of the next call; `None` if its request must be collected.
     ///
     /// # Errors
-    /// 1235 where such a call cannot stand.
+    /// 1235 where lock calls are not supported.
     pub(crate) fn next_value(&mut self, function: &str) -> Result<Option<Value>> {
         self.met += 1;
         match self.mode {
@@ -87,7 +88,7 @@ impl LockCalls {
     }
 }
 
-/// Asks main for the calls of a statement that has not begun, and starts the statement then.
+/// Sends the calls of a statement that has not begun to the main block, and then starts the statement.
 pub(crate) fn start_user_locks(
     context: &mut StatementContext<'_, '_>,
     actions: Vec<UserLockAction>,
@@ -99,7 +100,7 @@ pub(crate) fn start_user_locks(
     request_next(context, actions.into(), Vec::new(), input)
 }
 
-/// Asks main for the next call; after the last one the statement starts again.
+/// Sends the next call to the main block. After the last call, starts the statement again.
 fn request_next(
     context: &mut StatementContext<'_, '_>,
     mut rest: VecDeque<UserLockAction>,
@@ -125,7 +126,7 @@ fn request_next(
     }
 }
 
-/// Continues with the result of one call.
+/// Continues with the result of a call.
 pub(super) fn resume_user_lock(
     context: &mut StatementContext<'_, '_>,
     state: UserLockState,
@@ -146,8 +147,8 @@ pub(super) fn resume_user_lock(
     request_next(context, rest, results, input)
 }
 
-/// Error of a call in a statement of a table: such a statement may start more than once, and a lock must be
-/// taken once.
+/// Error of a lock call in a statement that uses a table. Such a statement may start more than once, but a
+/// lock must be taken exactly once.
 pub(crate) fn lock_call_in_table_statement() -> Box<Error> {
     Error::not_supported("GET_LOCK in a statement of a table")
 }

@@ -1,19 +1,18 @@
-//! Writes that take several statements of the transaction but are one to the user: all of them take effect,
-//! or none.
+//! Statements that write in several steps. They take effect completely or not at all.
 //!
-//! - INSERT of rows whose keys may exist: one statement inserts all rows; only when a row is refused are
-//!   they taken one by one.
-//! - INSERT ... SELECT: the rows of the query are inserted in batches, each as above.
-//! - UPDATE and DELETE in an order or up to a limit, or whose rows may meet each other's keys: the rows are
+//! - INSERT of rows whose keys may exist: one step inserts all rows. If a row is refused, the step is rolled
+//!   back and the rows are inserted one by one.
+//! - INSERT ... SELECT: the rows of the query are inserted in batches, each in the same way.
+//! - UPDATE and DELETE with ORDER BY or LIMIT, or where one row may take the key of another: the rows are
 //!   locked first, then written.
 //!
-//! Outside a transaction the statement has a transaction of its own, which it commits. Inside one a failure
-//! undoes all statements after the one before it. Locks stay in either case, as those of every failed
-//! statement do.
+//! Outside a transaction, the statement opens a transaction of its own and commits it. Inside one, a failure
+//! rolls back to the statement before it. Locks remain until the transaction ends, as after every failed
+//! statement.
 //!
-//! In reading order: [`state`], the record; [`drive`], what follows a step, and how the statement ends;
-//! [`insert`]; [`change`]; [`rows`], the rows of an INSERT that may be needed again; [`returned`], the rows
-//! of RETURNING; [`source`], the query of INSERT ... SELECT.
+//! In reading order: [`state`], the state between steps; [`drive`], the sequence of steps and the end of the
+//! statement; [`insert`]; [`change`]; [`rows`], the rows of an INSERT that later steps may need;
+//! [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT.
 
 mod change;
 mod drive;

@@ -1,4 +1,4 @@
-//! The record of a write of several steps.
+//! The state of a write of several steps.
 
 use std::sync::Arc;
 
@@ -21,29 +21,29 @@ pub(crate) struct CompoundState {
     pub(super) work: Work,
 }
 
-/// Where a write of several steps stands.
+/// The part of the state that all kinds of compound statements share.
 #[derive(Debug)]
 pub(super) struct StepState {
     pub operation: OperationId,
     pub protocol: RowProtocol,
     pub step: Step,
-    /// Whether the transaction is the statement's own, which it ends.
+    /// Whether the statement opened the transaction itself and must end it.
     pub owns_transaction: bool,
-    /// The last statement of the transaction before this one. A failure undoes all later ones.
+    /// The last statement of the transaction before this one. A failure rolls back all later ones.
     pub before: StatementNumber,
     /// The statement's parameters.
     pub parameters: Vec<u8>,
-    /// Kept until the first step has succeeded; from then on a retry would write twice.
+    /// Kept until the first step has succeeded. A later retry would write twice.
     pub retry: RetryInput,
-    /// Whether the statement fails with error 1317 at its next step.
+    /// Whether the statement must fail with error 1317 before its next step.
     pub is_stopped: bool,
 }
 
-/// Stands for no operation: nothing is being written while a query is awaited.
+/// Matches no operation: the statement waits for its query and writes nothing at present.
 pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
 
 impl CompoundState {
-    /// Whether the state awaits a reply of this operation.
+    /// Whether the statement waits for a reply of this operation.
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
         self.steps.operation == operation || self.work.awaits(operation)
     }
@@ -55,8 +55,8 @@ impl CompoundState {
         }
     }
 
-    /// Makes the statement fail at its next step, unless it commits or is being undone already. Returns the
-    /// statement of the transaction that may be waiting for a lock.
+    /// Makes the statement fail before its next step, unless it is already committing or rolling back.
+    /// Returns the operation that may be waiting for a lock.
     pub(crate) fn stop(&mut self) -> Option<OperationId> {
         if matches!(self.steps.step, Step::Commit | Step::Undo(_)) {
             return None;
@@ -70,39 +70,39 @@ impl CompoundState {
     }
 }
 
-/// What the awaited reply answers.
+/// The pending step, whose reply is awaited.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The query of INSERT ... SELECT.
     Select,
-    /// The numbers of a batch of rows.
+    /// AUTO_INCREMENT values for the rows of a batch are being reserved.
     Numbers { needed: u64, beyond: u64 },
-    /// The insert of all rows, or of one batch, by one statement.
+    /// The insert of all rows, or of one batch, in one step.
     Batch,
-    /// The locking read of a key of the current row, by its position among the plan's keys.
+    /// The locking read of one key of the current row. The number is its position among the plan's keys.
     Key(usize),
-    /// The locking read of the row that has the last key of the current row.
+    /// The locking read of the existing row that has the last key of the current row.
     Same,
     /// The insert of the current row.
     Insert,
-    /// The delete of the rows that have keys of the current row.
+    /// The delete of the existing rows that have keys of the current row.
     Delete,
-    /// The update of the row that has a key of the current row.
+    /// The update of the existing row that has a key of the current row.
     Update,
-    /// The locking read of all rows of a change.
+    /// The locking read of all rows of an UPDATE or DELETE.
     Lock,
-    /// The write of all locked rows.
+    /// The write of all rows in one step.
     WriteAll,
     /// The write of one locked row.
     WriteOne,
     /// The commit of the statement's own transaction.
     Commit,
-    /// The rollback of the statement's own transaction, or the undo of the statement; the error is sent
-    /// after it.
+    /// The rollback of the statement's own transaction, or of the statement alone. The error is sent when it
+    /// is complete.
     Undo(Box<Error>),
 }
 
-/// The statement's form and its progress.
+/// The statement's plan and its progress.
 #[derive(Debug)]
 pub(super) enum Work {
     Insert(Arc<InsertPlan>, InsertWork),
@@ -110,7 +110,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Whether the query of INSERT ... SELECT awaits a reply of this operation.
+    /// Whether the query of INSERT ... SELECT waits for a reply of this operation.
     pub(super) fn awaits(&self, operation: OperationId) -> bool {
         match self {
             Work::Insert(_, work) => work.source.as_ref().is_some_and(|source| source.awaits(operation)),
@@ -125,15 +125,15 @@ pub(super) struct InsertWork {
     pub rows: RowList,
     /// Position of the current row.
     pub next: usize,
-    /// The rows that have keys of the current row: partition and primary key.
+    /// Partition and primary key of the existing rows that have keys of the current row.
     pub found: Vec<(u16, Vec<u8>)>,
-    /// How often the keys of the current row were read.
+    /// Number of times that the keys of the current row have been read.
     pub attempts: u32,
-    /// The first number that was generated for a row that was inserted, or 0.
+    /// The first generated AUTO_INCREMENT value of an inserted row, or 0.
     pub first_number: u64,
-    /// The number in the OK packet when none was generated.
+    /// The AUTO_INCREMENT value for the OK packet if none was generated.
     pub explicit_number: u64,
-    /// The numbers of the rows that one statement inserts together.
+    /// The AUTO_INCREMENT values of the rows that one step inserts.
     pub numbered: Numbered,
     pub counts: Counts,
     /// The rows of RETURNING.
@@ -142,20 +142,20 @@ pub(super) struct InsertWork {
     pub source: Option<Box<Source>>,
 }
 
-/// What the rows of an INSERT did.
+/// Counts for the statement's answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Rows inserted, and rows changed in their place.
+    /// Rows inserted, and existing rows that the statement changed in place.
     pub written: u64,
-    /// Rows deleted for new ones.
+    /// Existing rows that REPLACE deleted.
     pub deleted: u64,
-    /// Existing rows that got other values.
+    /// Existing rows that received different values.
     pub updated: u64,
-    /// Existing rows, whether or not they got other values.
+    /// Existing rows that ON DUPLICATE KEY UPDATE found, whether or not their values changed.
     pub touched: u64,
 }
 
-/// The progress of a change whose rows are locked first.
+/// The progress of an UPDATE or DELETE whose rows are locked first.
 #[derive(Debug)]
 pub(super) struct ChangeWork {
     /// Partition and primary key of each locked row.

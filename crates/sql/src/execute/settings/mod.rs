@@ -1,4 +1,4 @@
-//! The settings of the node's sql blocks, and the system variables that they start with.
+//! The settings of the node's sql blocks, and the initial values of the system variables.
 
 mod sending;
 mod spinning;
@@ -10,52 +10,52 @@ use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 
-/// The system variable of the rule by which reads are routed.
+/// The system variable that determines how reads are routed.
 pub(crate) const READ_ROUTING: &str = "read_routing";
 
 /// The settings of a node's sql blocks.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// VERSION().
+    /// Version of the server, which VERSION() returns.
     pub server_version: String,
-    /// `version_comment`.
+    /// Value of `version_comment`.
     pub version_comment: String,
-    /// The TCP port of the MySQL protocol.
+    /// Port number of the MySQL protocol.
     pub port: u16,
-    /// The machine's name.
+    /// Name of the machine.
     pub hostname: String,
-    /// The folder of the node's files.
+    /// Path of the folder with the node's files.
     pub data_directory: String,
-    /// The server's UUID as text.
+    /// UUID of the server in text form.
     pub server_uuid: String,
-    /// Connections at once.
+    /// Maximum number of concurrent connections.
     pub max_connections: u32,
-    /// Bytes of one command.
+    /// Maximum length of one command in bytes.
     pub max_allowed_packet: u32,
-    /// AUTO_INCREMENT numbers taken at once.
+    /// Number of AUTO_INCREMENT values that are reserved together.
     pub auto_increment_prefetch: u64,
-    /// Partitions of a table that names no number.
+    /// Number of partitions of a table whose definition gives none.
     pub partition_count_default: u16,
-    /// Bytes for sorting one statement's result.
+    /// Maximum bytes that the sort of one statement's result may use.
     pub sort_buffer_bytes_max: usize,
-    /// Seconds that a lock is waited for in new sessions.
+    /// Initial lock wait timeout of new sessions, in seconds.
     pub lock_wait_timeout_s: u32,
-    /// How the place of a read is chosen, at first.
+    /// Initial rule by which reads are routed.
     pub read_routing: ReadRule,
-    /// How threads spin, at first.
+    /// Initial choice of how threads spin.
     pub spin: SpinChoice,
-    /// How threads send, at first.
+    /// Initial settings of how threads send.
     pub send: SendSettings,
-    /// Seconds that a login may take.
+    /// Time limit of a login, in seconds.
     pub connect_timeout_s: u32,
-    /// Seconds that a transaction may be open in new sessions; 0 is for ever.
+    /// Maximum age of a transaction in new sessions, in seconds; 0 means no limit.
     pub transaction_timeout_s: u32,
-    /// Whether a lock that is waited for in vain undoes the whole transaction
-    /// (`innodb_rollback_on_timeout`).
+    /// Whether a lock wait timeout rolls back the whole transaction (`innodb_rollback_on_timeout`) instead of
+    /// the statement.
     pub lock_wait_timeout_ends_transaction: bool,
-    /// Prepared statements of one engine.
+    /// Maximum number of prepared statements of one sql block.
     pub prepared_statements_max: usize,
-    /// The threads, for `junctor_info.threads`.
+    /// The node's threads, for `junctor_info.threads`.
     pub threads: Vec<ThreadFacts>,
 }
 
@@ -87,7 +87,7 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    /// The system variables that a server with these settings begins with.
+    /// The initial values of the system variables.
     pub(crate) fn globals(&self) -> GlobalVariables {
         let facts = ServerFacts {
             version: self.server_version.as_str().into(),

@@ -1,4 +1,4 @@
-//! How threads send: the variables that say it, and what they begin with.
+//! The system variables that control how threads send, and their initial values.
 
 use junctor_gateway::{
     TurnContext,
@@ -12,7 +12,7 @@ use crate::mysql_catalog::variable::GlobalVariables;
 /// The system variables of sending.
 const NAMES: [&str; 2] = ["send_assistance", "max_send_delay_us"];
 
-/// The values of the variables for settings.
+/// The initial values of the variables, taken from the settings.
 pub(super) fn values(settings: &SendSettings) -> [(&'static str, Value); 2] {
     let [assistance, delay] = NAMES;
     [
@@ -22,7 +22,7 @@ pub(super) fn values(settings: &SendSettings) -> [(&'static str, Value); 2] {
 }
 
 impl Engine {
-    /// Tells the threads what the variables say, if one of those that were set is about sending.
+    /// Applies the variables to all threads if `set` contains one of them.
     pub(crate) fn apply_sending<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
             turn.set_sending(settings(&self.globals));

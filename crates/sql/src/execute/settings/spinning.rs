@@ -1,4 +1,4 @@
-//! How threads spin: the variables that say it, and what they begin with.
+//! The system variables that control how threads spin, and their initial values.
 
 use junctor_gateway::{
     TurnContext,
@@ -18,7 +18,7 @@ const NAMES: [&str; 5] = [
     "spintime_per_call_ns",
 ];
 
-/// The values of the variables for a choice.
+/// The initial values of the variables, taken from the choice.
 pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
     let number = |number: u32| Value::UInt(u64::from(number));
     let [method, timer, adaptive, overhead, call] = NAMES;
@@ -32,7 +32,7 @@ pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
 }
 
 impl Engine {
-    /// Tells the threads what the variables say, if one of those that were set is about spinning.
+    /// Applies the variables to all threads if `set` contains one of them.
     pub(crate) fn apply_spinning<'a>(&self, mut set: impl Iterator<Item = &'a str>, turn: &mut TurnContext<'_>) {
         if set.any(|name| NAMES.contains(&name)) {
             turn.set_spinning(choice(&self.globals).settings());
