@@ -1,10 +1,11 @@
-//! Alterations of a table in which the session takes part: it fills new unique indexes, and checks that rows
-//! have parents for new foreign keys.
+//! ALTER TABLE steps that the session executes itself: it fills new unique indexes, and checks that rows have
+//! parents for new foreign keys.
 //!
-//! Main creates the new indexes, and the session fills the unique ones while others use the table. Then main
-//! keeps writers from the table and from the parents, the session checks the rows, and main applies the rest
-//! in one step. Whatever fails, main drops the new indexes. The whole alteration is one operation of the
-//! gateway that is opened first, so an alteration that has begun can always be ended.
+//! The main block creates the new indexes, and the session fills the unique ones while other sessions use the
+//! table. The main block then blocks writers of the table and of the parents, the session checks the rows,
+//! and the main block applies all other changes in one step. If any step fails, the main block drops the new
+//! indexes. The gateway opens a single operation for the whole alteration before it begins, so an alteration
+//! that has begun can always be ended.
 
 use std::sync::Arc;
 
@@ -24,29 +25,29 @@ use super::schema::{ChangeWait, SchemaStep, ask_main, wait_for_main, write_recor
 use crate::plan::TableUse;
 use crate::result::Progress;
 
-/// An alteration.
+/// The state of an alteration.
 #[derive(Debug)]
 pub(crate) struct Altering {
     operation: OperationId,
-    /// Database and table. A TRUNCATE meanwhile gives the table another id, so the next step finds it by
-    /// name.
+    /// Database and table name. A concurrent TRUNCATE gives the table another id, so the next step finds it
+    /// by name.
     name: (Box<str>, Box<str>),
     pub(super) table: TableId,
     pub(super) alteration: Arc<Alteration>,
     step: AlterStep,
-    /// Unique indexes that are filled or being filled.
+    /// The unique indexes that are filled or being filled.
     filled: Vec<IndexId>,
-    /// Number of new foreign keys whose rows are checked.
+    /// Number of new foreign keys that have been checked.
     pub(super) checked: usize,
     /// Number of rows that were checked.
     pub(super) rows: u64,
-    /// Whether main keeps writers from the tables.
+    /// Whether the main block keeps writers away from the tables.
     is_held: bool,
-    /// Why the alteration is undone.
+    /// The error because of which the alteration is rolled back.
     error: Option<Box<Error>>,
 }
 
-/// The step that main applies.
+/// The pending step of the main block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AlterStep {
     Beginning,
@@ -55,9 +56,9 @@ enum AlterStep {
 }
 
 impl Altering {
-    /// The table, once the alteration has begun. While the alteration waits for main to hold the tables, it
-    /// counts as a reader: two alterations of related tables would wait for each other forever otherwise.
-    /// Its indexes are filled then, so it writes nothing.
+    /// The table, once the alteration has begun. An alteration that waits until the main block holds the
+    /// tables counts as a reader, because two alterations of related tables would otherwise wait for each
+    /// other forever. At that time its indexes are filled, so it writes nothing.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })
@@ -108,12 +109,12 @@ pub(super) fn start_alteration(
 fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: SchemaChange) -> Progress {
     let operation = altering.operation;
     ask_main(context, operation, change);
-    // Tables that are held already need no wait.
+    // Tables that are already held need no wait.
     let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.now) };
     wait_for_main(context.session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
 
-/// Continues an alteration with main's answer to a step.
+/// Continues an alteration with the main block's reply to a step.
 pub(super) fn resume_alteration(
     context: &mut StatementContext<'_, '_>,
     mut altering: Altering,
@@ -141,7 +142,7 @@ pub(super) fn resume_alteration(
     }
 }
 
-/// Continues with the next step that is left.
+/// Continues with the next outstanding step.
 pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut altering: Altering) -> Progress {
     require!(altering.step != AlterStep::Ending, "an alteration that main ends has no steps left");
     let Some(layout) = context.engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
@@ -168,7 +169,7 @@ fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
     building_indexes(&layout.definition).find(is_left).map(|index| index.id)
 }
 
-/// The alteration failed: asks main to drop the new indexes.
+/// Asks the main block to drop the new indexes of a failed alteration.
 pub(super) fn undo_alteration(
     context: &mut StatementContext<'_, '_>,
     mut altering: Altering,
@@ -183,7 +184,7 @@ pub(super) fn undo_alteration(
     ask(context, altering, SchemaChange::UndoAlteration { table })
 }
 
-/// Ends the alteration, which is complete or undone.
+/// Ends the alteration, which is complete or rolled back.
 fn close(context: &mut StatementContext<'_, '_>, altering: Altering) -> Progress {
     context.engine.gateway.close_schema(altering.operation);
     if altering.is_held {

@@ -1,5 +1,5 @@
-//! Queries that the session answers from rows of its own: filter, aggregates, projection, order and limit
-//! are all applied here.
+//! Executes queries over rows that the session itself provides. Filter, aggregates, projection, order and
+//! limit are all applied here.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub(crate) fn start_compute(
     }
 }
 
-/// Answers a query over rows that are known when it is planned.
+/// Executes a query over rows that were known when it was planned.
 fn compute_now(
     context: &mut StatementContext<'_, '_>,
     plan: &ComputePlan,
@@ -53,7 +53,7 @@ fn compute_now(
     progress
 }
 
-/// Answers a query over `rows`.
+/// Executes a query over `rows` and sends the answer.
 pub(super) fn compute_rows(
     context: &mut StatementContext<'_, '_>,
     plan: &ComputePlan,
@@ -82,7 +82,7 @@ pub(super) fn compute_rows(
     }
 }
 
-/// One execution.
+/// The execution of one query.
 struct Computation<'a> {
     plan: &'a ComputePlan,
     /// The statement's own parameters.
@@ -93,7 +93,7 @@ struct Computation<'a> {
 }
 
 impl Computation<'_> {
-    /// The row packets, and the number of rows.
+    /// Returns the row packets and the number of rows.
     fn run(&mut self, rows: &[Vec<Value>], protocol: RowProtocol, select_limit: u64) -> Result<(Vec<u8>, u64)> {
         let mut window = window_of(self.plan.limit.as_ref(), self.own, select_limit)?;
         if !self.plan.aggregates.is_empty() {
@@ -121,7 +121,7 @@ impl Computation<'_> {
         Ok((packets, taken))
     }
 
-    /// Makes the values of a row the parameters of the plan's expressions, after the statement's own.
+    /// Appends the values of a row to the statement's own parameters, where the plan's expressions read them.
     fn bind(&mut self, row: &[Value]) -> Result<()> {
         self.builder.clear();
         for ordinal in 0..self.plan.first_column {
@@ -134,7 +134,7 @@ impl Computation<'_> {
         self.builder.append_to(&mut self.bytes)
     }
 
-    /// The result row and its sort keys; `None` when the condition rejects the row.
+    /// The result row and its sort keys; `None` if the condition rejects the row.
     fn row(&mut self, row: &[Value]) -> Result<Option<ResultRow>> {
         self.bind(row)?;
         self.scratch.reset();
@@ -177,7 +177,7 @@ impl Computation<'_> {
                 state.add(value, &self.scratch)?;
             }
         }
-        // The result row reads aggregates and the statement's parameters only, so the columns are NULL.
+        // The result row reads only aggregates and the statement's parameters, so the columns are NULL.
         let columns = usize::from(self.plan.first_aggregate - self.plan.first_column);
         let mut values = vec![Value::Null; columns];
         for state in &states {
@@ -209,7 +209,7 @@ impl Computation<'_> {
     }
 }
 
-/// A row of the result before it is sorted.
+/// A result row before sorting.
 struct ResultRow {
     values: Vec<Value>,
     keys: Vec<Value>,
@@ -226,7 +226,7 @@ fn compare_keys(sort: &[SortKey], left: &[Value], right: &[Value]) -> std::cmp::
     std::cmp::Ordering::Equal
 }
 
-/// NULL sorts before every value.
+/// Compares two values; NULL sorts before all others.
 fn compare_nullable(collation: CollationId, left: &Value, right: &Value) -> std::cmp::Ordering {
     match (left.is_null(), right.is_null()) {
         (true, true) => std::cmp::Ordering::Equal,

@@ -24,7 +24,7 @@ pub(crate) struct StatementContext<'c, 't> {
 
 impl StatementContext<'_, '_> {
     /// Requests COMMIT or ROLLBACK of the session's transaction. Returns `None` if the transaction has
-    /// nothing to end in the data nodes.
+    /// nothing to end in the data plane.
     pub(super) fn end_transaction(&mut self, ending: Ending) -> Result<Option<OperationId>> {
         let connection = self.session.connection;
         self.engine.gateway.end(connection, &mut self.session.transaction, ending, self.turn)

@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a key: reads of rows by primary key, which return an answer for each key
-//! in its order.
+//! Hot path, budget 60 instructions a key: reads rows by primary key and returns one answer for each key, in
+//! the order of the keys.
 
 use std::sync::Arc;
 
@@ -27,50 +27,50 @@ use super::state::{Execution, Workspace};
 use crate::plan::SelectPlan;
 use crate::result::{KeyRows, NO_PARTITION, Progress};
 
-/// Maximum number of idle row collections.
+/// Maximum number of idle row collections that are kept.
 const IDLE_MAX: usize = 64;
-/// Most room that is reserved for rows in advance; longer outputs grow.
+/// Maximum bytes that are reserved for rows in advance. Longer outputs grow.
 const ROOM_BYTES_MAX: usize = 256 * 1024;
-/// Longest answer in bytes; more is error 1153.
+/// Maximum length of an answer in bytes; more is error 1153.
 const ANSWER_BYTES_MAX: usize = 15 << 20;
-/// Longest key in bytes. No row has a longer one.
+/// Maximum length of a key in bytes. No row has a longer one.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The plan of a key reader.
 #[derive(Debug)]
 pub(crate) struct KeyReadPlan {
-    /// The query of all rows of the table, for its table and columns.
+    /// The query of all rows of the table, which defines the table and the columns.
     pub plan: Arc<SelectPlan>,
-    /// The same read, by primary keys.
+    /// The same read, restricted to given primary keys.
     pub program: Arc<ReadProgram>,
 }
 
 /// A prepared key reader.
 #[derive(Debug)]
 pub(crate) struct KeyReader {
-    /// The query of all rows that the reader was planned as.
+    /// The text of the query of all rows, from which the reader was planned.
     pub text: Box<str>,
-    /// The database of names without one.
+    /// The database for names that contain none.
     pub database: Option<Box<str>>,
     pub plan: Arc<SelectPlan>,
-    /// The read of the plan, by keys.
+    /// The same read, restricted to given primary keys.
     pub program: Arc<ReadProgram>,
     pub settings: u64,
     pub dictionary_version: u64,
 }
 
-/// A read by keys that awaits rows.
+/// A key read that waits for rows.
 #[derive(Debug)]
 pub(crate) struct KeyReadState {
     pub plan: Arc<SelectPlan>,
     pub operation: OperationId,
     pub retry: RetryInput,
     rows: KeyRows,
-    /// Bytes of the rows so far.
+    /// Total bytes of the rows received.
     bytes: usize,
 }
 
-/// Starts a read by keys.
+/// Starts a key read.
 pub(crate) fn start_key_read(
     context: &mut StatementContext<'_, '_>,
     read: KeyReadPlan,
@@ -95,7 +95,7 @@ pub(crate) fn start_key_read(
     }
 }
 
-/// Sends the read; `None` when no row can have one of the keys.
+/// Sends the read. Returns `None` if no row can have any of the keys.
 fn send_key_read(
     context: &mut StatementContext<'_, '_>,
     read: &KeyReadPlan,
@@ -108,7 +108,7 @@ fn send_key_read(
     require!(rows.order.len() == keys.len(), "each key has an answer");
     let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
     let input_count = context.engine.work.inputs.len();
-    // Each of many partitions makes room for its own rows.
+    // With many partitions, each reply reserves memory for its own rows only.
     let together = if input_count > HEADERS_MAX { 1 } else { input_count };
     let room = context.engine.gateway.reply_room(program, first) * together + rows.order.len() * 4;
     let mut output = context.turn.buffers.take(room.min(ROOM_BYTES_MAX));
@@ -173,7 +173,7 @@ fn push_integers<const BYTES: usize>(
     }));
 }
 
-/// As [`push_integers`], for keys of all types.
+/// Does the work of [`push_integers`] for keys of all types.
 fn push_values(
     writer: &mut InputWriter<'_, '_>,
     definition: &TableDefinition,
@@ -225,8 +225,8 @@ fn malformed(error: Malformed) -> Box<Error> {
     Error::new(ErrorCode::MalformedPacket, error.to_string())
 }
 
-/// Continues a read by keys with the rows of one partition, as (partition, whether the header stands in
-/// front, output).
+/// Continues a key read with the reply of one partition: its number, whether the bytes of `begin_key_rows`
+/// precede the rows, and the output.
 pub(crate) fn resume_key_read(
     context: &mut StatementContext<'_, '_>,
     mut state: KeyReadState,
@@ -269,7 +269,7 @@ fn finish_key_read(context: &mut StatementContext<'_, '_>, mut rows: KeyRows) ->
     }
 }
 
-/// A read failed: retries it when the table was changed meanwhile, or fails it.
+/// Fails a read, or starts it again if its table definition changed meanwhile.
 pub(crate) fn fail_key_read(
     context: &mut StatementContext<'_, '_>,
     mut state: KeyReadState,
@@ -287,7 +287,7 @@ pub(crate) fn fail_key_read(
     fail(context, error)
 }
 
-/// Releases a read whose rows nobody wants. The data plane has ended it, or was told to.
+/// Releases a read whose rows are no longer wanted. The data plane has ended it or was asked to.
 pub(crate) fn abandon_key_read(engine: &mut Engine, state: KeyReadState, turn: &mut TurnContext<'_>) {
     state.retry.release(turn);
     release(engine, state.rows, turn);

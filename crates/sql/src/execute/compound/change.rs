@@ -1,6 +1,6 @@
-//! UPDATE and DELETE with LIMIT, and those that write their rows in an order because one row may meet the
-//! keys of another. Where the statement asks for no order, the rows are written in primary key order once
-//! writing all of them together has met a duplicate.
+//! UPDATE and DELETE that write their rows in a certain order: those with LIMIT or ORDER BY, and those where
+//! one row may take the key of another. Without ORDER BY, the rows are first written all together. If that
+//! meets a duplicate key, they are written one by one in primary key order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangePlan, OrderedChange, row_key_columns};
 use crate::result::Progress;
 
-/// A change at one of its steps.
+/// An UPDATE or DELETE at one of its steps.
 pub(super) struct Change<'s> {
     plan: &'s ChangePlan,
     ordered: &'s OrderedChange,
@@ -51,8 +51,8 @@ impl<'s> Change<'s> {
     }
 }
 
-/// Locks the rows of a change, or writes them all where a duplicate is to be met first. The inputs are in
-/// the workspace.
+/// Locks the rows of a change, or writes them all if ordering is needed only after a duplicate. The inputs
+/// are in the workspace.
 pub(in crate::execute) fn start_ordered_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,
@@ -108,7 +108,7 @@ pub(super) fn on_outcome(
     let Change { plan, ordered, .. } = *change;
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
     let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(change.steps.step, Step::WriteAll);
-    // Rows that are written once more, one by one, give their warnings then.
+    // Rows that are written again one by one report their warnings then, so these would be counted twice.
     if let Some(diagnostics) = outcome.diagnostics.filter(|_| !goes_in_turn) {
         context.session.note_diagnostics(level_of(&ordered.write), *diagnostics);
     }
@@ -122,7 +122,7 @@ pub(super) fn on_outcome(
                 context.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
                 change.next_row(context)
             }
-            // The statement's own transaction holds nothing yet, so it may start again.
+            // The statement's own transaction holds nothing yet, so the statement may start again.
             Step::Lock if retries && !context.session.transaction.has_begun() => Ok(Next::Retry),
             _ => Err(error),
         };
@@ -151,7 +151,7 @@ pub(super) fn on_outcome(
             require!(work.next < work.rows.len(), "the outcome of a row belongs to a row that was locked");
             work.matched += outcome.matched;
             work.changed += outcome.changed;
-            // The returned rows go into one buffer, in the order of the writes.
+            // The returned rows are collected in one buffer, in the order of the writes.
             let mut returned = work.outputs.pop().unwrap_or_default();
             for output in outputs.drain(..) {
                 returned.extend_from_slice(&output);
@@ -166,7 +166,8 @@ pub(super) fn on_outcome(
 }
 
 impl Change<'_> {
-    /// Writing all rows together met a duplicate and is undone: locks them, to write them one by one.
+    /// Locks the rows of a change in order to write them one by one. Writing them together met a duplicate
+    /// key and is rolled back.
     fn begin_in_turn(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
         self.steps.owns_transaction = take_transaction(context.session);
@@ -177,7 +178,7 @@ impl Change<'_> {
         let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
         let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
         let pushed = push_path(&mut writer, keys, &self.plan.table.definition, &self.plan.path, &values);
-        // The same evaluations gave their warnings when the statement began.
+        // The same evaluations reported their warnings when the statement began.
         diagnostics::take(&mut context.engine.work.scratch);
         pushed?;
         self.send(context, Step::Lock)
@@ -193,7 +194,7 @@ impl Change<'_> {
         self.write_rows(context, range, Step::WriteOne)
     }
 
-    /// Writes some of the rows with one statement.
+    /// Writes a range of the rows in one step.
     fn write_rows(&mut self, context: &mut StatementContext<'_, '_>, range: Range<usize>, step: Step) -> Result<Next> {
         require!(range.end <= self.work.rows.len(), "a change writes only rows that it has locked");
         let sent: &[u8] = if self.ordered.write.reads_parameters { &self.steps.parameters } else { &[] };
@@ -205,11 +206,11 @@ impl Change<'_> {
         self.send(context, step)
     }
 
-    /// Sends the statement of a step; its inputs are in the workspace.
+    /// Sends a step whose inputs are in the workspace.
     fn send(&mut self, context: &mut StatementContext<'_, '_>, step: Step) -> Result<Next> {
         let program = match step {
             Step::Lock => &self.ordered.lock,
-            // All rows at once, before any is locked.
+            // All rows together, before any of them is locked.
             Step::WriteAll if self.ordered.after_duplicate && self.work.rows.is_empty() => &self.plan.program,
             _ => &self.ordered.write,
         };
@@ -222,7 +223,7 @@ impl Change<'_> {
     }
 }
 
-/// The rows to write, as partition and primary key, in their order.
+/// The rows to write, as partition and primary key, in the order of the writes.
 fn locked_rows(
     engine: &mut Engine,
     plan: &ChangePlan,

@@ -1,4 +1,4 @@
-//! From step to step: what follows a reply, and how the statement ends.
+//! Drives a compound statement: the next step after each reply, and the end of the statement.
 
 use junctor_gateway::{Event, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -18,24 +18,26 @@ use crate::execute::transaction::note_lost_transaction;
 use crate::execute::write::{ChangedRows, StatementOutcome, finish_change};
 use crate::result::Progress;
 
-/// What follows a step.
+/// The continuation after a step.
 pub(super) enum Next {
-    /// Another step was sent.
+    /// Another step has been sent.
     Wait,
-    /// Everything is written.
+    /// All rows are written.
     Done,
-    /// The statement starts again, with another plan or other numbers; it has written nothing.
+    /// The statement must start again, with another plan or other AUTO_INCREMENT values. It has written
+    /// nothing.
     Retry,
 }
 
-/// Opens the transaction that the statement needs, unless one is open. True when it is the statement's own.
+/// Opens the transaction that the statement needs, unless one is open. Returns true if the statement opened
+/// it and must end it.
 pub(super) fn take_transaction(session: &mut Session) -> bool {
     let owns = !session.transaction.explicit;
     session.transaction.explicit = true;
     owns
 }
 
-/// Continues after a step was sent, could not be sent, or was the last.
+/// Continues after a step was sent, could not be sent, or was the last one.
 pub(super) fn continue_steps(
     context: &mut StatementContext<'_, '_>,
     mut state: Box<CompoundState>,
@@ -51,7 +53,7 @@ pub(super) fn continue_steps(
             let StepState { retry, parameters, owns_transaction, .. } = state.steps;
             context.turn.buffers.give(parameters);
             if owns_transaction {
-                // It holds a snapshot at most, which ends with it.
+                // The transaction holds at most a snapshot, which ends with it.
                 context.engine.gateway.forget(&mut context.session.transaction);
                 context.session.transaction_ended();
             }
@@ -70,7 +72,7 @@ pub(super) fn continue_steps(
     }
 }
 
-/// Continues a write of several steps with the reply to one of them.
+/// Continues a compound statement with the reply to one of its steps.
 pub(in crate::execute) fn resume_compound(
     context: &mut StatementContext<'_, '_>,
     state: Box<CompoundState>,
@@ -120,14 +122,14 @@ fn resume_step(
     continue_steps(context, state, next)
 }
 
-/// The error of a stopped statement: that of its last step, unless the statement would have continued after
-/// it.
+/// The error of a stopped statement: the error of its last step, unless the statement would have continued
+/// after that error.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
     let continues = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
     error.filter(|error| !continues(error)).unwrap_or_else(interrupted)
 }
 
-/// Everything is written: commits the transaction if it is the statement's own.
+/// All rows are written: commits the transaction if it is the statement's own.
 fn commit(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     if !state.steps.owns_transaction {
         return complete(context, state);
@@ -147,7 +149,7 @@ fn commit(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>)
     }
 }
 
-/// The statement failed: undoes what it has written before the error is sent.
+/// Rolls back the statement's writes before its error is sent.
 fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, error: Box<Error>) -> Progress {
     let requested = match state.steps.owns_transaction {
         true => context.end_transaction(Ending::Rollback),
@@ -168,8 +170,8 @@ fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, e
             fail(context, &error)
         }
         Err(refused) => {
-            // No undo can be requested, so the writes stay until the session ends and its transaction is
-            // rolled back.
+            // The rollback cannot be requested. The connection is closed, because closing rolls back the
+            // transaction with these writes.
             release(*state, context.turn);
             fail(context, &refused);
             Progress::Close
@@ -177,7 +179,7 @@ fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, e
     }
 }
 
-/// The statement's own transaction has ended.
+/// Continues after the end of the statement's own transaction.
 fn resume_ended(
     context: &mut StatementContext<'_, '_>,
     state: Box<CompoundState>,
@@ -194,7 +196,7 @@ fn resume_ended(
     }
 }
 
-/// The writes of the statement are undone: sends the error that caused it.
+/// Sends the error of a statement whose writes have been rolled back.
 fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     let step = std::mem::replace(&mut state.steps.step, Step::Commit);
     release(*state, context.turn);
@@ -202,7 +204,7 @@ fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundSt
     fail(context, &error)
 }
 
-/// Sends the answer; everything is written and committed.
+/// Sends the answer of a statement whose writes are complete and committed.
 fn complete(context: &mut StatementContext<'_, '_>, state: Box<CompoundState>) -> Progress {
     let CompoundState { steps, work } = *state;
     steps.retry.release(context.turn);
@@ -225,18 +227,18 @@ fn release(state: CompoundState, turn: &mut TurnContext<'_>) {
     turn.buffers.give(parameters);
 }
 
-/// Whether an error that came before anything was written is that of an old plan, and the statement can
-/// start again.
+/// Whether the error is due to an outdated plan and the statement may start again. Valid only before anything
+/// is written.
 pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
     error.code == ErrorCode::TableDefinitionChanged && !steps.retry.is_none()
 }
 
-/// Whether IGNORE leaves a row out because of this error.
+/// Whether IGNORE skips a row because of this error.
 pub(super) fn may_leave_out(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced)
 }
 
-/// Stops the node: a write of several steps received the reply to a step that it had not sent.
+/// Stops the node, because a compound statement received the reply to a step that it has not sent.
 #[cold]
 pub(super) fn unexpected_step(step: &str) -> ! {
     junctor_gateway::invariant::fail("a reply belongs to the step that awaits it", format_args!("{step}"))

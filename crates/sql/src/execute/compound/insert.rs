@@ -1,11 +1,11 @@
 //! INSERT IGNORE, REPLACE and INSERT ... ON DUPLICATE KEY UPDATE.
 //!
-//! One statement inserts all rows. When it meets an existing key, it is undone and the rows are taken one by
-//! one. REPLACE and ON DUPLICATE KEY UPDATE then read and lock each key of the row exclusively, in MySQL's
-//! order of keys: the row's own primary key first, then the entries of unique indexes. So they wait for
-//! another transaction that holds the row, and see the row as that transaction leaves it. The row that is
-//! found is updated, or the rows that are found are deleted; where none is found, the row is inserted. If a
-//! key appears between the read and the insert, the insert fails and the keys are read again.
+//! One step inserts all rows. If it meets an existing key, it is rolled back and the rows are inserted one by
+//! one. REPLACE and ON DUPLICATE KEY UPDATE then lock each key of the row exclusively and read it, in MySQL's
+//! order: first the row's own primary key, then the entries of unique indexes. They therefore wait for a
+//! transaction that holds the row and see its result. If rows are found, ON DUPLICATE KEY UPDATE updates the
+//! first one and REPLACE deletes them all. If none is found, the row is inserted. If a key appears between
+//! the read and the insert, the insert fails and the keys are read again.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock};
 use crate::result::Progress;
 
-/// Number of times that the keys of one row are read before the statement fails with error 1205. Each time
-/// another transaction has inserted the key between the read and the insert, and deleted it again before the
-/// next read.
+/// Maximum number of times that the keys of one row are read; then the statement fails with error 1205. Each
+/// repetition means that another transaction inserted the key between the read and the insert, and deleted it
+/// before the next read.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// An INSERT at one of its steps.
@@ -48,7 +48,7 @@ pub(super) struct Insert<'s> {
     pub work: &'s mut InsertWork,
 }
 
-/// What a statement of a step locks besides the rows that it writes.
+/// The locks that a step takes in addition to those of the rows that it writes.
 #[derive(Clone, Copy)]
 pub(super) struct Locking {
     /// Whether ranges that are read stay free of new keys.
@@ -58,12 +58,12 @@ pub(super) struct Locking {
 }
 
 impl Locking {
-    /// Rows only. Keys of rows that do not exist stay free: transactions that insert them wait for each
-    /// other anyway.
+    /// Locks rows but no ranges. Missing keys need no lock, because two transactions that insert the same key
+    /// wait for each other anyway.
     pub(super) const ROWS: Locking = Locking { ranges: false, rows_max: u32::MAX };
 }
 
-/// Inserts rows that were made. They are in the workspace's inputs too.
+/// Inserts encoded rows, which must also be in the workspace's inputs.
 pub(in crate::execute) fn start_insert_rows(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
@@ -80,8 +80,8 @@ pub(in crate::execute) fn start_insert_rows(
         step: Step::Batch,
         before: context.session.transaction.statement(),
         retry: input.input.keep(in_transaction, &parameters, context.turn),
-        // A row of RETURNING that cannot be encoded undoes the statement, which must not have committed
-        // then.
+        // If a row of RETURNING cannot be encoded, the statement is rolled back, so it must not commit before
+        // its rows are encoded.
         owns_transaction: !is_safe && take_transaction(context.session),
         parameters,
         is_stopped: false,
@@ -102,8 +102,8 @@ pub(in crate::execute) fn start_insert_select(
         return fail(context, &error);
     }
     context.session.enter_statement();
-    // A query in the same transaction sees what was written before it, but must not see what its own
-    // statement writes. So all its rows are collected before the first one is inserted.
+    // A query in the same transaction sees earlier writes but must not see those of its own statement. All
+    // its rows are therefore collected before the first one is inserted.
     let queried = plan.select.as_ref().and_then(|select| select.table());
     let reads_own_table = queried.is_some_and(|(table, _)| table.definition.id == plan.table.definition.id);
     let collects = reads_own_table && context.session.transaction.has_begun();
@@ -128,7 +128,7 @@ pub(in crate::execute) fn start_insert_select(
     continue_steps(context, state, next)
 }
 
-/// Sends the statement of a step. Its inputs are in the workspace.
+/// Sends a step whose inputs are in the workspace.
 pub(super) fn send_step(
     context: &mut StatementContext<'_, '_>,
     steps: &mut StepState,
@@ -136,10 +136,10 @@ pub(super) fn send_step(
     step: Step,
     locking: Locking,
 ) -> Result<Next> {
-    // The rows to change come back as values, since their keys are made from them.
+    // The rows to change are returned as values, because their keys are made from them.
     let protocol = if matches!(step, Step::Lock) { RowProtocol::Values } else { steps.protocol };
     let options = write_options(context, protocol);
-    // All steps are undone together, so a row image from before the first one is enough.
+    // All steps are rolled back together, so the row images from before the first step suffice.
     let savepoint = options.savepoint.max(steps.before);
     let options = WriteOptions { locks_ranges: locking.ranges, rows_max: locking.rows_max, savepoint, ..options };
     steps.operation = context.send_write(program, options)?;
@@ -210,8 +210,8 @@ pub(super) fn on_outcome(
             work.found.clear();
             insert.insert_row(context)
         }
-        // The row was deleted between its entry and itself, so its key is free or belongs to another row by
-        // now.
+        // The row was deleted after its unique entry was read, so its key is now free or belongs to another
+        // row.
         (Step::Update, None) if outcome.matched == 0 => insert.read_keys_again(context),
         (Step::Update, None) => {
             work.counts.touched += 1;
@@ -239,8 +239,8 @@ impl Insert<'_> {
         send_step(context, self.steps, program, step, Locking::ROWS)
     }
 
-    /// Whether the insert of all rows starts again: its plan was old, or a generated number is taken because
-    /// other sessions gave rows such numbers explicitly. It has written nothing.
+    /// Whether the insert of all rows must start again, because its plan was outdated or a generated value is
+    /// taken by an explicit value of another session. The insert has written nothing.
     fn retries_batch(&self, context: &mut StatementContext<'_, '_>, error: &Error) -> bool {
         if context.session.transaction.has_begun() || !matches!(self.steps.step, Step::Batch) {
             return false;
@@ -252,7 +252,7 @@ impl Insert<'_> {
         is_taken && !self.steps.retry.is_none() || may_retry(self.steps, error)
     }
 
-    /// Adds all rows of the batch, which are inserted, to those of RETURNING.
+    /// Adds all rows of the inserted batch to those of RETURNING.
     fn return_batch(&mut self, context: &mut StatementContext<'_, '_>) -> Result<()> {
         if self.plan.returning.is_none() {
             return Ok(());
@@ -277,7 +277,7 @@ impl Insert<'_> {
         added
     }
 
-    /// The insert of all rows was refused and is undone: takes them one by one.
+    /// Inserts the rows one by one. The insert of all rows was refused and is rolled back.
     fn begin_rows(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
         if self.work.source.is_none() && !self.steps.owns_transaction {
@@ -289,7 +289,7 @@ impl Insert<'_> {
         self.begin_row(context)
     }
 
-    /// The current rows are written: continues with those that the query returns next.
+    /// Continues with the next rows of the query, or ends. The current rows are written.
     fn rows_done(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         if self.work.source.is_some() { advance(context, self) } else { Ok(Next::Done) }
     }
@@ -309,14 +309,14 @@ impl Insert<'_> {
         self.lock_key(context, 0)
     }
 
-    /// Leaves the current row out, with a warning.
+    /// Skips the current row with a warning.
     fn skip_row(&mut self, context: &mut StatementContext<'_, '_>, error: &Error) -> Result<Next> {
         context.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
         self.work.explicit_number = number_of_row(self.plan, self.work);
         self.next_row(context)
     }
 
-    /// The keys of the current row have changed since they were read.
+    /// Reads the keys of the current row again, because they have changed since they were read.
     fn read_keys_again(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         self.work.attempts += 1;
         if self.work.attempts >= ATTEMPTS_MAX {
@@ -325,8 +325,8 @@ impl Insert<'_> {
         self.begin_row(context)
     }
 
-    /// Reads and locks the key at position `first` or the next one without NULL; after the last key the row
-    /// is written.
+    /// Reads and locks the first key from position `first` on that has no NULL. After the last key the row is
+    /// written.
     fn lock_key(&mut self, context: &mut StatementContext<'_, '_>, first: usize) -> Result<Next> {
         let plan = self.plan;
         let row = self.work.rows.get(self.work.next);
@@ -338,7 +338,7 @@ impl Insert<'_> {
             let buffers = &mut *context.turn.buffers;
             inputs.begin(lock.table.definition.partition_count, buffers);
             if index.is_none() {
-                // A row with the same primary key is in the same partition.
+                // A row with the same primary key belongs to the same partition.
                 inputs.push_key_at(row.partition, row.image.key.key, &[], buffers);
                 return self.send(context, lock, Step::Key(position));
             }
@@ -355,7 +355,7 @@ impl Insert<'_> {
         self.write_row(context)
     }
 
-    /// The locking read of a key has returned the image of a row or unique entry, or nothing.
+    /// Continues with the image of the row or unique entry that a key's locking read returned, if any.
     fn on_key(&mut self, context: &mut StatementContext<'_, '_>, position: usize, images: &[Vec<u8>]) -> Result<Next> {
         let Insert { plan, work, .. } = &mut *self;
         let keys = plan.conflict.keys();
@@ -365,8 +365,8 @@ impl Insert<'_> {
         if let Some(image) = images.iter().find(|images| !images.is_empty()) {
             let found = match index {
                 None if row.generated != 0 && has_number(plan) => {
-                    // The row that has the number got it explicitly. The numbers held are given up, so the
-                    // next are new.
+                    // The existing row received this value explicitly. The block discards its reserved
+                    // values, so that the next ones are above it.
                     context.engine.ranges.forget_held(plan.table.definition.id);
                     return Err(taken_number(plan, row.generated));
                 }
@@ -379,8 +379,8 @@ impl Insert<'_> {
             }
             match &plan.conflict {
                 Conflict::Update { .. } => return self.update_found(context),
-                // As MySQL does, a row that has only the last key in common is changed in place, and left
-                // unchanged when it equals the new one.
+                // As in MySQL, a row that conflicts only by the last key is changed in place, and left
+                // unchanged if it equals the new row.
                 Conflict::Replace { row_lock: Some(row_lock), .. } if position + 1 == keys.len() && is_only => {
                     if index.is_none() {
                         return self.replace_unless_same(context, images);
@@ -394,8 +394,8 @@ impl Insert<'_> {
         self.lock_key(context, position + 1)
     }
 
-    /// The only row in the way of REPLACE is read, by the last key: if it equals the new row, nothing is
-    /// replaced.
+    /// Compares the only conflicting row of a REPLACE, which was read by its last key, with the new row.
+    /// Equal rows are left unchanged.
     fn replace_unless_same(&mut self, context: &mut StatementContext<'_, '_>, images: &[Vec<u8>]) -> Result<Next> {
         let layout = &self.plan.table;
         let new = RowView::new(&layout.row_format, self.work.rows.get(self.work.next).image.image);
@@ -412,7 +412,8 @@ impl Insert<'_> {
         self.write_row(context)
     }
 
-    /// The keys of the current row are read and locked: deletes the rows in its way, or inserts it.
+    /// Deletes the conflicting rows, or inserts the current row if none conflicts. All its keys are read and
+    /// locked.
     fn write_row(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         let Conflict::Replace { delete, .. } = &self.plan.conflict else { return self.insert_row(context) };
         if self.work.found.is_empty() {
@@ -439,8 +440,8 @@ impl Insert<'_> {
         self.send(context, &self.plan.program, Step::Insert)
     }
 
-    /// Updates the row that has the key. Its parameters are those of the statement, then the columns of the
-    /// new row, then the columns of the query's row that the assignments name.
+    /// Updates the conflicting row. The parameters are those of the statement, then the columns of the new
+    /// row, then the columns of the query's row that the assignments use.
     fn update_found(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         let plan = self.plan;
         let Conflict::Update { update, first_parameter, selected, .. } = &plan.conflict else {
@@ -479,7 +480,7 @@ fn number_of_row(plan: &InsertPlan, work: &InsertWork) -> u64 {
     number_of(view.column(auto.index)).unwrap_or(0)
 }
 
-/// The AUTO_INCREMENT value of the row that was found, where it is the primary key; 0 otherwise.
+/// The AUTO_INCREMENT value of the conflicting row if that column is the primary key; 0 otherwise.
 fn number_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
     let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
     let definition = &plan.table.definition;
@@ -500,7 +501,7 @@ fn number_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
     }
 }
 
-/// Whether a generated number is among the columns of the primary key.
+/// Whether the AUTO_INCREMENT column is part of the primary key.
 fn has_number(plan: &InsertPlan) -> bool {
     plan.auto.is_some_and(|auto| plan.table.definition.primary().columns.contains(&auto.index))
 }
@@ -511,7 +512,7 @@ fn taken_number(plan: &InsertPlan, number: u64) -> Box<Error> {
     Error::new(ErrorCode::DuplicateEntry, format!("Duplicate entry '{number}' for key '{table}.PRIMARY'"))
 }
 
-/// The row that a unique entry names: its partition and primary key.
+/// The partition and primary key of the row that a unique entry refers to.
 fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
     let Some((_, image)) = image.split_first_chunk::<4>() else { return Err(broken_reply()) };
     match RowView::new(&entries.row_format, image).column(ColumnIndex(1)) {
@@ -520,7 +521,7 @@ fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
     }
 }
 
-/// Sends the answer of an INSERT that is complete.
+/// Sends the answer of a complete INSERT.
 pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan, work: InsertWork) -> Progress {
     use std::fmt::Write;
     let rows_of_query = work.source.as_ref().map(|source| source.rows_before);

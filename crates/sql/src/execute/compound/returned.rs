@@ -1,5 +1,5 @@
-//! The rows of RETURNING of an INSERT. They are made here, where the row images are, and kept until the
-//! statement is complete.
+//! The rows of RETURNING of an INSERT. They are made here, because the row images are here, and kept until
+//! the statement is complete.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -9,12 +9,12 @@ use junctor_signals::program::RowProtocol;
 use crate::execute::read::append_projection;
 use crate::plan::InsertPlan;
 
-/// Maximum bytes of returned rows of a statement of several steps; more is error 1041.
+/// Maximum bytes of the returned rows of a compound statement; more is error 1041.
 const RETURNED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Maximum bytes of the returned row of an INSERT that commits before the row is made.
+/// Maximum bytes of a returned row that is made after its INSERT has committed.
 const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
 
-/// Row packets, in the order of the rows.
+/// The returned row packets, in the order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Returned {
     pub packets: Vec<u8>,
@@ -22,10 +22,10 @@ pub(super) struct Returned {
 }
 
 impl Returned {
-    /// Adds the row made from an image.
+    /// Adds the returned row that is made from a row image.
     ///
     /// # Errors
-    /// The errors of the expressions, and 1041 when the rows take too much memory.
+    /// The errors of the expressions, and 1041 if the rows take too much memory.
     pub(super) fn add(
         &mut self,
         plan: &InsertPlan,
@@ -44,7 +44,7 @@ impl Returned {
         self.check()
     }
 
-    /// Adds rows that are encoded already. Error: 1041.
+    /// Adds rows that are already encoded. Error: 1041.
     pub(super) fn add_packets(&mut self, packets: &[u8], rows: u64) -> Result<()> {
         self.packets.extend_from_slice(packets);
         self.rows += rows;
@@ -56,7 +56,7 @@ impl Returned {
     }
 }
 
-/// Error 1041 when the rows of RETURNING take too many bytes.
+/// Error 1041 if the rows of RETURNING take too many bytes.
 pub(super) fn check_returned(bytes: usize) -> Result<()> {
     match bytes {
         0..=RETURNED_BYTES_MAX => Ok(()),
@@ -64,7 +64,7 @@ pub(super) fn check_returned(bytes: usize) -> Result<()> {
     }
 }
 
-/// Whether the returned row can be encoded whatever its values are, so that the INSERT may commit before.
+/// Whether the returned row can be encoded for all values, so that the INSERT may commit first.
 pub(super) fn cannot_fail(plan: &InsertPlan, image: &[u8]) -> bool {
     plan.returning.as_ref().is_none_or(|returning| {
         let is_plain = returning.rows.values.iter().all(|value| value.as_column().is_some());

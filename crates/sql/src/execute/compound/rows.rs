@@ -1,8 +1,8 @@
-//! The rows of an INSERT that may be needed again, in the order of the statement.
+//! Keeps the rows of an INSERT that a later step may need, in the order of the statement.
 
 use junctor_signals::input::{HashedKey, KeyedImage};
 
-/// The rows, all in one buffer.
+/// Rows in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RowList {
     bytes: Vec<u8>,
@@ -20,15 +20,15 @@ struct Row {
     partition: u16,
 }
 
-/// One of the rows.
+/// One row of a [`RowList`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RowRef<'l> {
     pub partition: u16,
-    /// Its primary key and image.
+    /// The primary key and image of the row.
     pub image: KeyedImage<'l>,
-    /// The parameters that the row was made from, where they are not those of the statement.
+    /// The parameters that the row was made from; empty if they are the statement's own.
     pub parameters: &'l [u8],
-    /// The number that was generated for it, or 0.
+    /// The generated AUTO_INCREMENT value of the row, or 0.
     pub generated: u64,
 }
 
@@ -53,7 +53,7 @@ impl RowList {
         self.rows.len()
     }
 
-    /// The row at a position that exists.
+    /// The row at `position`, which must exist.
     pub(crate) fn get(&self, position: usize) -> RowRef<'_> {
         let row = self.rows[position];
         RowRef {

@@ -1,7 +1,7 @@
 //! The query of INSERT ... SELECT.
 //!
-//! It runs like any other query of the session, but its output is collected: its rows come as tagged values
-//! and are inserted in batches. A query with more rows waits until the rows collected so far are inserted.
+//! The query runs like any other query of the session, but its rows are collected as tagged values and
+//! inserted in batches. Between batches the query is suspended until the collected rows are inserted.
 
 use junctor_expression::ParametersBuilder;
 use junctor_expression::parameter::read_value;
@@ -28,30 +28,30 @@ use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
 /// Maximum number of rows in one batch.
 const BATCH_ROWS_MAX: usize = 1024;
-/// Maximum bytes of rows that are kept where the query must end before the first row is inserted; more is
-/// error 1041.
+/// Maximum bytes of collected rows if the query must end before the first row is inserted; more is error
+/// 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// The query, and its rows that are not inserted yet.
+/// The query and its rows that are not inserted yet.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// The execution state of the query, which is the session's own while the query makes a step.
+    /// The query's own execution state. It is moved into the session while the query makes a step.
     inner: Execution,
-    /// Row packets of tagged values.
+    /// Row packets of tagged values, as the query returned them.
     caught: Vec<u8>,
-    /// Bytes of `caught` that a batch has taken.
+    /// Number of bytes of `caught` that batches have consumed.
     taken: usize,
     has_ended: bool,
-    /// Whether the query must end before the first row is inserted, because it would see what the statement
+    /// Whether the query must end before the first row is inserted, because it would see the statement's own
     /// writes.
     collects: bool,
     error: Option<Box<Error>>,
     batch: SelectedRows,
-    /// Rows of earlier batches.
+    /// Number of rows in earlier batches.
     pub rows_before: u64,
 }
 
-/// Rows that a query returned, each as the bytes of its parameters.
+/// Rows that a query returned. Each is stored as the bytes of its parameters.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedRows {
     bytes: Vec<u8>,
@@ -63,7 +63,7 @@ impl SelectedRows {
         self.ends.len()
     }
 
-    /// The parameters of the row at a position that exists.
+    /// The parameters of the row number `row`, which must exist.
     pub(crate) fn row(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start..self.ends[row]]
@@ -89,17 +89,17 @@ impl SelectedRows {
 }
 
 impl Source {
-    /// A query that has not started.
+    /// Creates a query that has not started.
     pub fn new(collects: bool) -> Source {
         Source { collects, ..Source::default() }
     }
 
-    /// Whether the query awaits a reply of this operation.
+    /// Whether the query waits for a reply of this operation.
     pub fn awaits(&self, operation: OperationId) -> bool {
         self.inner.awaits(operation)
     }
 
-    /// The statement of the transaction that the query runs as, if it locks what it reads.
+    /// The operation of the query in the transaction, if the query locks the rows that it reads.
     pub fn statement(&self) -> Option<OperationId> {
         match &self.inner {
             Execution::Write(state) => Some(state.operation),
@@ -107,7 +107,7 @@ impl Source {
         }
     }
 
-    /// Whether the query has more rows and waits for room.
+    /// Whether the query is suspended with more rows to return.
     fn awaits_room(&self) -> bool {
         match &self.inner {
             Execution::Sorted(state) => state.awaits_room,
@@ -116,7 +116,7 @@ impl Source {
         }
     }
 
-    /// Requests another step of a sort whose last request was ignored because rows were being inserted.
+    /// Requests a sort step. The previous request was ignored because rows were being inserted.
     fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
         if let Execution::Sorted(state) = &mut self.inner
             && !std::mem::replace(&mut state.step_requested, true)
@@ -125,7 +125,7 @@ impl Source {
         }
     }
 
-    /// Abandons what is left of the query.
+    /// Ends the query and discards its remaining rows.
     pub fn stop(self, context: &mut StatementContext<'_, '_>) {
         match self.inner {
             Execution::Read(state) => {
@@ -133,7 +133,7 @@ impl Source {
                 abandon_read(context.engine, context.session, state, context.turn);
             }
             Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),
-            // No other state is told: its reply is dropped as stale when it arrives.
+            // Other states need no message: their reply is dropped as stale when it arrives.
             _ => {}
         }
     }
@@ -160,7 +160,7 @@ impl Source {
             false => self.caught.extend_from_slice(&sink.rows),
         }
         if sink.error.is_some() {
-            // The error is that of the whole statement, which adds it to the diagnostics once.
+            // The query's error becomes the statement's error, which enters the diagnostics once.
             (context.session.warning_count, context.session.error_count) = (noted.0, noted.1);
             context.session.diagnostics.truncate(noted.2);
             self.error = sink.error;
@@ -173,7 +173,7 @@ pub(super) fn start_source(context: &mut StatementContext<'_, '_>, insert: &mut 
     let (Some(query), Some(mut source)) = (&insert.plan.select, insert.work.source.take()) else {
         unexpected_step("the start of a query that the INSERT does not have")
     };
-    // SQL_SELECT_LIMIT bounds what clients receive, not what is inserted.
+    // SQL_SELECT_LIMIT bounds the rows sent to clients, not the rows inserted.
     let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
     source.run(context, |context| {
         let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
@@ -187,7 +187,7 @@ pub(super) fn start_source(context: &mut StatementContext<'_, '_>, insert: &mut 
     advance(context, insert)
 }
 
-/// Continues the query with a reply that it awaits.
+/// Continues the query with a reply for it.
 pub(super) fn resume_source(
     context: &mut StatementContext<'_, '_>,
     mut state: Box<CompoundState>,
@@ -200,7 +200,8 @@ pub(super) fn resume_source(
     source.run(context, |context| resume(context, event));
     work.source = Some(source);
     if !matches!(steps.step, Step::Select) {
-        // A batch is being inserted. Its outcome continues with what the query has returned meanwhile.
+        // A batch is being inserted. Its outcome continues with the rows that the query has returned
+        // meanwhile.
         context.session.execution = Execution::Compound(state);
         return Progress::Waiting;
     }
@@ -211,8 +212,8 @@ pub(super) fn resume_source(
     continue_steps(context, state, next)
 }
 
-/// Runs the next step of the query's sort. It is postponed while rows are being inserted, because its output
-/// would pile up.
+/// Runs the next sort step of the query. While rows are being inserted the step is postponed, because its
+/// output would accumulate without a bound.
 pub(in crate::execute) fn continue_source(context: &mut StatementContext<'_, '_>) -> Progress {
     let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
         unexpected_step("a step of a query for a statement that has none")
@@ -235,7 +236,7 @@ pub(in crate::execute) fn continue_source(context: &mut StatementContext<'_, '_>
     Progress::Waiting
 }
 
-/// Inserts the next batch, or awaits more rows. Nothing is being inserted.
+/// Inserts the next batch or waits for more rows. No insert may be pending.
 pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
     insert.steps.step = Step::Select;
     insert.steps.operation = NO_OPERATION;
@@ -288,7 +289,8 @@ fn take_batch(source: &mut Source, builder: &mut ParametersBuilder) -> Result<()
     Ok(())
 }
 
-/// Makes the rows of the batch and inserts them, or requests the numbers that they need first.
+/// Encodes the rows of the batch and inserts them. If they need AUTO_INCREMENT values, these are requested
+/// first.
 fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
     let plan = insert.plan;
     let InsertWork { source: Some(source), rows, numbered, .. } = &mut *insert.work else {
@@ -314,7 +316,7 @@ fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -
     }
 }
 
-/// Continues with the numbers for the rows of the batch.
+/// Continues with the AUTO_INCREMENT values for the batch.
 pub(super) fn resume_numbers(
     context: &mut StatementContext<'_, '_>,
     mut state: Box<CompoundState>,
@@ -369,8 +371,7 @@ impl ResultSink for RowCollector {
 
     fn plain_text(&mut self, _text: &str) {}
 
-    /// Pretends that the output is full, so that the query waits after every reply until its rows are
-    /// inserted.
+    /// Reports a full output, so that the query is suspended after every reply until its rows are inserted.
     fn pending_bytes(&self) -> usize {
         if self.collects { 0 } else { usize::MAX }
     }

@@ -1,5 +1,5 @@
-//! Hot path, budget 120 instructions a key: the keys and ranges of a plan for the values of one execution,
-//! as inputs of the partitions. Nothing is allocated once the memory has grown.
+//! Hot path, budget 120 instructions a key: converts the key and range templates of a plan into inputs of the
+//! partitions, with the values of one execution. Once its memory has grown, it allocates nothing.
 
 use std::ops::Range;
 
@@ -16,27 +16,27 @@ use junctor_signals::input::KeyRange;
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
 
-/// Longest bound that is sent, in bytes. A longer one is cut, which widens the range; the filter drops the
-/// rows in excess.
+/// Maximum length of a bound, in bytes. A longer bound is cut, which widens the range; the filter removes the
+/// additional rows.
 const BOUND_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of ranges of one statement; more is error 1436.
 const RANGES_MAX: usize = 1 << 18;
-/// Maximum distance of a key from the slot that its hash chooses. Chance hardly exceeds it, but values that
-/// were chosen for their hashes do; sorting then bounds the time.
+/// Maximum distance of a key from the slot that its hash chooses. Random hashes hardly ever exceed it, but
+/// hashes that an attacker chose do. Sorting then bounds the time.
 const PROBES_MAX: usize = 64;
 
-/// The values of one execution.
+/// The parameters of one execution, and the scratch memory of its expressions.
 #[derive(Clone, Copy)]
 pub(crate) struct Values<'a> {
     pub parameters: Parameters<'a>,
     pub scratch: &'a Scratch,
 }
 
-/// Where keys and ranges go.
+/// The destination of keys and ranges.
 pub(crate) struct InputWriter<'i, 't> {
     pub inputs: &'i mut PartitionInputs,
     pub turn: &'i mut TurnContext<'t>,
-    /// The parameters that accompany each key or range; empty when the program reads none.
+    /// The parameters that accompany each key or range; empty if the program reads none.
     pub parameters: &'i [u8],
 }
 
@@ -45,44 +45,45 @@ pub(crate) struct InputWriter<'i, 't> {
 struct KeyParts<'k> {
     definition: &'k TableDefinition,
     columns: &'k [ColumnIndex],
-    /// The values of each column; at most one column has several.
+    /// The values of each column. At most one column has several.
     values: &'k [KeyValues],
 }
 
-/// Memory for the keys of one statement, which all statements of the engine use in turn.
+/// Reusable memory for the keys of one statement, shared by all statements of the engine.
 #[derive(Debug, Default)]
 pub(crate) struct KeyMaker {
     key: Vec<u8>,
     partition_key: Vec<u8>,
-    /// All keys or bounds of the statement.
+    /// The keys or bounds of the statement, one after the other.
     bytes: Vec<u8>,
-    /// Open-addressing table of positions in `keys`, by hash; 0 is empty.
+    /// Open-addressing hash table of positions in `keys` plus one; 0 marks an empty slot.
     seen: Vec<u32>,
     keys: Vec<(u64, Range<u32>)>,
     /// The values of a list of operands, little-endian.
     integers: Vec<[u8; 8]>,
-    /// Positions of a list in the order of its integers; only used when too many hashes collide.
+    /// Positions of a list ordered by their integers; only used if too many hashes collide.
     order: Vec<u32>,
     spans: Vec<Span>,
 }
 
-/// A range from `lower` (inclusive) to `upper` (exclusive; `None` for no end), as ranges of the bytes.
+/// A range from `lower` (inclusive) to `upper` (exclusive; `None` for unbounded). Both refer to the byte
+/// buffer.
 #[derive(Clone, Debug)]
 struct Span {
     lower: Range<u32>,
     upper: Option<Range<u32>>,
 }
 
-/// The partition of a key.
+/// The way in which the partition of a key is found.
 pub(crate) enum KeyLocation {
-    /// The one that the hash of the whole key chooses.
+    /// The hash of the whole key determines the partition.
     ByHash,
-    /// This one.
+    /// The partition with this number.
     At(u16),
 }
 
 impl Operand {
-    /// The value in one execution. Errors: those of the expression.
+    /// The operand's value in one execution. Errors: those of the expression.
     #[inline]
     pub(crate) fn value<'a>(&'a self, values: &Values<'a>) -> Result<ValueRef<'a>> {
         match self {
@@ -94,8 +95,8 @@ impl Operand {
 }
 
 impl KeyMaker {
-    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no
-    /// row can have are left out.
+    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no row
+    /// can have are skipped.
     pub(crate) fn keys(
         &mut self,
         definition: &TableDefinition,
@@ -123,7 +124,7 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// Adds every key of one alternative to `keys`.
+    /// Adds all keys of one alternative to `keys`.
     fn alternative(&mut self, parts: KeyParts<'_>, values: &Values<'_>) -> Result<()> {
         let several = parts.values.iter().find(|values| !values.is_single());
         match several {
@@ -153,10 +154,10 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// Keeps the bytes from `start` on as a key, if some row can have it.
+    /// Keeps the bytes from `start` on as a key if a row can have it, and removes them otherwise.
     #[inline(always)]
     fn keep_from(&mut self, start: usize, is_possible: bool) {
-        // No stored key is longer, so no row has it.
+        // No stored key is longer, so no row can match.
         if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
             self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
         } else {
@@ -164,8 +165,8 @@ impl KeyMaker {
         }
     }
 
-    /// Appends one key to `bytes`; `member` is the value of the part that has several. False when no row can
-    /// have the key.
+    /// Appends one key to `bytes`. `member` is the value of the column that has several. Returns false if no
+    /// row can have the key.
     #[inline]
     fn append_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<bool> {
         for (column, part) in parts.columns.iter().zip(parts.values) {
@@ -182,8 +183,8 @@ impl KeyMaker {
         Ok(true)
     }
 
-    /// Drops all but the first of equal keys, by open addressing on their hashes; by sorting when that takes
-    /// too long.
+    /// Removes duplicate keys and keeps the first of each. Uses a hash table with open addressing, and
+    /// sorting if too many hashes collide.
     fn drop_equal_keys(&mut self) {
         if self.keys.len() < 2 {
             return;
@@ -218,7 +219,7 @@ impl KeyMaker {
         keys.truncate(kept);
     }
 
-    /// As [`KeyMaker::drop_equal_keys`], in a time that does not depend on the hashes.
+    /// Does the work of [`KeyMaker::drop_equal_keys`] in a time that does not depend on the hashes.
     #[cold]
     fn sort_out_equal_keys(&mut self) {
         let KeyMaker { bytes, seen: positions, keys, .. } = self;
@@ -237,7 +238,7 @@ impl KeyMaker {
         keys.truncate(positions.len());
     }
 
-    /// The partitions of a scope; `None` when no row can match.
+    /// The partitions of a scope; `None` if no row can match.
     pub(crate) fn scope(
         &mut self,
         definition: &TableDefinition,
@@ -255,10 +256,10 @@ impl KeyMaker {
         Ok(Some(PartitionScope::One(partition_of(key_hash(&self.partition_key), definition.partition_count))))
     }
 
-    /// Calls `push` with each range, in key order or descending, without overlaps.
+    /// Calls `push` with each range, in ascending or descending key order and without overlaps.
     ///
     /// # Errors
-    /// 1436 for too many ranges, and those of computing a bound.
+    /// 1436 for too many ranges, and the errors of the expressions that compute bounds.
     pub(crate) fn ranges(
         &mut self,
         definition: &TableDefinition,
@@ -306,7 +307,7 @@ impl KeyMaker {
         }
     }
 
-    /// Adds the ranges for one choice of leading values.
+    /// Adds the ranges for one combination of leading values.
     fn prefix(
         &mut self,
         definition: &TableDefinition,
@@ -342,7 +343,7 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// Adds the range of all keys that begin with the key made so far.
+    /// Adds the range of all keys that begin with the current key.
     fn keep_prefix_span(&mut self) -> Result<()> {
         let lower = self.keep_cut_key();
         let upper = self.successor();
@@ -399,12 +400,12 @@ impl KeyMaker {
         if column.nullable {
             self.key.push(1);
         }
-        // Only columns of strings have such pieces.
+        // Only string columns have LIKE ranges.
         let Some(collation) = column.column_type.collation() else { return Ok(()) };
         let mut weights = Vec::new();
         collation.append_prefix_key(fixed_prefix(pattern, escape), &mut weights);
         append_escaped(&weights, &mut self.key);
-        // Any text may follow the prefix, so its end mark goes.
+        // Any text may follow the prefix, so the end mark is removed.
         self.key.truncate(self.key.len() - 2);
         self.keep_prefix_span()
     }
@@ -442,7 +443,8 @@ impl KeyMaker {
         self.keep_span(lower, upper)
     }
 
-    /// Keeps the least key that begins with the key made so far and is not NULL after it.
+    /// Keeps the least key that begins with the current key and has a value other than NULL in the next
+    /// column.
     fn keep_floor(&mut self, column: &ColumnDefinition) -> Range<u32> {
         let length = self.key.len();
         if column.nullable {
@@ -460,7 +462,7 @@ impl KeyMaker {
         start..self.bytes.len() as u32
     }
 
-    /// Keeps the least key after all that begin with the key made so far; `None` when no key follows them.
+    /// Keeps the least key above all keys that begin with the current one; `None` if no such key exists.
     fn successor(&mut self) -> Option<Range<u32>> {
         let start = self.bytes.len();
         let length = self.key.len().min(BOUND_BYTES_MAX);
@@ -489,7 +491,7 @@ impl KeyMaker {
         Ok(())
     }
 
-    /// Sorts the ranges and joins those that touch, so that no row is found twice.
+    /// Sorts the ranges and joins those that overlap or touch, so that no row is found twice.
     fn merge_spans(&mut self) {
         let KeyMaker { bytes, spans, .. } = self;
         let slice = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
@@ -523,7 +525,7 @@ fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
     &pattern[..end.unwrap_or(pattern.len())]
 }
 
-/// The partition of a whole primary key.
+/// The partition of a complete primary key.
 pub(super) fn partition_of_key(
     definition: &TableDefinition,
     primary: &[ColumnIndex],
@@ -539,7 +541,8 @@ pub(super) fn partition_of_key(
     }
 }
 
-/// The partition of a key whose partition columns are only part of it; `columns` are those of the key.
+/// The partition of a key of which only some columns determine the partition. `columns` are the columns of
+/// the key.
 fn location_of(
     definition: &TableDefinition,
     columns: &[ColumnIndex],
@@ -560,7 +563,7 @@ fn location_of(
     KeyLocation::At(partition_of(key_hash(partition_key), definition.partition_count))
 }
 
-/// Length of the first key part: fixed for numbers, up to the end mark for strings.
+/// Length of the first column's part of a key: fixed for numbers, up to the end mark for strings.
 fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) -> usize {
     let column = &definition.columns[usize::from(column.0)];
     let marker = usize::from(column.nullable);
@@ -595,7 +598,7 @@ pub(crate) fn push_keys(
     let KeyMaker { integers: gathered, seen, order, .. } = &mut *maker;
     if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
         let memory = (seen, order);
-        // One loop for each key width, so that the push is compiled into it.
+        // One loop for each key width, so that the compiler can inline the push.
         match bytes {
             4 => push_integers::<4>(integers, keys, memory, |hash, key| {
                 inputs.push_hashed_key(hash, key, sent, buffers);
@@ -621,8 +624,8 @@ pub(crate) fn push_keys(
     })
 }
 
-/// As [`KeyMaker::keys`] for a list of integers in the only column of a key: each key is pushed as soon as
-/// it is known to be distinct.
+/// Does the work of [`KeyMaker::keys`] for a list of integers in the only key column. Each key is pushed as
+/// soon as it is known to be distinct.
 #[inline(always)]
 fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],
@@ -658,7 +661,7 @@ fn push_integers<const BYTES: usize>(
     }
 }
 
-/// Whether no earlier integer of a list equals the one at `position`.
+/// Whether the integer at `position` is the first of its value in the list.
 #[cold]
 fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32>) -> bool {
     if order.is_empty() {
@@ -669,8 +672,8 @@ fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32
     order[first] as usize == position
 }
 
-/// The width of the key, its encoding and its values, where the key is one integer column, its values are a
-/// list of integers, and the hash of the key chooses the partition; `None` otherwise. A list of operands is
+/// The width, encoding and values of the key if it consists of one integer column, its values are a list of
+/// integers, and its hash determines the partition; `None` otherwise. The values of a list of operands are
 /// copied first.
 #[inline]
 fn integer_list<'v>(

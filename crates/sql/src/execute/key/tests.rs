@@ -17,7 +17,8 @@ fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefiniti
     }
 }
 
-/// Columns: a TINYINT NOT NULL, b TINYINT, s VARBINARY(4) NOT NULL; primary key (a, s), partitioned by s.
+/// Columns: `a` TINYINT NOT NULL, `b` TINYINT, `s` VARBINARY(4) NOT NULL; primary key (a, s), partitioned by
+/// s.
 fn table() -> TableDefinition {
     let tiny = ColumnType::Integer { bytes: 1, unsigned: false };
     let binary = ColumnType::VarChar { length: 4, collation: junctor_model::collation::CollationId::BINARY };
@@ -164,7 +165,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
         (partition(b"\0\xFF\0\0"), b"\x81\0\xFF\0\0".to_vec()),
     ];
     assert_eq!(found, expected);
-    // One key alone takes the short way and must come to the same.
+    // A single key takes a shorter path, which must give the same result.
     let single = KeyTemplate {
         alternatives: vec![vec![
             KeyValues::One(constant(1)),
@@ -198,7 +199,7 @@ fn keys_that_no_row_can_have_are_left_out() {
     assert_eq!(found, [vec![0x83]]);
 }
 
-/// A table of one integer column, which is its primary key.
+/// A table whose only column is an integer and its primary key.
 fn integer_table(bytes: u8, unsigned: bool) -> TableDefinition {
     let mut definition = table();
     definition.columns = vec![column("a", ColumnType::Integer { bytes, unsigned }, false)];
@@ -213,7 +214,7 @@ fn list_of(values: KeyValues) -> KeyTemplate {
 
 type HashedKeys = Vec<(u64, Vec<u8>)>;
 
-/// The keys of a list as the quick way makes them; `None` when it is not one for that.
+/// The keys of a list by the fast path; `None` if the fast path does not apply.
 fn quick_keys(
     maker: &mut KeyMaker,
     definition: &TableDefinition,
@@ -254,7 +255,7 @@ fn all_keys(
     found
 }
 
-/// The keys of values of a column, each once, by what the range of the column is.
+/// The distinct keys that the values of a list have in a column of this width and sign.
 fn expected_keys(bytes: u8, unsigned: bool, list: &[i64]) -> HashedKeys {
     let bits = u32::from(bytes) * 8;
     let (least, count) = (if unsigned { 0 } else { -(1i128 << (bits - 1)) }, 1i128 << bits);
@@ -289,7 +290,8 @@ fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
         let definition = integer_table(bytes, unsigned);
         for list in &lists {
             let expected = expected_keys(bytes, unsigned, list);
-            // A list that is one parameter, and one parameter for each value, unsigned where it can be.
+            // The list is passed once as one parameter, and once with one parameter for each value, unsigned
+            // if possible.
             let mut builder = ParametersBuilder::new();
             builder.push_integers(list.iter().copied());
             for value in list {
@@ -335,7 +337,7 @@ fn values_that_are_no_signed_integers_are_left_to_the_general_way() {
 
 #[test]
 fn values_with_hashes_alike_are_sorted_before_they_make_the_table_of_hashes_slow() {
-    // Alike in all bits by which a table for so many keys is addressed.
+    // The hashes agree in all bits that address a table of this size.
     let alike = (0i64..).filter(|value| key_hash(&(*value as u32 ^ (1 << 31)).to_be_bytes()) % 1024 == 7);
     let distinct: Vec<i64> = alike.take(200).collect();
     let list: Vec<i64> = distinct.iter().chain(&distinct).copied().flat_map(|value| [value, value]).take(500).collect();
@@ -351,9 +353,9 @@ fn values_with_hashes_alike_are_sorted_before_they_make_the_table_of_hashes_slow
     assert_eq!(quick_keys(&mut maker, &definition, &template, &parameters), Some(expected.clone()));
     assert_eq!(maker.order.len(), list.len());
     assert_eq!(all_keys(&mut maker, &definition, &template, &parameters), expected);
-    // The places that were sorted are left, and not a table.
+    // The sorted positions remain, not a hash table.
     assert_eq!(maker.seen.len(), expected.len());
-    // A list that is not like that is not sorted.
+    // A list without collisions is not sorted.
     let mut builder = ParametersBuilder::new();
     let unlike: Vec<i64> = (0..500).collect();
     builder.push_integers(unlike.iter().copied());
