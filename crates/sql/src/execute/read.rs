@@ -1,5 +1,5 @@
 //! Hot path, budget 200 instructions a point read besides its key: queries of a table. Rows are sent as they
-//! arrive, or sorted, or merged from partial aggregates.
+//! arrive, sorted, or computed from partial aggregates.
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, Gather, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
-/// Maximum number of partitions whose replies each get the header in front, because each may be the first to
-/// arrive.
+/// Maximum number of partitions whose replies all get the header in front, because each of them may arrive
+/// first.
 pub(super) const HEADERS_MAX: usize = 4;
-/// Most room that is reserved for rows in advance; longer outputs grow.
+/// Maximum bytes that are reserved for rows in advance. Longer outputs grow.
 const ROOM_BYTES_MAX: usize = 64 * 1024;
 
 /// Rows that one partition returned.
 pub(crate) struct PartitionRows {
     pub output: Vec<u8>,
-    /// Whether the encoded header stands before the rows.
+    /// Whether the encoded header precedes the rows.
     pub is_prefixed: bool,
     pub count: u32,
     pub next: Next,
@@ -97,10 +97,10 @@ pub(crate) fn start_select(
     }
 }
 
-/// The first step of a query.
+/// The result of starting a query.
 enum Started {
     Sent,
-    /// No row can be found.
+    /// No row can match; nothing was sent.
     Empty(Box<ReadState>),
 }
 
@@ -140,7 +140,7 @@ fn send_select(
     Ok(Started::Sent)
 }
 
-/// Sends the read of the rows, or of the unique entries that name them.
+/// Sends the read of the rows, or of the unique entries that refer to them.
 fn send_first_read(
     context: &mut StatementContext<'_, '_>,
     plan: &SelectPlan,
@@ -187,9 +187,9 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Gives the replies of a few partitions buffers with the header in front and room for the rows of all: the
-/// first to arrive becomes the client's answer without a copy. With many partitions only the answer gets
-/// room.
+/// Reserves memory for the result. The replies of few partitions get buffers with the header in front and
+/// space for all rows, because the first to arrive becomes the client's answer without a copy. With many
+/// partitions, only the answer gets space.
 fn reserve_output(
     context: &mut StatementContext<'_, '_>,
     plan: &SelectPlan,
@@ -213,7 +213,7 @@ fn reserve_output(
     context.engine.work.inputs.set_output(output);
 }
 
-/// Gives an output that is still empty this much room, up to [`ROOM_BYTES_MAX`].
+/// Reserves `bytes` in an empty output, but at most [`ROOM_BYTES_MAX`].
 #[inline]
 fn reserve_room(context: &mut StatementContext<'_, '_>, bytes: usize) {
     let output = context.sink.output();
@@ -224,7 +224,7 @@ fn reserve_room(context: &mut StatementContext<'_, '_>, bytes: usize) {
     }
 }
 
-/// Fills the inputs; true when they are for the entries of a unique index.
+/// Fills the inputs. Returns true if they are keys of a unique index's entries.
 fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'_>) -> Result<bool> {
     let Workspace { inputs, parameters, scratch, keys, key, .. } = work;
     let sent: &[u8] = if plan.program.reads_parameters { parameters } else { &[] };
@@ -234,7 +234,7 @@ fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'
         AccessPath::UniqueKeys { lookup, keys: template, .. } => {
             inputs.begin(lookup.table.definition.partition_count, turn.buffers);
             keys.keys(definition, template, &values, &mut |_, _, entry| {
-                // The key column of an entry is a binary string that holds the key bytes.
+                // The key column of an entry is a binary string that contains the key bytes.
                 key.clear();
                 append_escaped(entry, key);
                 inputs.push_key(key, &[], turn.buffers);
@@ -248,7 +248,7 @@ fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'
     }
 }
 
-/// Fills the inputs for an access path that takes one step.
+/// Fills the inputs for an access path that needs one read.
 pub(super) fn push_path(
     writer: &mut InputWriter<'_, '_>,
     keys: &mut KeyMaker,
@@ -278,7 +278,7 @@ pub(super) fn push_path(
     }
 }
 
-/// Whether the conditions that need no row are all true.
+/// Whether all conditions that need no row are true.
 #[inline]
 pub(super) fn all_true(guards: &[Expression], parameters: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
     for guard in guards {
@@ -289,7 +289,7 @@ pub(super) fn all_true(guards: &[Expression], parameters: Parameters<'_>, scratc
     Ok(true)
 }
 
-/// OFFSET and LIMIT of this execution. Error: 1210 for a parameter that is not a number of rows.
+/// OFFSET and LIMIT of this execution. Error: 1210 if a parameter is not a row count.
 pub(super) fn window_of(
     limit: Option<&LimitTemplate>,
     parameters: Parameters<'_>,
@@ -299,8 +299,7 @@ pub(super) fn window_of(
     Ok(Window { offset: rows_of(limit.offset, parameters)?, remaining: rows_of(limit.count, parameters)? })
 }
 
-/// The value of a number of rows in this execution. Error: 1210 for a parameter that is not a number of
-/// rows.
+/// The value of a row count in this execution. Error: 1210 if a parameter is not a row count.
 pub(super) fn rows_of(quantity: Quantity, parameters: Parameters<'_>) -> Result<u64> {
     match quantity {
         Quantity::Rows(rows) => Ok(rows),
@@ -322,7 +321,7 @@ fn rows_max(select: &SelectPlan, window: &Window) -> u32 {
     if limited && !select.calc_found_rows { window.rows_needed().min(u64::from(u32::MAX)) as u32 } else { u32::MAX }
 }
 
-/// The empty state of combining rows.
+/// The initial state of combining rows.
 pub(super) fn gather_state(engine: &mut Engine, select: &SelectPlan, window: &Window) -> GatherState {
     match &select.gather {
         Gather::Stream => GatherState::Stream,
@@ -337,7 +336,7 @@ pub(super) fn gather_state(engine: &mut Engine, select: &SelectPlan, window: &Wi
     }
 }
 
-/// The aggregate states of no rows.
+/// The initial aggregate states.
 pub(super) fn accumulators(aggregates: &[Aggregate]) -> Vec<Accumulator> {
     aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind, operand_type(aggregate))).collect()
 }
@@ -378,8 +377,8 @@ pub(crate) fn resume_read(
     }
 }
 
-/// Requests more rows: every partition has replied, and some have more. A full output waits for the client
-/// first.
+/// Requests more rows after every partition has replied and some have more. If the output is full, the query
+/// is suspended until the client has received it.
 fn continue_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     state.awaits_room = !context.session.interrupted && context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
     let operation = state.operation;
@@ -392,7 +391,7 @@ fn continue_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
     Progress::Waiting
 }
 
-/// Whether the rows so far are all that the query wants.
+/// Whether the rows received so far complete the result.
 fn is_satisfied(state: &ReadState) -> bool {
     let streams = matches!(state.gather, GatherState::Stream);
     streams && !state.is_lookup && state.window.remaining == 0 && !state.plan.calc_found_rows
@@ -441,7 +440,7 @@ pub(super) fn merge_states(accumulators: &mut [Accumulator], mut output: &[u8]) 
     Ok(())
 }
 
-/// Keeps the references of the rows that entries of a unique index name.
+/// Keeps the references of the rows that entries of a unique index contain.
 fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
     let AccessPath::UniqueKeys { lookup, .. } = &state.plan.path else {
         invariant::fail("a lookup has a unique index", format_args!("{:?}", state.plan.path))
@@ -457,7 +456,7 @@ fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Sends the second read of a query by unique index: that of the rows that the entries name.
+/// Sends the second read of a query by unique index: the rows to which the entries refer.
 fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     state.is_lookup = false;
     let plan = Arc::clone(&state.plan);
@@ -493,7 +492,7 @@ fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
     }
 }
 
-/// Sends what is left of the answer: all rows have arrived.
+/// Sends the rest of the answer after all rows have arrived.
 pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     release(context.engine, context.session, &mut state, context.turn);
     let plan = state.plan;
@@ -544,7 +543,7 @@ pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: R
     progress
 }
 
-/// Encodes the one row that is computed from aggregates.
+/// Encodes the single row that is computed from aggregates.
 fn aggregate_row(
     gather: &Gather,
     accumulators: &[Accumulator],
@@ -570,7 +569,7 @@ fn aggregate_row(
     Ok(packet)
 }
 
-/// Appends the row packet of a projection. Without a row its values may read parameters only.
+/// Appends the row packet of a projection. Without a row, its expressions may only read parameters.
 pub(super) fn append_projection(
     projection: &Projection,
     (row, parameters): (Option<RowView<'_>>, Parameters<'_>),
@@ -586,7 +585,7 @@ pub(super) fn append_projection(
     Ok(())
 }
 
-/// Sends sorted rows for one step, while the output has room. The next step runs when the client has taken
+/// Sends sorted rows for one step, until the output is full. The next step runs when the client has received
 /// them, or after the other work of the thread.
 pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progress {
     let Execution::Sorted(mut state) = std::mem::take(&mut context.session.execution) else {
@@ -611,7 +610,7 @@ pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progre
     finish_rows(context, rows)
 }
 
-/// A read failed: retries the query when the table was changed meanwhile and no row was sent, or fails it.
+/// Fails a read, or starts the query again if its table was changed meanwhile and no row has been sent.
 pub(crate) fn fail_read(
     context: &mut StatementContext<'_, '_>,
     mut state: ReadState,
@@ -632,7 +631,7 @@ pub(crate) fn fail_read(
     fail(context, error)
 }
 
-/// Releases a read whose rows nobody wants. The data plane has ended it, or was told to.
+/// Releases a read whose rows are no longer wanted. The data plane has ended it or was asked to.
 pub(super) fn abandon_read(
     engine: &mut Engine,
     session: &mut Session,
@@ -646,7 +645,7 @@ pub(super) fn abandon_read(
     }
 }
 
-/// Releases what the read held besides its rows.
+/// Releases the resources of a read except its rows.
 fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, turn: &mut TurnContext<'_>) {
     std::mem::take(&mut state.retry).release(turn);
     if matches!(state.plan.path, AccessPath::UniqueKeys { .. }) {
@@ -654,13 +653,13 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, tu
     }
 }
 
-/// Ends the snapshot that a query of two reads took for itself.
+/// Ends the snapshot that a query of two reads took.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
     engine.gateway.end_statement(&mut session.transaction);
 }
 
-/// Error of a reply that cannot be decoded. Such replies come from blocks of this node, so they show a fault
-/// of the node.
+/// The error of a reply that cannot be decoded. Such replies come from blocks of this node, so they indicate
+/// a fault of the node.
 pub(super) fn broken_reply() -> Box<Error> {
     Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
 }

@@ -1,4 +1,4 @@
-//! The record of one session: its transaction, variables, diagnostics and execution state.
+//! The state of one session: its transaction, variables, diagnostics and execution state.
 
 use std::collections::BTreeMap;
 
@@ -19,106 +19,107 @@ use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
 use crate::result::Completion;
 
-/// The outcome of a login.
+/// The session parameters that a login determines.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOpening<'a> {
-    /// The connection.
+    /// The connection's number, which is also the session's.
     pub connection: ConnectionId,
-    /// The user name.
+    /// The user name of the login.
     pub user: &'a str,
-    /// The client's address.
+    /// The client's address, as text.
     pub host: &'a str,
-    /// The database to begin with.
+    /// The initial database.
     pub database: Option<&'a str>,
-    /// Whether affected rows are those found (CLIENT_FOUND_ROWS).
+    /// Whether the affected rows of an UPDATE are the rows found instead of those changed
+    /// (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
-    /// Whether a text may hold several statements (CLIENT_MULTI_STATEMENTS).
+    /// Whether a text may contain several statements (CLIENT_MULTI_STATEMENTS).
     pub multi_statements: bool,
-    /// The client's collation, by number.
+    /// Number of the client's collation.
     pub character_set: u16,
-    /// The wire form of the rows of statements that come as text.
+    /// The encoding of rows for statements that arrive as text.
     pub text_protocol: RowProtocol,
-    /// Whether a person types the statements, so that `interactive_timeout` counts (CLIENT_INTERACTIVE).
+    /// Whether `interactive_timeout` applies instead of `wait_timeout` (CLIENT_INTERACTIVE).
     pub is_interactive: bool,
 }
 
-/// The state of a session. The fields that every statement needs come first, so that a statement among
+/// The state of a session. The fields that every statement needs come first, so that a statement of one among
 /// thousands of sessions touches few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Session {
     pub(crate) connection: ConnectionId,
-    /// Byte position in the command's text of the statements after the current one; 0 when there are none.
+    /// Byte offset in the command's text of the statements after the current one; 0 if none follow.
     pub(crate) rest_at: u32,
-    /// Number of transactions that have begun, which identifies the open one.
+    /// Number of transactions that have begun. It identifies the open one.
     pub(crate) transactions: u32,
     pub(crate) next_statement: u32,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,
     /// Whether a transaction of several statements is open.
     pub(crate) is_open: bool,
-    /// Whether writes are refused in it.
+    /// Whether the open transaction refuses writes.
     pub(crate) is_read_only: bool,
-    /// Whether the client is gone. The current statement then ends without an answer.
+    /// Whether the client has disconnected. The current statement then ends without an answer.
     pub(crate) interrupted: bool,
-    /// Whether KILL arrived too late to stop the current statement, so that it stops the statements after
-    /// it.
+    /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
     pub(crate) rest_is_stopped: bool,
-    /// Whether a text may hold several statements.
+    /// Whether a text may contain several statements.
     pub(crate) multi_statements: bool,
     pub(crate) found_rows_wanted: bool,
     pub(crate) is_interactive: bool,
-    /// GET_LOCK has succeeded.
+    /// Whether GET_LOCK has succeeded, so that locks must be released at the end of the session.
     pub(crate) holds_user_locks: bool,
-    /// The wire form of the rows of statements that come as text.
+    /// The encoding of rows for statements that arrive as text.
     pub(crate) text_protocol: RowProtocol,
-    /// The kind of the current statement, for its latency.
+    /// The kind of the current statement, under which its latency is recorded.
     pub(crate) operation: OperationKind,
     pub(crate) statements: PreparedStatements,
-    /// The argument of LAST_INSERT_ID(expression) in the current statement, for its answer.
+    /// The argument of LAST_INSERT_ID(expression) in the current statement, for its OK packet.
     pub(crate) insert_id_argument: Option<u64>,
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) last_insert_id: u64,
     pub(crate) database: Option<Box<str>>,
-    /// What LOCK TABLES holds or waits for.
+    /// The table locks that LOCK TABLES holds or requests.
     pub(crate) table_locks: Option<Box<TableLocks>>,
     pub(crate) transaction: Transaction,
     pub(crate) variables: SessionVariables,
     pub(crate) execution: Execution,
     /// The tables that the open transaction has used.
     pub(crate) tables: Vec<TableUse>,
-    /// Number of schema changes that had blocked tables when it first used one.
+    /// Number of the last schema change that had blocked tables when the transaction first used a table.
     pub(crate) tables_since: u64,
-    /// In the order in which they were set.
+    /// The savepoints, in the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) diagnostics: Vec<Warning>,
-    /// Key readers, by the numbers that the client chose.
+    /// Key readers by the numbers that the client chose.
     pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
     pub(crate) user: Box<str>,
     pub(crate) host: Box<str>,
 }
 
-// Thousands of idle sessions must be cheap.
+// Thousands of idle sessions must fit into memory.
 const _: () = assert!(size_of::<Session>() <= 1024);
 
 impl Session {
-    /// The connection.
+    /// The number of the session's connection.
     pub fn connection(&self) -> ConnectionId {
         self.connection
     }
 
-    /// The session's transaction, as the gateway knows it.
+    /// The session's transaction, for calls of the gateway.
     pub fn transaction_mut(&mut self) -> &mut Transaction {
         &mut self.transaction
     }
 
-    /// Whether the data plane holds locks or uncommitted rows of the session, for which others may wait.
+    /// Whether the data plane holds locks or uncommitted rows of the session, for which other sessions may
+    /// wait.
     pub fn holds_locks(&self) -> bool {
         self.transaction.has_begun()
     }
 
-    /// The status of an OK packet without rows, numbers or text.
+    /// The status of an OK packet without row count, insert id and text.
     pub fn completion(&self) -> Completion {
         Completion {
             warnings: self.warning_count,
@@ -129,19 +130,19 @@ impl Session {
         }
     }
 
-    /// Whether the same text has statements after the current or last one.
+    /// Whether statements follow the current or last one in the same text.
     #[inline]
     pub fn has_more_statements(&self) -> bool {
         self.rest_at != 0
     }
 
-    /// Whether a text may hold several statements.
+    /// Whether a text may contain several statements.
     pub fn allows_several_statements(&self) -> bool {
         self.multi_statements
     }
 
-    /// Whether the session waits for a table or changes the schema. It occupies no admission ticket
-    /// meanwhile.
+    /// Whether the session waits for a table or changes the schema. During that time it holds no admission
+    /// ticket.
     pub fn waits_for_tables(&self) -> bool {
         matches!(self.execution, Execution::Tables(_) | Execution::Schema(_))
     }
@@ -151,37 +152,37 @@ impl Session {
         &self.user
     }
 
-    /// The client's address.
+    /// The client's address, as text.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Seconds without a command after which the connection ends.
+    /// Idle time in seconds after which the connection is closed.
     pub fn wait_timeout_s(&self) -> u32 {
         self.variables.wait_timeout_s
     }
 
-    /// Seconds after which a transaction is ended with its connection; 0 for never.
+    /// Maximum age of a transaction in seconds; its connection is then closed. 0 means no limit.
     pub fn transaction_timeout_s(&self) -> u32 {
         self.variables.transaction_timeout_s
     }
 
-    /// The number of the open transaction in this session; `None` when none is open.
+    /// The number of the open transaction within this session; `None` if none is open.
     pub fn open_transaction(&self) -> Option<u32> {
         self.is_open.then_some(self.transactions)
     }
 
-    /// The text of a prepared statement, at most 4,096 bytes of it.
+    /// The text of a prepared statement, cut after 4,096 bytes.
     pub fn statement_text(&self, statement: u32) -> Option<&[u8]> {
         self.statements.get(statement).map(|statement| &*statement.text)
     }
 
-    /// The session's database.
+    /// The session's default database.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// Clears the diagnostics of the statement before.
+    /// Removes the diagnostics of the previous statement.
     #[inline]
     pub(crate) fn clear_diagnostics(&mut self) {
         self.diagnostics.clear();
@@ -190,13 +191,13 @@ impl Session {
         self.insert_id_argument = None;
     }
 
-    /// Whether the statement before has left diagnostics to clear.
+    /// Whether the previous statement has left diagnostics that must be removed.
     #[inline]
     pub(crate) fn has_diagnostics(&self) -> bool {
         self.warning_count != 0 || self.insert_id_argument.is_some()
     }
 
-    /// Notes a warning.
+    /// Adds a warning. Notes are dropped unless `sql_notes` is on.
     pub(crate) fn warn(&mut self, level: WarningLevel, code: u16, message: Box<str>) {
         if level == WarningLevel::Note && !self.variables.takes_notes {
             return;
@@ -205,7 +206,7 @@ impl Session {
         self.keep(Warning { level, code, message });
     }
 
-    /// Adds the diagnostics of evaluations. Warnings without text are only counted.
+    /// Adds the diagnostics of evaluated rows. Warnings without text are only counted.
     #[cold]
     pub(crate) fn note_diagnostics(&mut self, level: WarningLevel, diagnostics: Diagnostics) {
         let Diagnostics { warnings, count, last_insert_id } = diagnostics;
@@ -223,7 +224,7 @@ impl Session {
         self.warning_count = self.warning_count.saturating_add(u16::try_from(untold).unwrap_or(u16::MAX));
     }
 
-    /// Adds the diagnostics in the scratch memory of evaluations in this block.
+    /// Adds the diagnostics of expressions that this block has evaluated.
     #[inline]
     pub(crate) fn note_evaluated(&mut self, level: WarningLevel, scratch: &mut Scratch) {
         if let Some(diagnostics) = diagnostics::take(scratch) {
@@ -231,7 +232,7 @@ impl Session {
         }
     }
 
-    /// Notes that the statement failed.
+    /// Adds the error of the failed statement to the diagnostics.
     pub(crate) fn note_error(&mut self, error: &Error) {
         self.warning_count = self.warning_count.saturating_add(1);
         self.error_count = self.error_count.saturating_add(1);
@@ -246,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Ends the transaction: statements commit by themselves again unless autocommit is off.
+    /// Ends the transaction. From then on each statement commits by itself, unless autocommit is off.
     pub(crate) fn transaction_ended(&mut self) {
         self.is_open = false;
         self.savepoints.clear();
@@ -254,7 +255,7 @@ impl Session {
         self.transaction.explicit = !self.variables.autocommit;
     }
 
-    /// A transaction of several statements begins.
+    /// Begins a transaction of several statements.
     pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) {
         let characteristics = self.variables.begin_transaction();
         self.transactions = self.transactions.wrapping_add(1);
@@ -264,14 +265,14 @@ impl Session {
         self.transaction.isolation = characteristics.isolation.isolation();
     }
 
-    /// Begins another transaction with the characteristics of the one that has ended.
+    /// Begins another transaction with the characteristics of the previous one.
     pub(crate) fn chain_transaction(&mut self) {
         self.is_open = true;
         self.transaction.explicit = true;
     }
 
-    /// Called before a statement on tables. With autocommit off the first one begins a transaction;
-    /// otherwise the statement is a transaction by itself.
+    /// Must be called before a statement that uses tables. With autocommit off, the first such statement
+    /// begins a transaction; otherwise each statement is a transaction by itself.
     #[inline]
     pub(crate) fn enter_statement(&mut self) {
         if self.is_open {
@@ -283,26 +284,27 @@ impl Session {
         }
     }
 
-    /// Whether the transaction, or the one that the next statement is or begins, only reads.
+    /// Whether the open transaction is READ ONLY. Without one, the answer is that for the next transaction.
     #[inline]
     pub(crate) fn only_reads(&self) -> bool {
         if self.is_open { self.is_read_only } else { self.variables.next_transaction().read_only }
     }
 
-    /// Whether the open transaction has used the table, and written it if the use does.
+    /// Whether the open transaction has used the table. If the use writes, only an earlier write counts.
     pub(crate) fn has_used(&self, used: TableUse) -> bool {
         self.tables.iter().any(|known| known.table == used.table && (known.writes || !used.writes))
     }
 
-    /// The settings on which plans depend, as one number.
+    /// The settings on which plans depend, combined into one number.
     #[inline]
     pub(crate) fn plan_settings(&self) -> u64 {
-        // The constant is odd and without a pattern, so that the two keys of a session meet no other's.
+        // The constant is odd and without a pattern, so that the two keys of a session do not collide with
+        // those of other sessions.
         self.variables.plan_key().wrapping_add(u64::from(self.locks_reads()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Whether a query locks what it reads, shared, because its transaction of several statements is
-    /// SERIALIZABLE. A query that is a transaction by itself has its snapshot.
+    /// Whether a query takes shared locks on the rows that it reads, because its transaction of several
+    /// statements is SERIALIZABLE. A query that is a transaction by itself reads from its snapshot.
     #[inline]
     pub(crate) fn locks_reads(&self) -> bool {
         if !self.transaction.explicit {
@@ -316,5 +318,5 @@ impl Session {
     }
 }
 
-/// The wire form of a command's rows.
+/// The row encoding of the text protocol.
 pub(crate) const TEXT: RowProtocol = RowProtocol::Text;

@@ -1,5 +1,5 @@
-//! The states of a session's execution: what its statement waits for, and what it needs when the reply
-//! arrives.
+//! The execution states of a session: the reply that a statement waits for, and the data that it needs when
+//! the reply arrives.
 
 use std::sync::Arc;
 
@@ -25,46 +25,47 @@ use crate::bind::ParameterKind;
 use crate::plan::{ChangePlan, ComputePlan, InsertPlan, Plan, SelectPlan, TableUse};
 use crate::result::KeyRows;
 
-/// The execution state of a session. Each variant that awaits a reply names the operation that it awaits.
+/// The execution state of a session. Each variant that waits for a reply contains the operation of that
+/// reply.
 #[derive(Debug, Default)]
 pub(crate) enum Execution {
     /// No statement runs.
     #[default]
     Idle,
-    /// Awaits rows of a query.
+    /// Waits for rows of a query.
     Read(ReadState),
-    /// Awaits rows that were requested by primary key.
+    /// Waits for rows that were requested by primary key.
     Keys(KeyReadState),
-    /// Awaits the outcome of a write or locking read.
+    /// Waits for the outcome of a write or locking read.
     Write(WriteState),
-    /// Awaits AUTO_INCREMENT numbers for an INSERT.
+    /// Waits for AUTO_INCREMENT values for an INSERT.
     Numbers(Box<InsertState>),
-    /// Awaits the end of COMMIT or ROLLBACK.
+    /// Waits for the end of COMMIT or ROLLBACK.
     Ending(OperationId, AfterEnding),
-    /// Awaits the end of ROLLBACK TO SAVEPOINT.
+    /// Waits for the end of ROLLBACK TO SAVEPOINT.
     Undoing(OperationId),
-    /// Awaits the answers of all sql blocks to KILL.
+    /// Waits until all sql blocks have replied to KILL.
     Killing(KillState),
-    /// Awaits that every sql block has applied SET GLOBAL; with `commits` the transaction ends then.
+    /// Waits until every sql block has applied SET GLOBAL. With `commits` the transaction is then committed.
     SettingGlobals { operation: OperationId, commits: bool },
-    /// Awaits a step of a write that takes several.
+    /// Waits for a step of a compound statement.
     Compound(Box<CompoundState>),
-    /// Awaits a user-level lock from main.
+    /// Waits for a lock call's result from the main block.
     UserLock(Box<UserLockState>),
-    /// Awaits a step of a schema change.
+    /// Waits for a step of a schema change.
     Schema(Box<SchemaState>),
-    /// Awaits the rows of a status table.
+    /// Waits for the rows of a status table.
     Status(Box<StatusState>),
-    /// A schema change keeps the statement, which has not begun, from a table.
+    /// Waits before its first step, because a schema change blocks one of its tables.
     Tables(Box<TableWait>),
-    /// The sorted result is complete and waits for room in the output.
+    /// The sorted result is complete and is sent in parts.
     Sorted(SortedState),
-    /// The step asks that the statement start again. Never outlives the call that set it.
+    /// The step requests that the statement start again. This state never outlives the call that set it.
     Retry(Box<RetryState>),
 }
 
 impl Execution {
-    /// The state as SHOW PROCESSLIST prints it.
+    /// The text of the state in SHOW PROCESSLIST.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Execution::Idle | Execution::Retry(_) => "",
@@ -86,8 +87,8 @@ impl Execution {
         }
     }
 
-    /// Whether the state awaits a reply of this operation. Replies to others are stale: their statement was
-    /// stopped.
+    /// Whether the state waits for a reply of this operation. All other replies are stale: their statement
+    /// was stopped.
     #[inline]
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
         match self {
@@ -121,43 +122,44 @@ impl Execution {
     }
 }
 
-/// A statement that waits for tables.
+/// A statement that waits until a schema change releases its tables.
 #[derive(Debug)]
 pub(crate) struct TableWait {
-    /// What starts the statement once the tables are free.
+    /// The input from which the statement starts once the tables are free.
     pub input: RetryInput,
-    /// Whether it may be retried when the table definition changes once more.
+    /// Whether the statement may start again if the table definition changes once more.
     pub may_retry: bool,
     pub since: Time,
 }
 
-/// A query that awaits rows.
+/// A query that waits for rows.
 #[derive(Debug)]
 pub(crate) struct ReadState {
     pub plan: Arc<SelectPlan>,
     pub operation: OperationId,
     pub protocol: RowProtocol,
-    /// Whether the rows to come are entries of a unique index, which name the rows to read next.
+    /// Whether the expected rows are entries of a unique index, which refer to the rows to read next.
     pub is_lookup: bool,
     pub header_sent: bool,
-    /// Bytes of the encoded header in front of the rows of the reply whose output has it.
+    /// Length of the encoded header in front of the rows of one reply, in bytes.
     pub header_bytes: usize,
-    /// Every partition has replied, some have more rows, and the output has no room.
+    /// Whether the query is suspended: every partition has replied, some have more rows, and the output is
+    /// full.
     pub awaits_room: bool,
     /// Maximum number of rows that each partition returns; `u32::MAX` for all.
     pub rows_max: u32,
     pub window: Window,
-    /// Rows sent; for FOUND_ROWS without limit, rows found.
+    /// Number of rows sent. For FOUND_ROWS() without a limit, the number of rows found.
     pub rows: u64,
     pub gather: GatherState,
-    /// The statement's parameters, where a later step needs them.
+    /// The statement's parameters if a later step needs them, otherwise empty.
     pub parameters: Vec<u8>,
-    /// References of rows that the lookup found, each as `[length u16] reference`.
+    /// References of the rows that the lookup found, each as `[length u16] reference`.
     pub references: Vec<u8>,
     pub retry: RetryInput,
 }
 
-/// How the session combines the rows of the partitions.
+/// The way in which the session combines the rows of the partitions.
 #[derive(Debug)]
 pub(crate) enum GatherState {
     Stream,
@@ -165,7 +167,7 @@ pub(crate) enum GatherState {
     Aggregate(Vec<Accumulator>),
 }
 
-/// A statement that awaits the outcome of one write or locking read.
+/// A statement that waits for the outcome of one write or locking read.
 #[derive(Debug)]
 pub(crate) struct WriteState {
     pub operation: OperationId,
@@ -173,12 +175,12 @@ pub(crate) struct WriteState {
     pub retry: RetryInput,
 }
 
-/// The statement that writes or locks.
+/// The kind of a statement that writes or locks in one step.
 #[derive(Debug)]
 pub(crate) enum WriteForm {
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
-    /// INSERT of rows whose outcome needs nothing but the numbers.
+    /// An INSERT that needs only the generated values for its answer.
     Insert(Arc<InsertPlan>, Numbered),
     /// A locking query.
     LockRead(LockReadState),
@@ -194,17 +196,17 @@ impl WriteForm {
     }
 }
 
-/// A locking query, whose rows arrive with the outcome.
+/// A locking query. Its rows are part of the outcome.
 #[derive(Debug)]
 pub(crate) struct LockReadState {
     pub plan: Arc<SelectPlan>,
     pub protocol: RowProtocol,
     pub window: Window,
-    /// The statement's parameters, where the result row needs them.
+    /// The statement's parameters if the result row needs them, otherwise empty.
     pub parameters: Vec<u8>,
 }
 
-/// A query of a status table.
+/// A query of a status table that waits for the rows.
 #[derive(Debug)]
 pub(crate) struct StatusState {
     pub plan: Arc<ComputePlan>,
@@ -217,32 +219,32 @@ pub(crate) struct StatusState {
 #[derive(Debug)]
 pub(crate) struct SortedState {
     pub sorter: Box<Sorter>,
-    /// OFFSET and LIMIT, counted down; `asked` has them as the statement gave them.
+    /// The remaining OFFSET and LIMIT. `asked` contains them as the statement gave them.
     pub window: Window,
     pub asked: Window,
-    /// Number of rows without a LIMIT, as SQL_CALC_FOUND_ROWS asks, where it is known before the rows are
-    /// merged.
+    /// Number of rows without LIMIT, for SQL_CALC_FOUND_ROWS, if it is known before the rows are merged.
     pub counted: Option<u64>,
-    /// Whether every row of the result is counted, also behind the window.
+    /// Whether every row of the result is counted, including those beyond the window.
     pub counts_all: bool,
-    /// The client has not taken the last part.
+    /// Whether the client has not received the last part yet.
     pub awaits_room: bool,
-    /// The session has sent itself a `ContinueStatement`.
+    /// Whether the session has sent itself a `ContinueStatement` signal.
     pub step_requested: bool,
 }
 
-/// How a plan is executed. The parameters are in the workspace.
+/// The circumstances under which a plan is executed. The parameters are in the workspace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlanInput<'a> {
-    /// The wire form of the rows.
+    /// The encoding of the rows.
     pub protocol: RowProtocol,
-    /// The text that the engine's shape was scanned from; `None` when the statement did not come as such a
-    /// text.
+    /// The text from which the engine's shape was scanned; `None` if the statement was not received as a text
+    /// with a shape.
     pub shaped_text: Option<&'a [u8]>,
     pub input: StatementInput<'a>,
 }
 
-/// Memory that the statements of all sessions share. Whatever must outlive a step is copied into its state.
+/// Working memory that the statements of all sessions share. Data that must outlive a step is copied into its
+/// state.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub inputs: PartitionInputs,
@@ -250,15 +252,15 @@ pub(crate) struct Workspace {
     /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
-    /// The values that only the session knows, which follow the literals of a shape as parameters.
+    /// The values that only the session knows. They follow the literals of a shape as parameters.
     pub session_values: Vec<junctor_model::value::Value>,
-    /// The key of a statement whose shape keeps literals.
+    /// The cache key of a statement whose shape keeps literals.
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
     pub sorters: IdleSorters,
     pub keys: KeyMaker,
-    /// Idle row collections of reads by key.
+    /// Idle row collections of key reads.
     pub key_rows: Vec<KeyRows>,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,
@@ -266,6 +268,6 @@ pub(crate) struct Workspace {
     pub image: Vec<u8>,
     pub key: Vec<u8>,
     pub partition_key: Vec<u8>,
-    /// The text of the OK packet, when the statement has one.
+    /// The text of the OK packet; empty if the statement has none.
     pub info: String,
 }

@@ -1,5 +1,5 @@
 //! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE and locking reads, and the
-//! outcomes of all writes of one step.
+//! outcomes of all writes that take one step.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
 use crate::result::{Progress, ResultHeader};
 
-/// The options of a write, as the session's variables have them.
+/// The options of a write, as given by the session's variables.
 pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowProtocol) -> WriteOptions {
     let lock_wait_ms = context.session.variables.lock_wait_seconds.saturating_mul(1000);
     WriteOptions {
@@ -47,15 +47,15 @@ pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowPro
     }
 }
 
-/// Refuses writes in a READ ONLY transaction with error 1792. Called before the statement enters its
-/// transaction: a refused statement must not use up SET TRANSACTION, which holds for the next transaction
-/// only.
+/// Refuses writes in a READ ONLY transaction with error 1792. Runs before the statement enters its
+/// transaction, because a refused statement must not consume the characteristics that SET TRANSACTION has set
+/// for the next transaction.
 #[inline]
 pub(super) fn check_writable(session: &Session) -> Result<()> {
     if session.only_reads() { Err(in_read_only_transaction()) } else { Ok(()) }
 }
 
-/// Error 1792.
+/// Error 1792 of a write in a READ ONLY transaction.
 #[cold]
 pub(crate) fn in_read_only_transaction() -> Box<Error> {
     Error::new(ErrorCode::ReadOnlyTransaction, "Cannot execute statement in a READ ONLY transaction.")
@@ -74,7 +74,7 @@ impl StatementContext<'_, '_> {
         self.engine.gateway.execute(connection, transaction, program, options, inputs, self.turn)
     }
 
-    /// Requests AUTO_INCREMENT numbers from main.
+    /// Requests AUTO_INCREMENT values from the main block.
     pub(super) fn reserve_numbers(&mut self, table: TableId, request: NumberRequest) -> Result<OperationId> {
         let NumberRequest { count, beyond, .. } = request;
         self.engine.gateway.reserve_auto_increment(self.session.connection, table, count, beyond, self.turn)
@@ -100,13 +100,13 @@ pub(crate) fn start_change(
     }
 }
 
-/// The first step of a change.
+/// The result of starting an UPDATE or DELETE.
 enum Started {
     /// The write was sent.
     Sent,
-    /// The inputs are made; the rows must be locked first, and at most this many of them written.
+    /// The inputs are complete. The rows must be locked first, and at most this many of them written.
     Ordered(Option<u64>),
-    /// No row can be found.
+    /// No row can match; nothing was sent.
     Nothing,
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct StatementOutcome {
     pub error: Option<Box<Error>>,
 }
 
-/// Continues a write or locking read of one step with its outcome.
+/// Continues a write or locking read with its outcome.
 pub(crate) fn resume_write(
     context: &mut StatementContext<'_, '_>,
     state: WriteState,
@@ -195,7 +195,7 @@ pub(crate) fn resume_write(
     }
 }
 
-/// The write failed: retries the statement where the failure is one of its plan or of its numbers.
+/// Fails the write, or starts the statement again if its plan or its AUTO_INCREMENT values were outdated.
 fn fail_write(
     context: &mut StatementContext<'_, '_>,
     (form, retry): (&WriteForm, RetryInput),
@@ -219,7 +219,7 @@ fn fail_write(
     fail(context, error)
 }
 
-/// Adds the warnings of the rows of a statement to the diagnostics.
+/// Adds the warnings of a statement's rows to the diagnostics.
 #[inline]
 fn note_diagnostics(session: &mut Session, form: &WriteForm, diagnostics: Option<Box<Diagnostics>>) {
     if let Some(diagnostics) = diagnostics {
@@ -232,20 +232,20 @@ fn note_diagnostics(session: &mut Session, form: &WriteForm, diagnostics: Option
     }
 }
 
-/// The level of the diagnostics of a program's rows.
+/// The level of the warnings that a program's rows cause.
 pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
     match &program.action {
         WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
         // RETURNING of a DELETE is not evaluated strictly.
         WriteAction::Delete if program.returning.is_some() => WarningLevel::Warning,
-        // Strict evaluation makes an error of everything worse.
+        // Under strict evaluation all graver conditions are errors.
         _ => WarningLevel::Note,
     }
 }
 
-/// Whether the error is a duplicate of the primary key, which may be a generated number. Explicit numbers of
-/// other sessions raise the table's counter but not the range that this block holds, so the block gives up
-/// its range.
+/// Whether the error is a duplicate of the primary key, which a generated value may have caused. Explicit
+/// values of other sessions raise the table's counter but not the range that this block holds. The block
+/// therefore discards its range.
 pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error: &Error) -> bool {
     let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
     if is_taken {
@@ -254,7 +254,7 @@ pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error
     is_taken
 }
 
-/// The rows of an UPDATE or DELETE.
+/// The result of an UPDATE or DELETE.
 #[derive(Debug, Default)]
 pub(super) struct ChangedRows<'o> {
     pub matched: u64,
@@ -288,7 +288,7 @@ pub(super) fn finish_change(
     finish_ok(context, Changed { affected_rows, last_insert_id, has_info: true })
 }
 
-/// Sends the rows of RETURNING, which are complete; entries in their order.
+/// Sends the complete rows of RETURNING. Sort entries are sent in their order.
 fn finish_returning(
     context: &mut StatementContext<'_, '_>,
     plan: &ChangePlan,
@@ -305,8 +305,8 @@ fn finish_returning(
         }
         return finish_rows(context, rows);
     }
-    // The rows are written already, so the sorter has no limit of memory: the answer must not fail for their
-    // order.
+    // The rows are already written, so the answer must not fail while they are sorted. The sorter therefore
+    // has no memory limit.
     let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
     if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
@@ -319,8 +319,8 @@ fn finish_returning(
     finish_rows(context, rows)
 }
 
-/// Appends each text and its number. Every UPDATE has such a text, so it is made without the machinery of
-/// formatting.
+/// Appends each text and its number. Every UPDATE has such a text, so this avoids the cost of the formatting
+/// machinery.
 fn append_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
     let mut bytes = std::mem::take(info).into_bytes();
     for (text, number) in parts {
@@ -351,7 +351,7 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: Numbered) -> 
     finish_ok(context, Changed { affected_rows: rows, last_insert_id, has_info: true })
 }
 
-/// Sends the rows of a locking query, which are complete.
+/// Sends the complete rows of a locking query.
 fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState, outputs: Vec<Vec<u8>>) -> Progress {
     let LockReadState { plan, protocol, window, parameters } = state;
     let gather = gather_state(context.engine, &plan, &window);
