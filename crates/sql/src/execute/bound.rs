@@ -1,22 +1,22 @@
-//! Hot path, budget 40 instructions an integer: the key bytes of a column for a value, and how the value
-//! compares with the column's values when it is not one of them.
+//! Hot path, budget 40 instructions an integer: converts a value into the key bytes of a column, and compares
+//! a value that the column cannot have with those that it can.
 
 use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
-/// How a value compares with the values that a column can have.
+/// The relation of a value to the values that a column can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFit {
-    /// NULL, which compares with nothing; nothing was appended.
+    /// NULL, which compares with nothing. Nothing was appended.
     Null,
-    /// A value of the column, whose key was appended.
+    /// The column can have the value, whose key was appended.
     Exact,
-    /// Between the column value whose key was appended and the next one.
+    /// The value lies between the column value whose key was appended and the next one.
     Above,
-    /// Below all values of the column; nothing was appended.
+    /// Below all values of the column. Nothing was appended.
     TooLow,
-    /// Above all values of the column; nothing was appended.
+    /// Above all values of the column. Nothing was appended.
     TooHigh,
 }
 
@@ -56,7 +56,7 @@ fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut 
     }
 }
 
-/// Whether a number fits a signed column of that width.
+/// Whether a number fits into a signed column of `bytes` bytes.
 #[inline]
 fn fits(bytes: u8, number: i64) -> bool {
     let unused_bits = 64 - u32::from(bytes) * 8;
@@ -101,7 +101,7 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
     }
 }
 
-/// The number at the start of a text, as MySQL compares texts with numbers; 0 without one.
+/// The number at the start of a text, as MySQL compares texts with numbers; 0 if the text begins with none.
 fn floor_of_text(text: &[u8]) -> (i128, bool) {
     let text = text.trim_ascii_start();
     let number = numeric_prefix(text);

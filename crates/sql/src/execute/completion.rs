@@ -1,5 +1,5 @@
-//! How statements end: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and
-//! FOUND_ROWS() for the statements after them.
+//! The end of statements: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and
+//! FOUND_ROWS() for later statements.
 
 use junctor_model::error::Error;
 
@@ -7,11 +7,11 @@ use super::context::StatementContext;
 use super::state::Execution;
 use crate::result::{Completion, Progress};
 
-/// Ends the statement with an error. A session without a client gets no answer.
+/// Ends the statement with an error. A session whose client has disconnected gets no answer.
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
-    // The statements that follow in the same text are not executed.
+    // Later statements of the same text are not executed.
     context.session.rest_at = 0;
     context.session.note_error(error);
     if !context.session.interrupted {
@@ -20,22 +20,22 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
     Progress::Done
 }
 
-/// Error 1317, of a statement that was stopped.
+/// Error 1317 of a stopped statement.
 #[cold]
 pub(crate) fn interrupted() -> Box<Error> {
     Error::query_interrupted()
 }
 
-/// The outcome of a statement without rows.
+/// The outcome of a statement without result rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Changed {
     pub affected_rows: u64,
     pub last_insert_id: u64,
-    /// Whether the workspace's `info` is the text that clients show.
+    /// Whether the workspace's `info` contains a text for the client.
     pub has_info: bool,
 }
 
-/// Ends a statement without rows.
+/// Ends a statement without result rows.
 pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
@@ -45,7 +45,7 @@ pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: Changed
             last_insert_id: changed.last_insert_id,
             ..context.session.completion()
         };
-        // The text is swapped there and back, so that its memory serves the next statement too.
+        // The text is swapped into the packet and back, so that the next statement reuses its memory.
         let info = &mut context.engine.work.info;
         if changed.has_info {
             std::mem::swap(info, &mut completion.info);

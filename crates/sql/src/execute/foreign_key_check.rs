@@ -1,4 +1,4 @@
-//! Checks that the rows of a table have parents for a new foreign key, in batches, while other sessions
+//! Checks in batches that the rows of a table have parents for a new foreign key. Meanwhile, other sessions
 //! write neither to the table nor to the parent.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ use crate::result::Progress;
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;
 
-/// A foreign key whose rows are being checked.
+/// The progress of checking one foreign key.
 #[derive(Debug)]
 pub(crate) struct ForeignKeyCheck {
     altering: Altering,
@@ -41,17 +41,18 @@ pub(crate) struct ForeignKeyCheck {
     parent: ParentTable,
     read: OperationId,
     next: Next,
-    /// Replies of the read that are not processed yet.
+    /// Unprocessed replies of the read.
     batches: Vec<Vec<u8>>,
-    /// The read of the parents of a batch.
+    /// The pending read of a batch's parents.
     lookup: Option<OperationId>,
-    /// The keys of the batch whose parents are not found yet. Keys left after the read have no parent.
+    /// The keys of the batch whose parents have not been found yet. Keys that remain after the read have no
+    /// parent.
     wanted: BTreeSet<Vec<u8>>,
     is_interrupted: bool,
 }
 
 impl ForeignKeyCheck {
-    /// Whether the current step awaits a reply of this operation.
+    /// Whether the current step waits for a reply of this operation.
     pub(super) fn awaits(&self, operation: OperationId) -> bool {
         self.read == operation || self.lookup == Some(operation)
     }
@@ -177,7 +178,7 @@ pub(super) fn resume_check(
     }
 }
 
-/// Continues with the next batch, more rows, or the end.
+/// Continues with the next batch, requests more rows, or ends the check.
 fn continue_check(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyCheck) -> Progress {
     if check.is_interrupted {
         return end(context, check, Some(interrupted()));
@@ -211,7 +212,7 @@ fn continue_check(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyC
     end(context, check, None)
 }
 
-/// Sends the read of the parents of a batch.
+/// Sends the read of a batch's parents.
 fn look_up(context: &mut StatementContext<'_, '_>, check: &ForeignKeyCheck) -> Result<OperationId> {
     let ParentTable { layout, lookup, .. } = &check.parent;
     let (table, access) = match lookup {
@@ -244,7 +245,7 @@ fn look_up(context: &mut StatementContext<'_, '_>, check: &ForeignKeyCheck) -> R
     read(context, table, access)
 }
 
-/// Ends the check: all rows have parents, or the check failed.
+/// Ends the check, either with an error or because all rows have parents.
 fn end(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyCheck, error: Option<Box<Error>>) -> Progress {
     if check.next != Next::Done {
         context.engine.gateway.end_read(check.read, context.turn);
@@ -264,7 +265,7 @@ fn end(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyCheck, error
 }
 
 impl ForeignKeyCheck {
-    /// Collects the keys of the parents of a batch of rows.
+    /// Collects the parent keys of a batch of rows.
     fn take_children(&mut self, batch: &[u8]) -> Result<()> {
         let is_first = self.altering.checked == 0;
         let parent_columns = &self.parent.layout.definition.columns;
@@ -275,7 +276,7 @@ impl ForeignKeyCheck {
         })
     }
 
-    /// Drops the keys of the parents that were found.
+    /// Removes the keys whose parents were found.
     fn take_parents(&mut self, output: &[u8]) -> Result<()> {
         let ParentTable { layout, columns, lookup } = &self.parent;
         let wanted = &mut self.wanted;

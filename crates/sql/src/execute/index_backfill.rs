@@ -1,12 +1,14 @@
 //! Fills a new unique index while other sessions write to its table.
 //!
 //! From the moment that the index exists in state Building, every statement maintains its entries, so only
-//! the rows from before are missing. The table is read in batches in primary key order. For each batch a
-//! transaction locks (shared) the range of keys up to its last one. That waits for rows that earlier
-//! transactions have not committed, and returns the rows as they are now. The transaction then locks their
-//! entries, inserts the missing ones, and commits. An existing entry that names the same row was made by a
-//! writer; one that names another row is a duplicate, and the index is dropped. At the end the range after
-//! the last batch is treated likewise. A table whose primary key has no order is locked as a whole instead.
+//! entries of older rows are missing. The table is read in batches in primary key order. For each batch, a
+//! transaction takes a shared lock on the range of keys up to the batch's last key. This waits for
+//! uncommitted rows of earlier transactions and returns the current rows. The transaction then locks the
+//! rows' entries, inserts the missing ones and commits.
+//!
+//! An existing entry that refers to the same row was made by a writer. One that refers to another row is a
+//! duplicate, and the index is dropped. At the end, the range after the last batch is processed in the same
+//! way. If the primary key has no order, the whole table is locked instead.
 
 use std::sync::Arc;
 
@@ -41,11 +43,11 @@ use crate::result::Progress;
 
 /// Rows of one batch of one partition.
 const BATCH_ROWS: u32 = 256;
-/// Number of times that a batch starts again after a deadlock or a race for an entry, before the backfill
-/// fails.
+/// Maximum number of times that a batch starts again after a deadlock or a race for an entry. Then the
+/// backfill fails.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// How the backfill ended.
+/// The result of the backfill.
 #[derive(Debug)]
 enum BackfillEnd {
     Complete,
@@ -62,7 +64,7 @@ enum BackfillStep {
     RollingBack,
 }
 
-/// A unique index that is being filled.
+/// The progress of filling a unique index.
 #[derive(Debug)]
 pub(crate) struct IndexBackfill {
     altering: Altering,
@@ -77,20 +79,20 @@ pub(crate) struct IndexBackfill {
     read: OperationId,
     next: Next,
     step: BackfillStep,
-    /// Replies of the read that are not processed yet. The last one is the current batch.
+    /// Unprocessed replies of the read. The last one is the current batch.
     batches: Vec<Vec<u8>>,
-    /// The last key of each partition whose entries are made; `None` before the first batch.
+    /// For each partition, the last key up to which all rows have entries; `None` before the first batch.
     covered: Vec<Option<Vec<u8>>>,
-    /// Whether the rows after the last batch of every partition are being processed, or done.
+    /// Whether the backfill has reached the rows after the last batch of every partition.
     at_end: bool,
     entries: Vec<NewEntry>,
     attempts: u32,
     failure: Option<Box<Error>>,
-    /// The COMMIT or ROLLBACK requested last.
+    /// The operation of the last COMMIT or ROLLBACK.
     ending: OperationId,
-    /// The statement sent last.
+    /// The operation of the last statement.
     statement: OperationId,
-    /// Whether the alteration was stopped.
+    /// Whether the alteration has been stopped.
     is_interrupted: bool,
 }
 
@@ -102,7 +104,7 @@ struct NewEntry {
     exists: bool,
 }
 
-/// Starts to fill an index: reads every row.
+/// Starts to fill an index by reading all rows.
 pub(super) fn start_backfill(
     context: &mut StatementContext<'_, '_>,
     altering: Altering,
@@ -203,7 +205,7 @@ fn start_read(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     }
 }
 
-/// Makes the session await the current step.
+/// Suspends the session until the current step is complete.
 fn wait(session: &mut Session, backfill: IndexBackfill) -> Progress {
     let operation = backfill.read;
     let step = SchemaStep::Filling(Box::new(backfill));
@@ -229,7 +231,7 @@ pub(super) fn resume_backfill(
     }
 }
 
-/// Rows of the table have arrived.
+/// Takes rows of the table.
 fn on_rows(
     context: &mut StatementContext<'_, '_>,
     mut backfill: IndexBackfill,
@@ -246,7 +248,7 @@ fn on_rows(
     if next == Next::Coming { wait(context.session, backfill) } else { next_batch(context, backfill) }
 }
 
-/// Locks the rows of the next batch, requests more rows, or ends.
+/// Locks the rows of the next batch, requests more rows, or ends the backfill.
 fn next_batch(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -> Progress {
     if backfill.is_interrupted {
         return end(context, backfill, BackfillEnd::Failed(interrupted()));
@@ -283,7 +285,7 @@ fn next_batch(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     continue_batch(context, backfill, sent)
 }
 
-/// Awaits a step that was sent, or rolls back when it could not be sent.
+/// Waits for a step that was sent, or rolls back if it could not be sent.
 fn continue_batch(context: &mut StatementContext<'_, '_>, backfill: IndexBackfill, sent: Result<()>) -> Progress {
     match sent {
         Ok(()) => wait(context.session, backfill),
@@ -294,7 +296,7 @@ fn continue_batch(context: &mut StatementContext<'_, '_>, backfill: IndexBackfil
     }
 }
 
-/// A locking read, or the insert of entries, is done.
+/// Continues after a locking read or an insert of entries.
 fn on_statement(
     context: &mut StatementContext<'_, '_>,
     mut backfill: IndexBackfill,
@@ -341,7 +343,7 @@ fn after_error(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfi
     roll_back(context, backfill, None)
 }
 
-/// Locks the existing entries of the batch; false when the batch needs no entries.
+/// Locks the existing entries of the batch. Returns false if the batch needs no entries.
 fn lock_entries(context: &mut StatementContext<'_, '_>, backfill: &mut IndexBackfill) -> Result<bool> {
     if backfill.entries.is_empty() {
         return Ok(false);
@@ -359,7 +361,7 @@ fn lock_entries(context: &mut StatementContext<'_, '_>, backfill: &mut IndexBack
     Ok(true)
 }
 
-/// Inserts the missing entries of the batch; false when none is missing.
+/// Inserts the missing entries of the batch. Returns false if none is missing.
 fn insert(context: &mut StatementContext<'_, '_>, backfill: &mut IndexBackfill) -> Result<bool> {
     let layout = &backfill.entries_layout;
     let inputs = &mut context.engine.work.inputs;
@@ -401,7 +403,7 @@ fn commit(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill) -
     }
 }
 
-/// Rolls the batch back: to fail with the error, or without one to start it again.
+/// Rolls back the batch. With an error the backfill then fails, otherwise the batch starts again.
 fn roll_back(
     context: &mut StatementContext<'_, '_>,
     mut backfill: IndexBackfill,
@@ -438,7 +440,7 @@ fn batch_done(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     next_batch(context, backfill)
 }
 
-/// The transaction of a batch has ended.
+/// Continues after the end of a batch's transaction.
 fn on_ended(
     context: &mut StatementContext<'_, '_>,
     mut backfill: IndexBackfill,
@@ -470,12 +472,12 @@ fn end(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill, end:
 }
 
 impl IndexBackfill {
-    /// Whether the current step awaits a reply of this operation.
+    /// Whether the current step waits for a reply of this operation.
     pub(super) fn awaits(&self, operation: OperationId) -> bool {
         [self.read, self.statement, self.ending].contains(&operation)
     }
 
-    /// Makes the backfill fail at its next step. Returns the statement that may be waiting for a lock.
+    /// Makes the backfill fail at its next step. Returns the operation that may be waiting for a lock.
     pub(super) fn interrupt(&mut self) -> OperationId {
         self.is_interrupted = true;
         self.statement
@@ -500,12 +502,12 @@ impl IndexBackfill {
         found.ok_or_else(broken_reply)
     }
 
-    /// The exclusive lower bound of the rows of a partition that are left.
+    /// The exclusive lower bound of a partition's remaining rows.
     fn covered_key(&self, partition: u16) -> Option<(&[u8], bool)> {
         self.covered[usize::from(partition)].as_deref().map(|key| (key, false))
     }
 
-    /// Makes the entries of the rows as they are now, locked. Error: 1062 when two rows have the same key.
+    /// Prepares the entries of the locked rows. Error: 1062 if two rows have the same key.
     fn take_rows(&mut self, images: &[Vec<u8>]) -> Result<()> {
         self.entries.clear();
         let definition = &self.layout.definition;
@@ -533,7 +535,7 @@ impl IndexBackfill {
         }
     }
 
-    /// Marks the entries that exist. Error: 1062 when one belongs to another row.
+    /// Marks the entries that exist. Error: 1062 if one belongs to another row.
     fn take_existing(&mut self, images: &[Vec<u8>]) -> Result<()> {
         let mut taken = None;
         for output in images {
@@ -575,7 +577,7 @@ pub(super) fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) ->
     Ok(())
 }
 
-/// The key in the text of error 1062.
+/// The key as shown in the text of error 1062.
 fn shown_key(columns: &[ColumnIndex], row: RowView<'_>) -> String {
     let mut text = Vec::new();
     for (position, column) in columns.iter().enumerate() {

@@ -1,6 +1,5 @@
-//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and sorted into
-//! partitions. The AUTO_INCREMENT numbers that they need are reserved first, so that no row is encoded
-//! twice.
+//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and assigned to partitions.
+//! The AUTO_INCREMENT values that they need are reserved first, so that no row is encoded twice.
 
 use std::sync::Arc;
 
@@ -37,13 +36,13 @@ use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue};
 use crate::plan::{fill_from_shape, literal_value, plain_literal_value};
 use crate::result::Progress;
 
-/// An INSERT that awaits numbers.
+/// An INSERT that waits for AUTO_INCREMENT values.
 #[derive(Debug)]
 pub(crate) struct InsertState {
     pub plan: Arc<InsertPlan>,
     pub operation: OperationId,
     pub protocol: RowProtocol,
-    /// The text and its shape, where the plan's rows come with the text.
+    /// The statement's text and its shape if the plan reads the rows from the text.
     pub text: Option<(Vec<u8>, Shape)>,
     pub parameters: Vec<u8>,
     request: NumberRequest,
@@ -55,13 +54,13 @@ struct Rows<'a> {
     plan: &'a InsertPlan,
     parameters: Parameters<'a>,
     folded: Option<Folded<'a>>,
-    /// The rows of the query of INSERT ... SELECT.
+    /// The rows that the query of INSERT ... SELECT returned.
     selected: Option<&'a SelectedRows>,
-    /// Rows of the statement before these, for the row numbers in messages.
+    /// Number of rows of the statement before these, for the row numbers in messages.
     first_row: u64,
 }
 
-/// Rows that come with the text of the execution, which all have the form of the first.
+/// Rows that are read from the text of the statement. All have the form of the first.
 #[derive(Clone, Copy)]
 struct Folded<'a> {
     form: FoldedForm,
@@ -69,16 +68,16 @@ struct Folded<'a> {
     shape: &'a Shape,
 }
 
-/// The AUTO_INCREMENT numbers of the table.
+/// The AUTO_INCREMENT values that the block holds for the table.
 struct Numbers<'n> {
     range: &'n mut NumberRange,
-    /// Numbers to reserve together when the range is empty.
+    /// Number of values to reserve together when the range is empty.
     prefetch: u64,
 }
 
-/// Memory for the row that is being made.
+/// Working memory for the row that is being encoded.
 struct RowMaker<'a> {
-    /// Receives the rows that may be needed again.
+    /// Receives the rows that a later step may need.
     kept: Option<&'a mut RowList>,
     builder: &'a mut ParametersBuilder,
     row_parameters: &'a mut Vec<u8>,
@@ -91,29 +90,29 @@ struct RowMaker<'a> {
     partition_key: &'a mut Vec<u8>,
 }
 
-/// Maximum number of columns whose values of one row stay on the stack.
+/// Maximum number of columns of a row whose values are kept on the stack.
 const COLUMNS_ON_STACK: usize = 16;
 
-/// The numbers of rows that were made.
+/// The AUTO_INCREMENT values of the encoded rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbered {
     pub rows: u64,
-    /// The first number that was generated, or 0.
+    /// The first generated value, or 0.
     pub first_number: u64,
-    /// The first number that was generated, or else the last one that a row gave explicitly.
+    /// The first generated value. If none was generated, the last value that a row gave explicitly.
     pub answer_number: u64,
 }
 
-/// The outcome of making rows.
+/// The outcome of encoding rows.
 pub(super) enum Made {
-    /// Numbers must be reserved first.
+    /// AUTO_INCREMENT values must be reserved first.
     NeedsNumbers(NumberRequest),
     /// The rows are in the inputs.
     Rows(Numbered),
 }
 
-/// Starts an INSERT. The parameters are in the workspace; for rows that come with the text the engine's
-/// shape is that of the text.
+/// Starts an INSERT. The parameters are in the workspace. If the plan reads the rows from the text, the
+/// engine's shape must be that of the text.
 pub(crate) fn start_insert(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
@@ -133,11 +132,11 @@ pub(crate) fn start_insert(
     }
 }
 
-/// The first step of an INSERT.
+/// The result of starting an INSERT.
 enum Started {
-    /// The rows were sent, or numbers for them were requested.
+    /// The rows were sent, or AUTO_INCREMENT values were requested for them.
     Sent,
-    /// The rows are in the inputs, and kept because some may be needed again.
+    /// The rows are in the inputs, and also in the list, because a later step may need them.
     Kept(RowList, Numbered),
 }
 
@@ -175,7 +174,7 @@ fn send_insert(
     Ok(Started::Sent)
 }
 
-/// Makes the rows of an INSERT from those that its query returned. `first_row` rows came before them.
+/// Encodes the rows that the statement's query returned. `first_row` is the number of earlier rows.
 pub(super) fn make_selected(
     context: &mut StatementContext<'_, '_>,
     plan: &InsertPlan,
@@ -195,8 +194,8 @@ pub(super) fn make_selected(
     Ok(made)
 }
 
-/// Adds the warnings of the rows. A strict write notes that trailing spaces were cut off; IGNORE warns of
-/// every value that did not fit.
+/// Adds the warnings of the rows. A strict write notes that trailing spaces were removed; IGNORE warns of
+/// every value that was adjusted.
 #[cold]
 fn add_warnings(session: &mut Session, plan: &InsertPlan, scratch: &mut Scratch) {
     let level = level_of_mode(plan.mode);
@@ -206,12 +205,12 @@ fn add_warnings(session: &mut Session, plan: &InsertPlan, scratch: &mut Scratch)
     session.note_evaluated(level, scratch);
 }
 
-/// The level of the diagnostics of rows that are stored in this mode.
+/// The level of the warnings of rows that are stored in this mode.
 pub(super) fn level_of_mode(mode: StoreMode) -> WarningLevel {
     if mode == StoreMode::Strict { WarningLevel::Note } else { WarningLevel::Warning }
 }
 
-/// Requests numbers from main and keeps what the rows are made from.
+/// Requests AUTO_INCREMENT values from the main block and keeps the input of the rows.
 fn request_numbers(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
@@ -236,7 +235,7 @@ fn request_numbers(
     Ok(())
 }
 
-/// Continues an INSERT with the numbers that main has reserved.
+/// Continues an INSERT with the values that the main block has reserved.
 pub(crate) fn resume_insert(
     context: &mut StatementContext<'_, '_>,
     state: InsertState,
@@ -269,8 +268,8 @@ pub(crate) fn resume_insert(
     progress
 }
 
-/// Makes the rows into the inputs, and into the list of rows that may be needed again, unless numbers are
-/// missing. Rows that no query returned have the parameters of the workspace.
+/// Encodes the rows into the inputs, and into the list if there is one, unless AUTO_INCREMENT values are
+/// missing. Rows that are not from a query use the parameters of the workspace.
 fn make(
     rows: Rows<'_>,
     mut numbers: Numbers<'_>,
@@ -295,7 +294,8 @@ fn make(
         Some(_) => &rows,
         None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
     };
-    // An attempt that ended in a request for numbers left warnings, which the next attempt gives again.
+    // An attempt that ended with a request for AUTO_INCREMENT values left warnings, which the next attempt
+    // repeats.
     diagnostics::take(maker.scratch);
     maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
     let outcome = match missing_numbers(rows, &mut numbers, maker) {
@@ -348,7 +348,7 @@ fn make_rows(
     Ok(Made::Rows(Numbered { rows: count, first_number, answer_number }))
 }
 
-/// The request for the numbers that the rows need; `None` when they are at hand.
+/// The request for the AUTO_INCREMENT values that the rows need; `None` if the block holds enough.
 fn missing_numbers(
     rows: &Rows<'_>,
     numbers: &mut Numbers<'_>,
@@ -369,7 +369,7 @@ fn missing_numbers(
             }
         }
     }
-    // Making the row gives the same warnings, and sets LAST_INSERT_ID(expression).
+    // Encoding the row later repeats these warnings and sets LAST_INSERT_ID(expression).
     if maker.scratch.has_diagnostics() {
         maker.scratch.forget_warnings_after(noted);
         maker.scratch.take_last_insert_id();
@@ -386,7 +386,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The parameters that a row is made from, unless it comes with the text.
+    /// The parameters that a row is made from, unless it is read from the text.
     fn parameters_of(&self, row: usize) -> Parameters<'a> {
         self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
     }
@@ -396,7 +396,7 @@ impl<'a> Rows<'a> {
         self.plan.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
-    /// The literal that a parameter stands for in a row that comes with the text.
+    /// The literal that a parameter denotes in a row that is read from the text.
     #[inline]
     fn literal(&self, ordinal: u16, row: usize) -> Option<(&'a [u8], &'a LiftedLiteral)> {
         let folded = self.folded.as_ref()?;
@@ -409,7 +409,7 @@ impl<'a> Rows<'a> {
 }
 
 impl RowMaker<'_> {
-    /// The explicit number of a row's AUTO_INCREMENT column; `None` when one must be generated.
+    /// The explicit value of a row's AUTO_INCREMENT column; `None` if a value must be generated.
     fn explicit_number(&mut self, rows: &Rows<'_>, row: usize, auto: AutoColumn) -> Result<Option<u64>> {
         let position = usize::from(auto.index.0);
         let column = &rows.plan.table.definition.columns[position];
@@ -437,19 +437,19 @@ impl RowMaker<'_> {
         Ok(number_of(target.convert(value, self.scratch)?))
     }
 
-    /// Fills the parameters of one row, for values that are computed from them.
+    /// Collects the parameters of one row for the expressions that read them.
     fn fill_row(&mut self, rows: &Rows<'_>, row: usize) -> Result<()> {
         self.row_parameters.clear();
         let Some(folded) = rows.folded else { return Ok(()) };
         fill_from_shape(folded.text, folded.shape, row as u32, self.decoded, self.builder);
-        // What only the session knows follows the literals and is the same for all rows.
+        // Values that only the session knows follow the literals and are the same for all rows.
         for ordinal in folded.shape.slot_count()..rows.parameters.count() {
             self.builder.push(rows.parameters.get(ordinal as u16));
         }
         self.builder.append_to(self.row_parameters)
     }
 
-    /// Makes the image and key of a row. Returns the number that was generated for it.
+    /// Encodes the image and key of a row. Returns the AUTO_INCREMENT value that was generated for it.
     fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut NumberRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
@@ -466,7 +466,7 @@ impl RowMaker<'_> {
             if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
         let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
-        // The values borrow from the row, so no memory of earlier rows can be used again: only wide rows
+        // The values borrow from the row, so the memory of earlier rows cannot be reused. Only wide rows
         // allocate.
         let mut on_heap = Vec::new();
         let values = match form.len() <= COLUMNS_ON_STACK {
@@ -508,8 +508,8 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// As [`RowMaker::row`] for a row with values that are computed from columns. As in MySQL, each column
-    /// has its default until its own value is computed, in the order of the statement.
+    /// Does the work of [`RowMaker::row`] for a row whose values are computed from other columns. As in
+    /// MySQL, each column has its default until its own value is computed, in the order of the statement.
     #[cold]
     fn row_in_turn(
         &mut self,
@@ -543,7 +543,7 @@ impl RowMaker<'_> {
                     values[position] = stored.clone();
                     continue;
                 }
-                // The number is generated when the rest of the row is known.
+                // The value is generated once the rest of the row is known to be valid.
                 InsertValue::Generated => continue,
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((text, literal)) => literal_value(text, literal, decoded),
@@ -575,7 +575,7 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// Keeps the row that was made last, with the parameters that its update may need.
+    /// Keeps the last encoded row with the parameters that its update may need.
     fn keep(
         &mut self,
         rows: &Rows<'_>,
@@ -599,7 +599,7 @@ impl RowMaker<'_> {
         Ok(())
     }
 
-    /// Decodes the strings of a row that have escapes into one buffer, before values borrow from it.
+    /// Decodes all escaped strings of a row into one buffer, before values borrow from the buffer.
     fn decode_strings(&mut self, rows: &Rows<'_>, row: usize, form: &[InsertValue]) {
         self.strings.clear();
         self.string_ends.clear();
@@ -662,7 +662,7 @@ fn initial_value(column: &ColumnDefinition) -> Value {
     }
 }
 
-/// The key bytes of columns that have these values.
+/// Encodes the key of the given columns, whose values are those of the row.
 fn append_key(definition: &TableDefinition, columns: &[ColumnIndex], values: &[ValueRef<'_>], key: &mut Vec<u8>) {
     key.clear();
     for index in columns {
@@ -680,13 +680,12 @@ fn is_zero(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// The number of a stored value, for the table's counter; `None` for zero, which asks for a generated
-/// number.
+/// The AUTO_INCREMENT value for the table's counter; `None` for zero or NULL, for which a value is generated.
 pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Int(0) | ValueRef::UInt(0) | ValueRef::Null => None,
         ValueRef::UInt(value) => Some(value),
-        // Negative numbers do not move the counter.
+        // Negative values do not raise the counter.
         ValueRef::Int(value) => Some(value.max(0) as u64),
         ValueRef::Double(0.0) => None,
         ValueRef::Double(value) => Some(value.max(0.0) as u64),

@@ -1,6 +1,6 @@
-//! Statements that are stopped, because their client is gone or by KILL. A statement that only makes output
-//! ends immediately. A write is undone first and then fails. A commit or a schema change continues to its
-//! end.
+//! Stops statements by KILL or because their client has disconnected. A statement that only returns rows ends
+//! immediately. A write is rolled back first and then fails. A commit or a schema change that has begun
+//! continues to its end.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
@@ -17,7 +17,7 @@ use super::session::Session;
 use super::state::Execution;
 use crate::result::Progress;
 
-/// KILL of another session, which all sql blocks were asked for.
+/// A KILL of another session that has been sent to all sql blocks.
 #[derive(Debug)]
 pub(crate) struct KillState {
     pub operation: OperationId,
@@ -25,16 +25,16 @@ pub(crate) struct KillState {
 }
 
 impl Engine {
-    /// Stops the statement of a session whose client is gone. What cannot stop immediately continues without
-    /// an answer.
+    /// Stops the statement of a session whose client has disconnected. A statement that cannot stop
+    /// immediately continues without an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
         session.rest_at = 0;
         self.stop(session, turn);
     }
 
-    /// Stops the statement under way. True when it has ended; false when none runs, when its write must be
-    /// undone first, or when it can no longer be stopped.
+    /// Stops the running statement. Returns true if it has ended, and false if none runs, if its write must
+    /// be rolled back first, or if it can no longer be stopped.
     fn stop(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) -> bool {
         match std::mem::take(&mut session.execution) {
             Execution::Idle => return false,
@@ -53,7 +53,8 @@ impl Engine {
                 }
             }
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
-            // The replies to these two are dropped as stale. Numbers that arrive then stay unused.
+            // The replies for these two states are dropped as stale. AUTO_INCREMENT values in them remain
+            // unused.
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),
             Execution::Tables(wait) => {
@@ -101,8 +102,8 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// KILL QUERY of this session by another: its statement fails with error 1317, immediately or once it is
-    /// undone. Nothing happens when the session is idle or commits already.
+    /// KILL QUERY of this session by another one. The statement fails with error 1317, immediately or after
+    /// its rollback. Does nothing if the session is idle or already commits.
     pub(crate) fn interrupt_statement(&mut self) -> Progress {
         match self.engine.stop(self.session, self.turn) {
             true => fail(self, &interrupted()),
@@ -113,13 +114,13 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Fails a command, or the rest of a text, with error 1317 before it has begun.
+    /// Fails a command, or the rest of a text, with error 1317 before it begins.
     pub(crate) fn refuse_command(&mut self) -> Progress {
         self.session.clear_diagnostics();
         fail(self, &interrupted())
     }
 
-    /// Starts KILL of a connection or of its statement, on any sql block of the node. Error: 1094.
+    /// Starts KILL of a connection or of its statement, in any sql block of the node. Error: 1094.
     pub(crate) fn start_kill(&mut self, connection: ConnectionId, query_only: bool) -> Progress {
         if connection == self.session.connection {
             fail(self, &interrupted());
@@ -135,7 +136,7 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Continues KILL once every sql block has answered whether it has the session.
+/// Continues KILL after every sql block has replied whether it has the session.
 pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, is_known: bool) -> Progress {
     match is_known {
         true => finish_ok(context, Changed::default()),

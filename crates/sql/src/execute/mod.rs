@@ -1,19 +1,19 @@
-//! Executes plans. A session's execution is an explicit state record, and every reply of the data plane is
-//! one step, so no statement ever blocks its thread.
+//! Executes plans. A session's execution is an explicit state, and every reply of the data plane triggers one
+//! step, so no statement ever blocks its thread.
 //!
-//! One verb for each layer: `start_*` begins a statement by its form, `send_*` sends a request to the data
-//! plane, `resume_*` continues a state with a reply, `finish_*` sends the rest of the answer, `fail` sends
-//! an error.
+//! Each layer has its verb: `start_*` begins a statement by its form, `send_*` sends a request to the data
+//! plane, `resume_*` continues a state with a reply, `finish_*` sends the rest of the answer, and `fail`
+//! sends an error.
 //!
 //! In reading order:
-//! - [`session`], one connection; [`engine`] and [`settings`], what the sessions of a block share;
-//!   [`context`], what every step works with; [`state`], the states; [`retry`], statements that start again;
-//!   [`resume`], from a reply to its state; [`completion`], how statements end; [`latency`] with
-//!   [`histogram`], how long they take;
-//! - [`key`] and [`bound`]: keys and ranges of one execution; [`packets`], [`sorter`]: rows;
+//! - [`session`], one connection; [`engine`] and [`settings`], the shared state of a block's sessions;
+//!   [`context`], the context of every step; [`state`], the states; [`retry`], statements that start again;
+//!   [`resume`], from a reply to its state; [`completion`], the end of statements; [`latency`] and
+//!   [`histogram`], their durations;
+//! - [`key`] and [`bound`], keys and ranges of one execution; [`packets`] and [`sorter`], rows;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`insert`] with [`numbers`], [`compound`],
 //!   [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`lock_tables`]; [`table_use`], which
-//!   keeps statements and schema changes apart;
+//!   separates statements from schema changes;
 //! - schema changes: [`schema`], [`alter`], [`index_backfill`], [`foreign_key_check`].
 
 mod alter;

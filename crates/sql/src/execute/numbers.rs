@@ -1,4 +1,4 @@
-//! The AUTO_INCREMENT numbers that a sql block holds. It reserves them from main in ranges.
+//! The AUTO_INCREMENT values that a sql block holds. It reserves them from the main block in ranges.
 
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -7,29 +7,29 @@ use junctor_model::schema::Dictionary;
 
 use crate::plan::AutoColumn;
 
-/// The AUTO_INCREMENT numbers that this block holds, by table.
+/// The AUTO_INCREMENT values that this block holds, by table.
 #[derive(Debug)]
 pub(crate) struct NumberRanges {
     ranges: HashMap<TableId, NumberRange, foldhash::fast::FixedState>,
 }
 
-/// The numbers of one table: `next` up to but not including `end`.
+/// The values of one table, from `next` up to but not including `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NumberRange {
     next: u64,
     end: u64,
-    /// The table's counter in main is known to be above this.
+    /// The table's counter in the main block is known to be above this value.
     known: u64,
 }
 
 impl NumberRanges {
-    /// No numbers of any table.
+    /// A block that holds no values.
     pub(crate) fn new() -> NumberRanges {
         NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
     }
 
-    /// Adds numbers that main has reserved, as (first, count). Explicit numbers of the rows go up to
-    /// `beyond`. Error: 1467 when fewer than `needed` were reserved.
+    /// Adds `count` values from `first` on that the main block has reserved. Explicit values of the rows go
+    /// up to `beyond`. Error: 1467 if fewer than `needed` were reserved.
     pub(super) fn add_reserved(
         &mut self,
         table: TableId,
@@ -44,42 +44,42 @@ impl NumberRanges {
         Ok(())
     }
 
-    /// Drops the numbers of tables that no longer exist.
+    /// Removes the values of tables that no longer exist.
     pub(crate) fn forget_missing(&mut self, dictionary: &Dictionary) {
         self.ranges.retain(|table, _| dictionary.table(*table).is_some());
     }
 
-    /// Gives up the numbers of a table that are held, so that the next ones come from its counter.
+    /// Discards the held values of a table, so that the next ones come from its counter.
     pub(crate) fn forget_held(&mut self, table: TableId) {
         let range = self.of(table);
         range.next = range.end;
     }
 
-    /// The next number that this block would assign; `None` when it has never held any.
+    /// The next value that this block would assign; `None` if it has never held any for the table.
     pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
     }
 
-    /// The numbers of a table.
+    /// The values of a table.
     pub(super) fn of(&mut self, table: TableId) -> &mut NumberRange {
         self.ranges.entry(table).or_default()
     }
 }
 
-/// A request to main for numbers.
+/// A request to the main block for values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NumberRequest {
-    /// Numbers that the rows need; fewer make the statement fail.
+    /// Number of values that the rows need. The statement fails if fewer are available.
     pub needed: u64,
-    /// Numbers to reserve, some of them for later statements; 0 only raises the counter.
+    /// Number of values to reserve, some of them for later statements. 0 only raises the counter.
     pub count: u64,
-    /// The counter must be above this afterwards: the greatest explicit number.
+    /// The greatest explicit value. The counter must be above it afterwards.
     pub beyond: u64,
 }
 
 impl NumberRange {
-    /// The request for rows that need `needed` numbers and have explicit numbers up to `explicit_max`;
-    /// `None` when the numbers held are enough and the counter is above that maximum.
+    /// The request for rows that need `needed` generated values and have explicit values up to
+    /// `explicit_max`. `None` if enough values are held and the counter is above `explicit_max`.
     pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<NumberRequest> {
         if explicit_max >= self.next && explicit_max < self.end {
             self.next = explicit_max + 1;
@@ -91,11 +91,11 @@ impl NumberRange {
         Some(NumberRequest { needed, count, beyond: explicit_max })
     }
 
-    /// Adds numbers that main has reserved.
+    /// Adds values that the main block has reserved.
     pub(super) fn add(&mut self, first: u64, count: u64, beyond: u64) {
         self.known = self.known.max(beyond).max(first.saturating_sub(1));
         if count == 0 {
-            // Numbers held from before are not above the explicit ones, which rows have now.
+            // Values held from before are not above the explicit ones that rows have now.
             if self.end <= beyond {
                 self.next = self.end;
             }
@@ -110,7 +110,7 @@ impl NumberRange {
     }
 }
 
-/// Takes the next number. Error: 1467 when it is too great for the column, or none is left.
+/// Takes the next value. Error: 1467 if it exceeds the column's maximum or none is left.
 pub(super) fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
     if range.next >= range.end || range.next > number_max {

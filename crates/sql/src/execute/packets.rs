@@ -1,4 +1,4 @@
-//! Row packets of replies: forwarded whole, or cut at OFFSET and LIMIT.
+//! Row packets of replies, which are forwarded whole or cut at OFFSET and LIMIT.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use junctor_signals::program::RowProtocol;
 
 const HEADER_BYTES: usize = 4;
 
-/// Byte position at which row number `rows` begins; the end of the bytes when there are fewer rows.
+/// The byte offset of row number `rows`, or the length of `packets` if it has fewer rows.
 pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
     let mut at = 0;
     for _ in 0..rows {
-        // A payload of maximum size continues in the next packet.
+        // A payload of maximum length continues in the next packet.
         loop {
             let Some(header) = packets.get(at..at + HEADER_BYTES) else { return packets.len() };
             let payload = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
@@ -26,14 +26,14 @@ pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
     at
 }
 
-/// Iterates over the payloads of rows. A row of several packets is one payload.
+/// Iterates over the payloads of rows. A row of several packets yields one payload.
 #[derive(Clone, Debug)]
 pub(crate) struct RowPackets<'p> {
     packets: &'p [u8],
 }
 
 impl<'p> RowPackets<'p> {
-    /// The rows of whole packets.
+    /// The rows of `packets`, which must end with a whole packet.
     pub(crate) fn new(packets: &'p [u8]) -> RowPackets<'p> {
         RowPackets { packets }
     }
@@ -57,20 +57,20 @@ impl<'p> Iterator for RowPackets<'p> {
     }
 }
 
-/// OFFSET and LIMIT of one execution, counted down as rows pass.
+/// The remaining OFFSET and LIMIT of one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Rows still to skip.
+    /// Number of rows still to skip.
     pub offset: u64,
-    /// Rows still to send; `u64::MAX` for no limit.
+    /// Number of rows still to send; `u64::MAX` for no limit.
     pub remaining: u64,
 }
 
 impl Window {
-    /// Every row.
+    /// The window that contains every row.
     pub(crate) const ALL: Window = Window { offset: 0, remaining: u64::MAX };
 
-    /// How many of the next `rows` rows to skip and how many to take.
+    /// Consumes the next `rows` rows. Returns how many of them to skip and how many to send.
     #[inline]
     pub(crate) fn take(&mut self, rows: u64) -> (u64, u64) {
         let skipped = rows.min(self.offset);
@@ -82,7 +82,7 @@ impl Window {
         (skipped, taken)
     }
 
-    /// The part of packets of `rows` rows that lies in the window, and its number of rows.
+    /// The part of `packets`, which contain `rows` rows, that lies in the window, and its number of rows.
     pub(crate) fn cut<'p>(&mut self, packets: &'p [u8], rows: u64) -> (&'p [u8], u64) {
         let (skipped, taken) = self.take(rows);
         if skipped == 0 && taken == rows {
@@ -92,13 +92,13 @@ impl Window {
         (&rest[..row_start(rest, taken)], taken)
     }
 
-    /// Rows needed to fill the window; `u64::MAX` without a limit.
+    /// Number of rows that are needed to fill the window; `u64::MAX` without a limit.
     pub(crate) fn rows_needed(&self) -> u64 {
         self.offset.saturating_add(self.remaining)
     }
 }
 
-/// Appends one row packet. Each value comes with the wire type of its column.
+/// Appends one row packet. Each value is accompanied by the wire type of its column.
 pub(crate) fn append_row<'v>(
     protocol: RowProtocol,
     values: impl ExactSizeIterator<Item = (ValueRef<'v>, u8)>,

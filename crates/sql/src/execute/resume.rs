@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a reply besides its rows: from a reply of the data plane, or the
-//! client's readiness for more output, to the state that awaits it.
+//! Hot path, budget 60 instructions a reply besides its rows: passes a reply of the data plane, or the
+//! client's readiness for more output, to the state that waits for it.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::ComputeSource;
 use crate::result::Progress;
 
-/// Continues the statement that awaits this event. An event that no statement awaits any more is dropped.
+/// Continues the statement that waits for this event. Drops an event that no statement waits for any longer.
 pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
     if !context.session.execution.awaits(operation_of(&event)) {
         if let Event::Rows { output, .. } = event {
@@ -94,8 +94,8 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
     }
 }
 
-/// Stops the node: the gateway answered an operation with what it was not asked for. Continuing would lose
-/// the statement's rows or hang its session.
+/// Stops the node, because the gateway replied to an operation with a wrong kind of event. Continuing would
+/// lose the statement's rows or suspend its session forever.
 #[cold]
 pub(super) fn unexpected(awaited_by: &str, event: &Event) -> ! {
     let operation = operation_of(event);
@@ -118,8 +118,8 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     progress
 }
 
-/// Continues an answer once the client has room for more. Nothing happens while a reply is awaited: its
-/// output follows.
+/// Continues an answer once the client can receive more. Does nothing while a reply is pending, because its
+/// output follows anyway.
 pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
         Execution::Sorted(state) if state.awaits_room => {
@@ -137,7 +137,7 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
     }
 }
 
-/// Runs the next step of a statement that let the other work of the thread pass. Nothing happens when the
+/// Runs the next step of a statement that let the thread's other work run first. Does nothing if the
 /// statement that requested the step has ended.
 pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
@@ -150,7 +150,7 @@ pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Prog
     }
 }
 
-/// The operation that an event answers.
+/// The operation that an event belongs to.
 pub(super) fn operation_of(event: &Event) -> OperationId {
     match event {
         Event::Rows { operation, .. }

@@ -1,5 +1,5 @@
-//! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps. So
-//! setting one needs no signal, and rolling back to it is the undo of later statements at the transaction's
+//! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps. Setting
+//! one therefore needs no signal, and rolling back to it rolls back the later statements at the transaction's
 //! tc.
 
 use junctor_model::collation::CollationId;
@@ -18,19 +18,19 @@ const SAVEPOINTS_MAX: usize = 4096;
 #[derive(Debug)]
 pub(crate) struct Savepoint {
     name: Box<str>,
-    /// Rolling back to the savepoint undoes the statements after this one.
+    /// ROLLBACK TO rolls back all statements after this one.
     statement: StatementNumber,
     /// Number of tables that the transaction had used.
     tables: usize,
 }
 
-/// The last statement that the newest savepoint keeps; 0 without one.
+/// The last statement that the newest savepoint keeps; 0 without a savepoint.
 #[inline]
 pub(crate) fn newest_savepoint(session: &Session) -> StatementNumber {
     session.savepoints.last().map_or(StatementNumber(0), |savepoint| savepoint.statement)
 }
 
-/// Executes SAVEPOINT, which replaces a savepoint of the same name. Outside a transaction nothing happens,
+/// Executes SAVEPOINT, which replaces a savepoint of the same name. Outside a transaction it has no effect,
 /// as in MySQL.
 pub(crate) fn set_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
     if context.session.is_open || !context.session.variables.autocommit {
@@ -45,7 +45,7 @@ pub(crate) fn set_savepoint(context: &mut StatementContext<'_, '_>, name: &str) 
     finish_ok(context, Changed::default())
 }
 
-/// Starts ROLLBACK TO, which keeps the savepoint and drops later ones. Error: 1305.
+/// Starts ROLLBACK TO, which keeps the savepoint and removes later ones. Error: 1305.
 pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
     let Some(position) = find(context.session, name) else { return fail(context, &no_such_savepoint(name)) };
     let Savepoint { statement, tables, .. } = context.session.savepoints[position];
@@ -59,8 +59,8 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
                     Progress::Waiting
                 }
                 None => {
-                    // The transaction holds no locks, so others may change the tables that it has only read
-                    // since.
+                    // The transaction holds no locks, so other sessions may change the tables that it has
+                    // only read since the savepoint.
                     context.session.tables.truncate(tables);
                     finish_ok(context, Changed::default())
                 }
@@ -69,7 +69,7 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
     }
 }
 
-/// Executes RELEASE SAVEPOINT, which drops the savepoint and the later ones. Error: 1305.
+/// Executes RELEASE SAVEPOINT, which removes the savepoint and later ones. Error: 1305.
 pub(crate) fn release_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
     let Some(position) = find(context.session, name) else { return fail(context, &no_such_savepoint(name)) };
     context.session.savepoints.truncate(position);
@@ -80,7 +80,7 @@ fn find(session: &Session, name: &str) -> Option<usize> {
     session.savepoints.iter().position(|savepoint| is_named(savepoint, name))
 }
 
-/// Names compare as identifiers do, without regard to case.
+/// Savepoint names are compared without regard to case, as all identifiers.
 fn is_named(savepoint: &Savepoint, name: &str) -> bool {
     CollationId::UTF8MB4_GENERAL_CI.equal(savepoint.name.as_bytes(), name.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Schema changes: the open transaction is committed, then main is asked for the change.
+//! Schema changes. The open transaction is committed first, then the main block is asked for the change.
 
 use junctor_gateway::Event;
 use junctor_gateway::threads::Time;
@@ -28,17 +28,17 @@ pub(crate) struct SchemaState {
     pub waits: ChangeWait,
 }
 
-/// Whether a change waits until other sessions stop using its tables.
+/// Whether a change still waits for other sessions to stop using its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeWait {
-    /// Since then.
+    /// The change has been waiting since this time.
     Since(Time),
-    /// The wait is over, or there was none.
+    /// The wait is over, or none was necessary.
     Over,
 }
 
 impl SchemaState {
-    /// Whether the step awaits a reply of this operation.
+    /// Whether the step waits for a reply of this operation.
     pub(super) fn awaits(&self, operation: OperationId) -> bool {
         match &self.step {
             SchemaStep::Filling(backfill) => backfill.awaits(operation),
@@ -57,7 +57,7 @@ impl SchemaState {
         }
     }
 
-    /// Since when the change waits for other sessions.
+    /// The time since which the change has been waiting for other sessions.
     pub(crate) fn waits_since(&self) -> Option<Time> {
         match self.waits {
             ChangeWait::Since(since) => Some(since),
@@ -65,7 +65,7 @@ impl SchemaState {
         }
     }
 
-    /// Main's number of the change, if main can still cancel it.
+    /// The change's number in the main block, if that block can still cancel it.
     pub(crate) fn cancellable(&self) -> Option<OperationId> {
         let is_first = match &self.step {
             SchemaStep::Changing { .. } => true,
@@ -75,7 +75,7 @@ impl SchemaState {
         (is_first && self.waits_since().is_some()).then_some(self.operation)
     }
 
-    /// The state as SHOW PROCESSLIST prints it.
+    /// The text of the state in SHOW PROCESSLIST.
     pub(crate) fn name(&self) -> &'static str {
         match self.waits {
             ChangeWait::Since(_) => "Waiting for table metadata lock",
@@ -84,12 +84,12 @@ impl SchemaState {
     }
 }
 
-/// The step that a schema change awaits.
+/// The pending step of a schema change.
 #[derive(Debug)]
 pub(crate) enum SchemaStep {
-    /// Main applies the change.
+    /// The main block applies the change.
     Changing { affected_rows: u64, has_info: bool },
-    /// Main applies a step of an alteration.
+    /// The main block applies a step of an alteration.
     Altering(Box<Altering>),
     /// The session makes the entries of a new unique index.
     Filling(Box<IndexBackfill>),
@@ -97,7 +97,7 @@ pub(crate) enum SchemaStep {
     Checking(Box<ForeignKeyCheck>),
 }
 
-/// Starts a schema change: commits the open transaction first.
+/// Starts a schema change by committing the open transaction.
 pub(crate) fn start_schema_change(
     context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
@@ -107,7 +107,7 @@ pub(crate) fn start_schema_change(
     start_ending(context, Ending::Commit, after)
 }
 
-/// Asks main for the change. No transaction is open.
+/// Asks the main block for the change. No transaction may be open.
 pub(super) fn send_schema_change(
     context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
@@ -140,12 +140,12 @@ pub(super) fn send_schema_change(
     }
 }
 
-/// Whether an ALTER TABLE does nothing but RENAME, or nothing at all: its OK packet counts no records.
+/// Whether an ALTER TABLE only renames or changes nothing. Its OK packet then counts no records.
 fn only_renames(alteration: &Alteration) -> bool {
     Alteration { rename: None, needs_parents: false, ..alteration.clone() } == Alteration::default()
 }
 
-/// Writes the text of the OK packet of a change that went through this many rows.
+/// Writes the text of the OK packet of a change that has processed `rows` rows.
 pub(super) fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u64) {
     use std::fmt::Write;
     let info = &mut context.engine.work.info;
@@ -154,7 +154,7 @@ pub(super) fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u
     let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: 0");
 }
 
-/// Makes the session await main.
+/// Suspends the session until the main block replies.
 pub(super) fn wait_for_main(
     session: &mut Session,
     operation: OperationId,
@@ -165,21 +165,21 @@ pub(super) fn wait_for_main(
     Progress::Waiting
 }
 
-/// Asks main for a change under the session's settings.
+/// Asks the main block for a change under the session's settings.
 pub(super) fn ask_main(context: &mut StatementContext<'_, '_>, operation: OperationId, change: SchemaChange) {
     let wait_ms = context.session.variables.table_wait_seconds().saturating_mul(1000);
     let checks = context.session.variables.foreign_key_checks;
     context.engine.gateway.change_schema(operation, context.session.connection, change, wait_ms, checks, context.turn);
 }
 
-/// Notes that no session uses the tables of the change any more.
+/// Records that no other session uses the tables of the change any longer.
 pub(crate) fn note_schema_started(session: &mut Session) {
     if let Execution::Schema(state) = &mut session.execution {
         state.waits = ChangeWait::Over;
     }
 }
 
-/// Continues a schema change with main's answer, or with a reply to the session's own work.
+/// Continues a schema change with the main block's reply, or with a reply to the session's own work.
 pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: SchemaState, event: Event) -> Progress {
     match (state.step, event) {
         (SchemaStep::Filling(backfill), event) => resume_backfill(context, *backfill, event),

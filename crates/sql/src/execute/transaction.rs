@@ -16,21 +16,21 @@ use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
 use crate::result::Progress;
 
-/// Number of the warning that a phrase was ignored.
+/// Number of the warning about an ignored phrase.
 const UNSUPPORTED_BY_ENGINE: u16 = 138;
 
-/// What follows the end of a transaction.
+/// The continuation after the end of a transaction.
 #[derive(Debug)]
 pub(crate) enum AfterEnding {
-    /// OK. With `chain` another transaction begins, with `release` the connection is closed.
+    /// Sends OK. With `chain` another transaction begins; with `release` the connection is closed.
     Complete { chain: bool, release: bool },
-    /// BEGIN of another transaction.
+    /// Begins another transaction.
     Begin { read_only: Option<bool>, consistent_snapshot: bool },
-    /// A schema change.
+    /// Continues with a schema change.
     Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
-    /// Release of what LOCK TABLES holds. With an error, the statement fails then.
+    /// Releases the table locks. With an error, the statement then fails.
     UnlockTables { error: Option<Box<Error>> },
-    /// The error of the statement that ended the transaction.
+    /// Sends the error of the statement that ended the transaction.
     Fail(Box<Error>),
 }
 
@@ -129,7 +129,7 @@ fn begin(
         return Ok(());
     }
     if session.transaction.isolation != Isolation::RepeatableRead {
-        // MySQL's storage engine interface reports it under this number.
+        // The storage engine interface of MySQL uses this number for the warning.
         let message = "InnoDB: WITH CONSISTENT SNAPSHOT was ignored because this phrase can only be used with \
                        REPEATABLE READ isolation level.";
         session.warn(WarningLevel::Warning, UNSUPPORTED_BY_ENGINE, message.into());
@@ -138,8 +138,8 @@ fn begin(
     gateway.take_snapshot(&mut session.transaction)
 }
 
-/// Ends SET, whose variables are set. With `commits`, turning autocommit on commits the open transaction
-/// first.
+/// Ends SET after its variables are set. With `commits`, which means that autocommit was turned on, the open
+/// transaction is committed first.
 pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) -> Progress {
     if commits {
         let after = AfterEnding::Complete { chain: false, release: false };
@@ -150,8 +150,8 @@ pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) 
     finish_ok(context, Changed::default())
 }
 
-/// Called after a failed statement: its transaction may have ended with it, as that of a deadlock victim
-/// does.
+/// Must be called after a failed statement. If the failure has ended the transaction, as for the victim of a
+/// deadlock, the session leaves it.
 pub(crate) fn note_lost_transaction(gateway: &mut Gateway, session: &mut Session) {
     if gateway.take_ended(&mut session.transaction) {
         gateway.forget(&mut session.transaction);
