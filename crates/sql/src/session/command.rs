@@ -1,4 +1,4 @@
-//! Commands of the protocol.
+//! Executes the commands of the protocol.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -15,20 +15,20 @@ use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
 
-/// A command of the protocol, besides the execution of prepared statements.
+/// A command of the protocol, other than the execution of prepared statements.
 #[derive(Clone, Copy, Debug)]
 pub enum SqlCommand<'a> {
-    /// COM_QUERY.
+    /// COM_QUERY with the text of one or more statements.
     Query(&'a [u8]),
-    /// COM_STMT_PREPARE.
+    /// COM_STMT_PREPARE with the text of one statement.
     Prepare(&'a [u8]),
-    /// COM_INIT_DB.
+    /// COM_INIT_DB with the name of the database.
     UseDatabase(&'a [u8]),
     /// COM_FIELD_LIST.
     FieldList {
-        /// The table of the session's database.
+        /// The name of the table, in the session's database.
         table: &'a [u8],
-        /// A LIKE pattern of columns; empty is all.
+        /// A LIKE pattern for column names; empty selects all columns.
         wildcard: &'a [u8],
     },
     /// COM_STATISTICS.
@@ -37,14 +37,14 @@ pub enum SqlCommand<'a> {
     Ping,
     /// COM_RESET_CONNECTION.
     ResetConnection,
-    /// COM_SET_OPTION.
+    /// COM_SET_OPTION: whether a text may contain several statements.
     SetMultiStatements(bool),
-    /// COM_PROCESS_KILL.
+    /// COM_PROCESS_KILL with the connection to close.
     Kill(ConnectionId),
 }
 
 impl StatementContext<'_, '_> {
-    /// Executes one command of a session that is not busy.
+    /// Executes one command. The session must be idle.
     pub(super) fn execute_command(&mut self, command: SqlCommand<'_>) -> Progress {
         match command {
             SqlCommand::Query(text) => self.execute_query(text),
@@ -83,7 +83,8 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Resets the session to its state after the login, without transaction and prepared statements.
+    /// Returns the session to its state after the login. The transaction is rolled back, prepared statements
+    /// are removed.
     fn reset_connection(&mut self) -> Progress {
         self.session.clear_diagnostics();
         self.engine.forget_prepared(self.session);

@@ -1,4 +1,4 @@
-//! What statements can ask of the session and the server.
+//! The properties of session and server that statements can query.
 
 use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::collation::CollationId;
@@ -17,7 +17,7 @@ use crate::mysql_catalog::variable::{SessionFacts, fold_session_expression};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
-/// Everything that a statement may ask for besides rows.
+/// Access to everything that a statement may query other than rows.
 pub(super) struct Facts<'a, 'd> {
     pub engine: &'a Engine,
     pub session: &'a Session,
@@ -25,7 +25,7 @@ pub(super) struct Facts<'a, 'd> {
 }
 
 impl Facts<'_, '_> {
-    /// What concerns the session.
+    /// The properties of the session.
     pub(super) fn session_facts(&self) -> SessionFacts<'_> {
         let Facts { engine, session, turn } = self;
         let dictionary = &engine.gateway.catalog().dictionary;
@@ -49,7 +49,7 @@ impl Facts<'_, '_> {
         }
     }
 
-    /// Calls `use_facts` with what SHOW and the computed tables are made from.
+    /// Calls `use_facts` with the data from which SHOW and the computed tables are made.
     pub(super) fn with_show_facts<T>(&self, use_facts: impl FnOnce(&ShowFacts<'_>) -> T) -> T {
         let session_facts = self.session_facts();
         let status = self.status();
@@ -65,7 +65,7 @@ impl Facts<'_, '_> {
         use_facts(&facts)
     }
 
-    /// The counters of SHOW STATUS.
+    /// The counters of SHOW STATUS, with their values as text.
     fn status(&self) -> Vec<(&'static str, String)> {
         let engine = self.engine;
         let counters = &engine.counters;
@@ -90,7 +90,7 @@ impl Facts<'_, '_> {
         numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
     }
 
-    /// The virtual table of that name, with its rows unless blocks of the data plane know them.
+    /// The virtual table of that name. Its rows are included unless blocks of the data plane provide them.
     pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
         let table = self.with_show_facts(|facts| virtual_table(database, name, facts))?;
         let is_info = database.eq_ignore_ascii_case("junctor_info");
@@ -155,7 +155,7 @@ impl Facts<'_, '_> {
     }
 }
 
-/// Calls `use_environment` with what a statement is bound against.
+/// Calls `use_environment` with the environment in which a statement is bound.
 pub(super) fn with_environment<T>(
     facts: &Facts<'_, '_>,
     database: Option<&str>,

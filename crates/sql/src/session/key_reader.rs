@@ -1,6 +1,6 @@
 //! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is
-//! planned once, as the query of all rows of its table. A read then brings keys, and is neither parsed nor
-//! planned.
+//! planned once, as the query of all rows of its table. Each read then provides keys and needs neither
+//! parsing nor planning.
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use crate::plan::{AccessPath, Gather, OperationKind, Plan, SelectPlan};
 use crate::result::Progress;
 use junctor_signals::program::RowProtocol;
 
-/// The columns that a key reader reads.
+/// The table and columns of a new key reader.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyReaderRequest<'a> {
-    /// The number that the client has chosen for the reader; replaces a reader of that number.
+    /// The reader's number, which the client chooses. An existing reader of that number is replaced.
     pub reader: u32,
-    /// The database; empty for the session's.
+    /// The name of the database; empty for the session's.
     pub database: &'a str,
-    /// The table.
+    /// The name of the table.
     pub table: &'a str,
-    /// The columns wanted.
+    /// The names of the columns to return, in that order.
     pub columns: &'a [&'a str],
 }
 
@@ -39,9 +39,9 @@ pub struct KeyReaderRequest<'a> {
 pub struct KeyReadRequest<'a> {
     /// The number of the reader.
     pub reader: u32,
-    /// The keys, decoded.
+    /// The decoded keys.
     pub keys: KeyValues<'a>,
-    /// The same keys in their wire form, with form and count in front; kept for a retry.
+    /// The keys as received, preceded by their form and count; kept for a retry.
     pub bytes: &'a [u8],
 }
 
@@ -105,8 +105,8 @@ impl StatementContext<'_, '_> {
         start_key_read(self, read, keys, input)
     }
 
-    /// The plan of a reader for the current schema and settings. Errors: 1243; 1615 when its columns differ
-    /// from those that the client was given; 1235 in SERIALIZABLE transactions, whose reads lock.
+    /// The plan of a reader for the current schema and settings. Errors: 1243; 1615 if its columns differ
+    /// from those that the client knows; 1235 in SERIALIZABLE transactions, because their reads lock.
     #[inline]
     fn current_reader(&mut self, reader: u32) -> Result<KeyReadPlan> {
         let settings = self.session.plan_settings();
@@ -175,7 +175,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Drops a reader.
+    /// Removes a reader.
     pub fn close_reader(&mut self, session: &mut Session, reader: u32) {
         if session.key_readers.remove(&reader).is_some() {
             self.prepared_count = self.prepared_count.saturating_sub(1);
@@ -183,7 +183,7 @@ impl Engine {
     }
 }
 
-/// The read of a query of all rows, restricted to given keys.
+/// Restricts the query of all rows to given keys.
 fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     if select.lock.is_some() {
         return Err(Error::not_supported("reads by key in SERIALIZABLE transactions"));
@@ -206,7 +206,7 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     })
 }
 
-/// Whether the columns of the primary key have the same names and types as before.
+/// Whether the columns of the primary key have kept their names and types.
 fn have_same_keys(before: &SelectPlan, now: &SelectPlan) -> bool {
     let (before, now) = (&before.table.definition, &now.table.definition);
     let (keys_before, keys_now) = (&before.primary().columns, &now.primary().columns);

@@ -1,4 +1,5 @@
-//! Plans the calls of GET_LOCK and related functions: checks them, and collects what main is asked for.
+//! Plans the calls of GET_LOCK and related functions: checks them and collects the requests to the main
+//! block.
 
 use junctor_expression::Scratch;
 use junctor_gateway::TurnContext;
@@ -20,13 +21,13 @@ use crate::result::Progress;
 /// Maximum number of characters in a lock name; more is error 3057.
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// The functions, each with its number of arguments.
+/// The functions and their number of arguments.
 const FUNCTIONS: [(&str, usize); 5] =
     [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
 
 impl StatementContext<'_, '_> {
-    /// Called after a statement was planned, and executed unless main must answer its calls first. Asks main
-    /// then.
+    /// Sends the lock calls of a statement that has just been planned to the main block. Returns `progress`
+    /// unchanged if the statement has none or has already ended.
     pub(super) fn request_lock_calls(&mut self, progress: Progress, input: StatementInput<'_>) -> Progress {
         let calls = self.engine.lock_calls.get_mut();
         let must_ask = progress == Progress::Waiting && calls.has_unanswered();
@@ -44,7 +45,8 @@ impl Engine {
     /// The value of a call of one of the functions; `None` for every other expression.
     ///
     /// # Errors
-    /// 1582 for a wrong number of arguments, 3057 for a wrong name, 1235 where such a call cannot stand.
+    /// 1582 for a wrong number of arguments, 3057 for an invalid name, 1235 where lock calls are not
+    /// supported.
     pub(super) fn fold_lock_call(
         &self,
         session: &Session,
@@ -61,7 +63,7 @@ impl Engine {
         if let Some(value) = self.lock_calls.borrow_mut().next_value(name)? {
             return Ok(Some(value));
         }
-        // An argument that calls one of the functions is refused.
+        // A lock call inside an argument of another one is refused.
         self.lock_calls.borrow_mut().mode = LockCallMode::Refused;
         let action = self.lock_action(name, call, session, facts)?;
         let mut calls = self.lock_calls.borrow_mut();
@@ -98,7 +100,7 @@ impl Engine {
     }
 }
 
-/// Lets a statement without a table ask main for its calls, and fails one of a table.
+/// Fails a statement that has lock calls and uses a table. A statement without a table may continue.
 pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &Plan) -> Progress {
     match plan.table() {
         None => Progress::Waiting,
@@ -106,7 +108,7 @@ pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &P
     }
 }
 
-/// A lock name in lower case, because names compare without regard to case. Error: 3057.
+/// A lock name in lower case, because lock names are compared without regard to case. Error: 3057.
 fn lock_name(value: &Value) -> Result<Box<str>> {
     let text = text_of(value);
     let is_good = !value.is_null() && !text.is_empty() && text.chars().count() <= NAME_CHARACTERS_MAX;
@@ -117,8 +119,8 @@ fn lock_name(value: &Value) -> Result<Box<str>> {
     Ok(text.to_lowercase().into())
 }
 
-/// A timeout in milliseconds, from seconds that are rounded to whole ones; `None` (negative seconds) waits
-/// forever. A text that is not a number is 0.
+/// A timeout in milliseconds, from a number of seconds that is rounded to an integer. A negative number
+/// yields `None`, which means no limit. A text that is not a number counts as 0.
 fn wait_ms_of(value: &Value) -> Option<u64> {
     let seconds = match value {
         Value::Null => 0.0,
@@ -128,6 +130,6 @@ fn wait_ms_of(value: &Value) -> Option<u64> {
         Value::Decimal(value) => value.to_double().round(),
         Value::Bytes(_) => text_of(value).trim().parse().unwrap_or(0.0_f64).round(),
     };
-    // The cast saturates, so a number that is too great becomes the greatest.
+    // The cast saturates, so an excessive number becomes the maximum.
     (seconds >= 0.0).then_some((seconds * 1000.0) as u64)
 }

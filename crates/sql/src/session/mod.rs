@@ -1,8 +1,8 @@
-//! The statements of sessions, from a command of the protocol to the plan that is executed: text statements,
-//! prepared statements, key readers, and statements without a plan.
+//! Executes the commands of sessions. Covers text statements, prepared statements, key readers and statements
+//! without a plan, up to the plan that is then executed.
 //!
-//! One verb: `execute_*` executes a command, a text, a prepared statement or a plan. The executors below say
-//! `start_*`.
+//! All functions are called `execute_*`, for a command, a text, a prepared statement or a plan. The executors
+//! of plans are called `start_*`.
 
 mod command;
 mod facts;
@@ -38,7 +38,7 @@ pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
 
 impl Engine {
-    /// An engine over a client.
+    /// Creates the engine of a sql block from its gateway to the data plane.
     pub fn new(gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
         let globals = settings.globals();
         Engine {
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Makes the session of a connection that has logged in.
+    /// Creates the session of a connection that has logged in.
     ///
     /// # Errors
     /// 1049 for an unknown database.
@@ -112,7 +112,7 @@ impl Engine {
         Ok(session)
     }
 
-    /// Ends a session that is not busy: rolls back, without waiting for the answer.
+    /// Ends an idle session. Its transaction is rolled back without waiting for the reply.
     pub fn close_session(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         self.forget_table_user(session.connection, turn);
         self.gateway.abandon(&mut session.transaction, turn);
@@ -122,17 +122,18 @@ impl Engine {
         self.session_count = self.session_count.saturating_sub(1);
     }
 
-    /// Whether an answer of the data plane is awaited, or output is held back.
+    /// Whether the session waits for a reply of the data plane or has unsent output.
     pub fn is_busy(&self, session: &Session) -> bool {
         !matches!(session.execution, Execution::Idle)
     }
 
-    /// What a session does, as SHOW PROCESSLIST tells it; empty when it is idle.
+    /// The session's state in SHOW PROCESSLIST; empty if it is idle.
     pub fn state_of(&self, session: &Session) -> &'static str {
         session.execution.name()
     }
 
-    /// The schema has changed.
+    /// Installs a new version of the schema, and drops plans and reserved AUTO_INCREMENT values that are
+    /// outdated.
     pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
         self.gateway.on_publish_catalog(signal, turn);
         let dictionary = &self.gateway.catalog().dictionary;
@@ -141,14 +142,15 @@ impl Engine {
         self.ranges.forget_missing(dictionary);
     }
 
-    /// Error 1049 for a database that does not exist.
+    /// Error 1049 if the database does not exist.
     pub(crate) fn check_database(&self, name: &str) -> Result<()> {
         let exists = self.gateway.catalog().dictionary.database(name).is_some();
         if exists || is_system_database(name) { Ok(()) } else { Err(message::unknown_database(name)) }
     }
 }
 
-/// The entry points of the sql block. Each answers into `sink` and says what the session does next.
+/// The entry points for the sql block. Each one writes its answer to `sink` and returns the session's next
+/// state.
 impl Engine {
     fn context<'c, 't>(
         &'c mut self,
@@ -159,7 +161,7 @@ impl Engine {
         StatementContext { engine: self, session, turn, sink }
     }
 
-    /// Executes one command of a session that is not busy.
+    /// Executes one command. The session must be idle.
     pub fn command(
         &mut self,
         session: &mut Session,
@@ -192,7 +194,7 @@ impl Engine {
         self.context(session, turn, sink).execute_command_prepared(execution)
     }
 
-    /// Prepares a key reader. A reader of the same number is replaced.
+    /// Prepares a key reader. An existing reader of the same number is replaced.
     pub fn prepare_reader(
         &mut self,
         session: &mut Session,
@@ -227,7 +229,7 @@ impl Engine {
         context.finish_step(progress)
     }
 
-    /// Continues an answer once the client has taken its last part.
+    /// Continues an answer after the client has received its previous part.
     pub fn continue_output(
         &mut self,
         session: &mut Session,
@@ -237,7 +239,7 @@ impl Engine {
         continue_output(&mut self.context(session, turn, sink))
     }
 
-    /// Runs the next step of a statement that let the other work of the thread pass.
+    /// Runs the next step of a statement that let the thread's other work run first.
     pub fn continue_statement(
         &mut self,
         session: &mut Session,
@@ -249,8 +251,8 @@ impl Engine {
         context.finish_step(progress)
     }
 
-    /// KILL QUERY: the statement under way fails with error 1317, immediately or once it is undone. Nothing
-    /// happens when the session is idle or commits already.
+    /// KILL QUERY: the running statement fails with error 1317, immediately or after its rollback. Does
+    /// nothing if the session is idle or already commits.
     pub fn interrupt_statement(
         &mut self,
         session: &mut Session,
@@ -260,7 +262,7 @@ impl Engine {
         self.context(session, turn, sink).interrupt_statement()
     }
 
-    /// Fails a command, or the rest of a text, with error 1317 before it has begun.
+    /// Fails a command, or the rest of a text, with error 1317 before it begins.
     pub fn refuse_command(
         &mut self,
         session: &mut Session,
@@ -270,7 +272,7 @@ impl Engine {
         self.context(session, turn, sink).refuse_command()
     }
 
-    /// Begins the statement of a session that waited for tables.
+    /// Starts the statement of a session that has waited for tables.
     pub fn retry_tables(
         &mut self,
         session: &mut Session,
@@ -280,8 +282,7 @@ impl Engine {
         self.context(session, turn, sink).retry_tables()
     }
 
-    /// Fails the statement of a session that has waited too long for its tables with error 1205. The
-    /// transaction goes on.
+    /// Fails a statement that has waited too long for its tables with error 1205. Its transaction stays open.
     pub fn fail_table_wait(
         &mut self,
         session: &mut Session,
@@ -293,12 +294,12 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// Starts the statement of a session that waited for tables.
+    /// Starts the statement of a session that has waited for tables.
     pub(super) fn retry_tables(&mut self) -> Progress {
         let wait = match std::mem::take(&mut self.session.execution) {
             Execution::Tables(wait) => wait,
             other => {
-                // The wait ended in the meantime, as by KILL.
+                // The wait ended in the meantime, for example by KILL.
                 self.session.execution = other;
                 return Progress::Waiting;
             }
@@ -306,7 +307,8 @@ impl StatementContext<'_, '_> {
         self.execute_input(wait.input, wait.may_retry)
     }
 
-    /// Called after each reply. A session whose client is gone never waits for it.
+    /// Must be called after each reply. The output of a session whose client has disconnected is not waited
+    /// for.
     fn finish_step(&mut self, progress: Progress) -> Progress {
         match progress {
             Progress::Waiting => self.retry_if_requested(progress),

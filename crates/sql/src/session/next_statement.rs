@@ -1,5 +1,5 @@
-//! Texts of several statements. The session keeps the position of the rest; the text itself stays with the
-//! command. Each statement is executed as if it had arrived alone.
+//! Texts of several statements. The session stores the byte offset of the remaining text, and the command
+//! keeps the text itself. Each statement is executed as if it had arrived alone.
 
 use crate::bind::message;
 use crate::execute::Engine;
@@ -24,8 +24,8 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Executes the first statement of `text`, which begins at byte `from` of the command's text. Byte `end`
-    /// of `text` is the first after its semicolon.
+    /// Executes the first statement of `text`, which begins at byte `from` of the command's text. `end` is
+    /// the offset in `text` behind the statement's semicolon.
     #[cold]
     pub(super) fn execute_first(&mut self, text: &[u8], (from, end): (usize, usize)) -> Progress {
         let statement = &text[..end - 1];
@@ -34,7 +34,8 @@ impl StatementContext<'_, '_> {
             let known = self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary);
             matches!(known, Some(Known::Plan(_)))
         };
-        // A syntax error quotes the text that follows it, so the statement is parsed with the rest.
+        // A syntax error quotes the text that follows it, so the statement is parsed together with the
+        // remaining text.
         if !is_known && let Err(error) = parse_next(text, 0) {
             self.session.clear_diagnostics();
             return fail(self, &message::of_parse_error(&error));

@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made
-//! for the kinds of the bound values, and kept while these and the schema stay the same.
+//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made for
+//! the kinds of the bound values and is kept while these kinds and the schema remain the same.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -22,18 +22,18 @@ use crate::plan::kind_of_value;
 use crate::plan::{SHARED_BYTES_MAX, StatementKey};
 use crate::result::{Progress, ResultHeader};
 
-/// Longest statement that can be prepared, in bytes.
+/// Maximum length of a statement that can be prepared, in bytes.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
-/// Estimated bytes that the prepared statements of all sessions of a block may take. Error 1041 beyond it.
+/// Maximum estimated bytes of the prepared statements of all sessions of a block; more is error 1041.
 const PREPARED_BYTES_ALL_MAX: usize = 256 << 20;
 /// Estimated bytes of a prepared statement without its text.
 const STATEMENT_BYTES: usize = 2048;
-/// Estimated bytes of the tree and the plan for a byte of text: a name or number of three characters is a
-/// node in each.
+/// Estimated bytes of the syntax tree and the plan for one byte of text. A name or number of three characters
+/// becomes a node in both.
 const STATEMENT_BYTES_PER_TEXT_BYTE: usize = 96;
-/// The kind of a parameter to which no value was bound yet.
+/// The kind of a parameter that has had no value yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
-/// Longest text that is kept for SHOW PROCESSLIST, in bytes.
+/// Maximum length of the text that is kept for SHOW PROCESSLIST, in bytes.
 const SHOWN_BYTES_MAX: usize = 4096;
 
 /// One execution of a prepared statement.
@@ -41,15 +41,15 @@ const SHOWN_BYTES_MAX: usize = 4096;
 pub struct PreparedExecution<'a> {
     /// The number of the statement.
     pub statement: u32,
-    /// The values, as the bytes of `junctor_expression::Parameters`.
+    /// The values, encoded as `junctor_expression::Parameters`.
     pub parameters: &'a [u8],
 }
 
-// Shared statements are compared by their kept text, which must be whole.
+// Shared statements are compared by their kept text, which must therefore be complete.
 const _: () = assert!(SHARED_BYTES_MAX < SHOWN_BYTES_MAX);
 
 impl StatementContext<'_, '_> {
-    /// Prepares a statement.
+    /// Prepares a statement and sends its number and columns.
     pub(crate) fn prepare(&mut self, text: &[u8]) -> Progress {
         self.engine.counters.prepares += 1;
         self.session.clear_diagnostics();
@@ -84,7 +84,7 @@ impl StatementContext<'_, '_> {
             return Ok((self.engine.keep_prepared(self.session, statement), plan));
         }
         let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
-        // The parser bounds the number of parameters.
+        // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
         self.engine.work.kinds.clear();
         self.engine.work.kinds.resize(usize::from(parameter_count), UNBOUND);
@@ -163,11 +163,11 @@ impl StatementContext<'_, '_> {
         let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
         self.engine.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
-            // NULL compares alike whatever its kind is, so the kind of the earlier plan is kept.
+            // NULL compares in the same way whatever its kind, so the kind of the previous plan is kept.
             let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
             let kind = kind_of_value(values.get(ordinal));
             let kind = if kind.kind == Kind::Null { before } else { kind };
-            // Only plans of patterns depend on how texts begin.
+            // Only plans with LIKE patterns depend on how texts begin.
             let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
             self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
         }
@@ -235,7 +235,7 @@ impl Engine {
         id
     }
 
-    /// Drops all prepared statements and key readers of a session.
+    /// Removes all prepared statements and key readers of a session.
     pub(super) fn forget_prepared(&mut self, session: &mut Session) {
         let count = session.statements.len() + session.key_readers.len();
         self.prepared_count = self.prepared_count.saturating_sub(count);
@@ -249,7 +249,7 @@ impl Engine {
         session.statements.get(statement).map(|statement| statement.parameter_count)
     }
 
-    /// Drops a prepared statement.
+    /// Removes a prepared statement.
     pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
         let bytes = session.statements.get(statement).map_or(0, |statement| statement.bytes);
         if session.statements.remove(statement) {
@@ -259,12 +259,12 @@ impl Engine {
     }
 }
 
-/// Whether a plan made for these kinds is right for the others.
+/// Whether a plan that was made for the kinds `planned` is also correct for `kinds`.
 fn serve_all(planned: &[ParameterKind], kinds: &[ParameterKind]) -> bool {
     planned.len() == kinds.len() && planned.iter().zip(kinds).all(|(planned, kind)| planned.serves(kind))
 }
 
-/// Whether a plan made for these kinds is right for the values.
+/// Whether a plan that was made for `kinds` is correct for the values.
 #[inline]
 fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {

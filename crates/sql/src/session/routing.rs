@@ -1,4 +1,4 @@
-//! Where reads run: the variable that names the rule, and the rows of `junctor_info.routing`.
+//! The choice of where reads run: the system variable for the rule, and the rows of `junctor_info.routing`.
 
 use junctor_gateway::route::{ReadRule, RoutingRow};
 use junctor_model::value::Value;
@@ -6,7 +6,7 @@ use junctor_model::value::Value;
 use crate::execute::{Engine, READ_ROUTING};
 
 impl Engine {
-    /// Takes the rule that the server's variables name.
+    /// Applies the routing rule that the system variable names.
     pub(super) fn apply_read_routing(&mut self) {
         if let Value::Bytes(name) = self.globals.value_named(READ_ROUTING)
             && let Some(rule) = std::str::from_utf8(&name).ok().and_then(ReadRule::named)
@@ -15,8 +15,7 @@ impl Engine {
         }
     }
 
-    /// The rows of `junctor_info.routing` of this block: one for each kind of reads that a place was chosen
-    /// for.
+    /// The rows of `junctor_info.routing` of this block: one for each kind of read that has been routed.
     pub fn routing_rows(&mut self, instance: u16) -> Vec<Vec<Value>> {
         let route = self.gateway.route();
         let (thread, rule, rows) = (route.thread(), route.rule(), route.rows());

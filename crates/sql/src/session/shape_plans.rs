@@ -1,5 +1,5 @@
-//! Hot path, budget 30 instructions a known statement besides the lookup: the plan of the statement whose
-//! shape was scanned last, found or made.
+//! Hot path, budget 30 instructions a known statement besides the lookup: finds or makes the plan of the
+//! statement whose shape was scanned last.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::plan::kinds_of_shape;
 use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
 
 impl StatementContext<'_, '_> {
-    /// The plan of a statement whose parameters are the lifted literals of its shape. `None` when no plan
-    /// lasts: the statement is then planned with its literals.
+    /// The plan of a statement whose parameters are the lifted literals of its shape. `None` if no plan can
+    /// be reused: the statement is then planned with its literals.
     ///
     /// # Errors
     /// The errors of parsing, binding and planning.
@@ -32,7 +32,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// The plan of a statement whose shape keeps literals.
+    /// The plan of a statement whose shape keeps some literals.
     fn plan_of_kept(&mut self, text: &[u8], kept: &KeptLiterals) -> Result<Option<Plan>> {
         if !kept.has_plans() || !can_keep(&kept.ordinals, &self.engine.shape) {
             return Ok(None);
@@ -82,8 +82,8 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // The plan is used once, so the statement is planned with its literals instead, which is simpler.
-            // All statements of the shape are planned so, because the reason is in the text.
+            // A plan that is used only once is not worth parameters, so the statement is planned with its
+            // literals. The reason lies in the text, so this applies to all statements of the shape.
             self.keep_known(Known::Kept(Arc::default()));
             return Ok(None);
         }
@@ -97,7 +97,7 @@ impl StatementContext<'_, '_> {
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let dictionary = &engine.gateway.catalog().dictionary;
-        // The entry counts how its plans are used, so it stays if it is there.
+        // An existing entry stays, because it counts how its plans are used.
         if engine.cache.get(&shape_key, dictionary).is_none() {
             let kept = KeptLiterals::new(&kept, session_values);
             engine.cache.put(&shape_key, Known::Kept(Arc::new(kept)), dictionary);
@@ -107,8 +107,8 @@ impl StatementContext<'_, '_> {
         Ok(Some(plan))
     }
 
-    /// Evaluates what only the session knows into the workspace. False if an expression has no value any
-    /// more.
+    /// Evaluates the expressions whose value only the session knows into the workspace. Returns false if one
+    /// no longer has a value.
     fn evaluate_session_values(&mut self, expressions: &[Expression]) -> bool {
         let mut values = std::mem::take(&mut self.engine.work.session_values);
         values.clear();
@@ -123,7 +123,7 @@ impl StatementContext<'_, '_> {
         has_all
     }
 
-    /// Makes the key text of the plan for these kept literals and the types of the session's values. Returns
+    /// Makes the cache key of the plan for these kept literals and the types of the session's values. Returns
     /// its hash.
     fn make_variant(&mut self, text: &[u8], kept: &[Ordinal]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
@@ -138,7 +138,7 @@ impl StatementContext<'_, '_> {
         shape.hash_of(&work.variant)
     }
 
-    /// Keeps what is known of the shape that was scanned last.
+    /// Stores what is known about the shape that was scanned last in the plan cache.
     fn keep_known(&mut self, known: Known) {
         let key = Engine::plan_key(&self.engine.shape, self.session);
         self.engine.cache.put(&key, known, &self.engine.gateway.catalog().dictionary);

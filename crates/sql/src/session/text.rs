@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements.
-//! A statement whose shape is known is neither parsed nor planned.
+//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. A
+//! statement whose shape is known is neither parsed nor planned.
 
 use junctor_gateway::invariant;
 use junctor_model::error::Result;
@@ -97,12 +97,13 @@ impl StatementContext<'_, '_> {
         self.execute_statement(&parsed.statement, input)
     }
 
-    /// Plans and executes a statement once.
+    /// Plans a statement and executes the plan once.
     pub(super) fn execute_statement(&mut self, statement: &Statement, input: StatementInput<'_>) -> Progress {
         let database = self.session.database.clone();
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.engine.counters.plans += 1;
-        // The statement may read the diagnostics of the one before, so these are cleared after planning.
+        // The statement may read the diagnostics of the previous one, so these are removed only after
+        // planning.
         let planned = self.plan(statement, database.as_deref());
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
@@ -173,7 +174,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Starts the statement again if its last step requested that.
+    /// Starts the statement again if its last step has requested that.
     #[inline]
     pub(super) fn retry_if_requested(&mut self, progress: Progress) -> Progress {
         match (progress, &self.session.execution) {
@@ -213,8 +214,8 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Makes the literals of the shape the parameters of the plan. False when a literal does not fit its
-    /// class.
+    /// Turns the literals of the shape into the parameters of the plan. Returns false if a literal does not
+    /// fit its class.
     #[inline]
     fn fill_parameters(&mut self, text: &[u8], plan: &Plan) -> bool {
         let work = &mut self.work;
@@ -238,7 +239,7 @@ impl Engine {
     }
 }
 
-/// Whether the statement reads the diagnostics of the one before, as SHOW WARNINGS does.
+/// Whether the statement reads the diagnostics of the previous one, as SHOW WARNINGS does.
 pub(super) fn keeps_diagnostics(statement: &Statement) -> bool {
     use crate::parse::statement::Show;
     match statement {
@@ -249,7 +250,7 @@ pub(super) fn keeps_diagnostics(statement: &Statement) -> bool {
     }
 }
 
-/// A parameter in a text statement is a syntax error, as MySQL has it.
+/// The error of a parameter in a text statement. As in MySQL, it is a syntax error.
 fn syntax_near_parameter(text: &[u8]) -> Box<junctor_model::error::Error> {
     use crate::parse::{ParseError, ParseErrorKind};
     let position = text.iter().position(|byte| *byte == b'?').unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Statements without a plan: definitions, SHOW, SET and the like.
+//! Executes statements without a plan, such as definitions, SHOW and SET.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
@@ -35,7 +35,7 @@ impl StatementContext<'_, '_> {
         self.session.operation =
             if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
-            // A text of comments only; the parser refuses a text without even these.
+            // A text that contains only comments. The parser refuses an empty text.
             Statement::Empty => answer(self, Ok(())),
             Statement::LockTables(locks) => self.start_lock_tables(locks),
             Statement::UnlockTables => self.start_unlock_tables(),
@@ -59,7 +59,7 @@ impl StatementContext<'_, '_> {
             }
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
-                // A refused definition has committed the open transaction too.
+                // A refused definition commits the open transaction too.
                 Err(error) => start_ending(self, Ending::Commit, AfterEnding::Fail(error)),
             },
             Statement::Savepoint(name) => set_savepoint(self, name),
@@ -73,7 +73,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// The connection that KILL names. Error: 1094 for a value that is not a connection number.
+    /// The connection that KILL names. Error: 1094 if the value is not a connection number.
     fn connection_to_kill(&self, named: &Expression) -> Result<ConnectionId> {
         let id = match self.evaluate_once(named, &Scratch::new())? {
             Value::Int(id) => u32::try_from(id).map_err(|_| no_such_thread(&id)),
@@ -89,7 +89,7 @@ impl StatementContext<'_, '_> {
             Ok(table) => table,
             Err(error) => return fail(self, &error),
         };
-        // The EOF packet of SHOW WARNINGS counts no warnings, though those that it shows stay.
+        // The EOF packet of SHOW WARNINGS counts no warnings, but the warnings that it shows remain.
         let count = std::mem::take(&mut self.session.warning_count);
         let progress = send_table(self, table, protocol);
         self.session.warning_count = count;
@@ -145,10 +145,10 @@ impl StatementContext<'_, '_> {
             }
         };
         if self.engine.lock_calls.get_mut().has_unanswered() {
-            // The statement starts again once main has answered.
+            // The statement starts again when the main block has replied.
             return Progress::Waiting;
         }
-        // Warnings are added under the settings before SET.
+        // Warnings are filtered by the settings before SET.
         self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
         for (errno, message) in effects.notes {
             self.session.warn(WarningLevel::Warning, errno, message);
@@ -171,7 +171,7 @@ impl StatementContext<'_, '_> {
         finish_set(self, effects.commits)
     }
 
-    /// The value of an expression without rows.
+    /// The value of an expression that reads no rows.
     fn evaluate_once(&self, expression: &Expression, scratch: &Scratch) -> Result<Value> {
         let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
         self.engine.evaluate(&facts.session_facts(), self.session, expression, scratch)
@@ -179,7 +179,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Whether a row of a SHOW fulfils its WHERE.
+    /// Whether a row of SHOW fulfils the WHERE condition.
     fn row_fulfils(
         &self,
         facts: &Facts<'_, '_>,
@@ -208,7 +208,7 @@ impl Engine {
         if session.table_locks.is_some() {
             return Err(has_locked_tables());
         }
-        // A definition ends the open transaction, so its own is the next one.
+        // A definition ends the open transaction, so its own transaction is the next one.
         if session.variables.next_transaction().read_only {
             return Err(in_read_only_transaction());
         }
@@ -234,7 +234,7 @@ impl Engine {
         }
     }
 
-    /// Applies SET GLOBAL of a session of any sql block, and replies.
+    /// Applies a SET GLOBAL that was executed in any sql block, and replies.
     pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) {
         for (variable, value) in signal.values.iter() {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
@@ -279,7 +279,7 @@ impl Engine {
     }
 }
 
-/// Sends a whole computed result.
+/// Sends a complete computed result.
 fn send_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
     let VirtualTable { columns, rows } = table;
     let wire_types: Vec<u8> = columns.iter().map(|column: &ResultColumn| column.wire_type).collect();
@@ -293,7 +293,7 @@ fn send_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, proto
     finish_rows(context, rows.len() as u64)
 }
 
-/// The name of a statement in error 1235.
+/// The statement's name in the text of error 1235.
 fn name_of(statement: &Statement) -> &'static str {
     match statement {
         Statement::Unsupported(unsupported) => unsupported.what,
