@@ -23,7 +23,7 @@ pub enum Event {
         partition: u16,
         /// Warnings, if any.
         diagnostics: Option<Box<Diagnostics>>,
-        /// What follows this reply.
+        /// Whether more replies follow, and whether the caller must request them.
         next: Next,
     },
     /// A read failed. The operation has ended.
@@ -112,7 +112,7 @@ pub enum Event {
     },
 }
 
-/// What follows the rows of one reply.
+/// The continuation of a read after one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// More replies are outstanding.

@@ -1,4 +1,4 @@
-//! What a session may use while its block handles a signal.
+//! The resources of a session while its block handles a signal.
 
 use junctor_kernel::{
     BufferPool, Context, Duration, LoadBoard, Outbox, Random, SendSettings, SpinSettings, Stamps, Time, WorldRequest,

@@ -28,7 +28,7 @@ pub struct ExternalRead {
     pub key: Key,
     /// Whether it was a locking read.
     pub locks: bool,
-    /// What it observed.
+    /// The writes that the read observed.
     pub observed: Observed,
 }
 

@@ -84,7 +84,7 @@ impl Signal for ToySignal {
     }
 }
 
-/// What the toy blocks do at start.
+/// The work that the toy blocks do at start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ToyPlan {
     /// Balls that each PLAYER throws.

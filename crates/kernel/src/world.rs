@@ -117,7 +117,7 @@ pub enum WorldRequest {
     OpenFile {
         /// Absolute, or relative to the node's data folder.
         path: Box<str>,
-        /// What may be done with the file.
+        /// The operations that the opened file allows.
         mode: FileMode,
         /// Returned with the answer.
         token: u64,

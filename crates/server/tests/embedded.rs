@@ -1,10 +1,10 @@
-//! A node inside this process: sessions of both protocols over connections in memory.
+//! Runs a node inside the test process, with sessions of both protocols over in-memory connections.
 
 use junctor::client::{Options, block_on, params};
 use junctor::{ConnectError, MemoryStream, Node, NodeBuilder, Protocol, StreamClosed};
 use junctor_bench::mysql::{ClientError, Connection};
 
-/// A small node with its own folder.
+/// Settings of a small node with its own folder.
 fn builder(name: &str) -> NodeBuilder {
     let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).max_connections(64).data_directory(&folder)
@@ -33,7 +33,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
         Ok::<(), junctor::client::Error>(())
     })
     .expect("the rows are written");
-    // An answer of many buffers, with more bytes than may be under way at a time.
+    // The answer needs many buffers and exceeds the number of bytes that may be in transit.
     let rows = session.query("SELECT id, name FROM shop.item ORDER BY id").expect("it is a good statement").rows;
     let lengths: Vec<usize> = rows.iter().map(|row| row[1].as_ref().map_or(0, |name| name.len())).collect();
     assert_eq!(lengths, (0..300).map(|id| id * 10).collect::<Vec<_>>());
@@ -41,7 +41,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
     for id in 0..100 {
         assert_eq!(session.execute(statement, &[id]).expect("it is prepared").rows.len(), 1);
     }
-    // A statement longer than one read of the node.
+    // The statement exceeds one read of the node.
     let text = format!("SELECT LENGTH('{}')", "y".repeat(300_000));
     let length = session.query_value(&text).expect("it is a good statement");
     assert_eq!(length.as_deref(), Some("300000"));

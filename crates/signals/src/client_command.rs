@@ -73,7 +73,7 @@ pub struct CloseSession {
     pub connection: ConnectionId,
 }
 
-/// What follows a part of an answer.
+/// The continuation after a part of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterReply {
     /// The answer is complete; take the next command.
@@ -93,6 +93,6 @@ pub struct CommandReply {
     pub socket: SocketId,
     /// May be empty.
     pub packets: Buffer,
-    /// What follows these packets.
+    /// The connection's next action after these packets.
     pub after: AfterReply,
 }

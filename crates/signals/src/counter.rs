@@ -11,7 +11,7 @@ use crate::module::Module;
 pub struct Counter {
     /// Unique within the module.
     pub name: &'static str,
-    /// What the counter counts, as shown to users.
+    /// Description of the counted events, shown to users.
     pub meaning: &'static str,
 }
 

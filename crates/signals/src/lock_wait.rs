@@ -75,7 +75,7 @@ pub struct ProbeDeadlock {
     pub victim_sequence: u64,
     /// How often the initiator searched from this wait before.
     pub round: u16,
-    /// What the receiver does.
+    /// The action that the receiver must take.
     pub step: ProbeStep,
 }
 

@@ -87,7 +87,7 @@ impl Projection {
     }
 }
 
-/// What a partition returns for its accepted rows.
+/// The form in which a partition returns its accepted rows.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Whole row packets with sequence number 0, ready for the connection's output.
@@ -120,7 +120,7 @@ pub struct ReadProgram {
     pub access: Access,
     /// Which of them to accept; `None` accepts all.
     pub filter: Option<Expression>,
-    /// What to return for them.
+    /// The form in which the accepted rows are returned.
     pub output: Output,
     /// Whether an expression reads a parameter. Otherwise none are sent.
     pub reads_parameters: bool,
@@ -160,7 +160,7 @@ pub struct Assignment {
     pub value: Expression,
 }
 
-/// What a write does with the rows it visits.
+/// The action of a write on the rows that it visits.
 #[derive(Clone, Debug)]
 pub enum WriteAction {
     /// Inserts the row images of the input.
@@ -183,7 +183,7 @@ pub enum WriteAction {
         mode: LockMode,
         /// How to treat rows locked by other transactions.
         when_locked: WhenLocked,
-        /// What to return for accepted rows.
+        /// The form in which the accepted rows are returned.
         output: Output,
         /// Whether truncation and division by zero are errors, because the statement goes on to write under
         /// strict rules.
@@ -196,7 +196,7 @@ pub enum WriteAction {
 pub struct WriteProgram {
     /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
-    /// What to do with accepted rows.
+    /// The action on accepted rows.
     pub action: WriteAction,
     /// Which rows to visit; `PrimaryKeys` for inserts.
     pub access: Access,
@@ -215,7 +215,8 @@ pub struct WriteProgram {
 /// The rows that RETURNING returns.
 #[derive(Clone, Debug)]
 pub struct Returning {
-    /// What to return for each: deleted rows as they were, updated ones as they became. Packets or entries.
+    /// The values to return for each row: of deleted rows the old ones, of updated rows the new ones. Packets
+    /// or entries.
     pub output: Output,
     /// Whether truncation and division by zero are errors here.
     pub is_strict: bool,

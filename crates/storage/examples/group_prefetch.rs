@@ -1,4 +1,4 @@
-//! What a batch of point reads in phases, with overlapping cache misses, saves over a plain loop of the same
+//! Measures the gain of point reads in phases, whose cache misses overlap, over a plain loop of the same
 //! reads.
 //!
 //! ```text

@@ -1,5 +1,5 @@
-//! What reads and writes of one partition cost. Each phase is a function of its own, so that its instructions
-//! can be counted:
+//! Measures the cost of reads and writes of one partition. Each phase is a separate function, so that its
+//! instructions can be counted:
 //!
 //! ```text
 //! cargo build --release -p junctor-storage --example point_read

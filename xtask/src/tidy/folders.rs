@@ -6,7 +6,7 @@ use super::Violation;
 use super::mask::{matching_brace, without_tests, word_positions};
 use super::source::SourceFile;
 
-/// What each folder (or file beside `lib.rs`) of a crate may name.
+/// For each folder (or file beside `lib.rs`) of a crate, the names that it may use.
 type Folders = &'static [(&'static str, &'static [&'static str])];
 
 /// Each crate that is checked. A folder may name those listed behind it.

@@ -39,7 +39,7 @@ impl SysbenchTest {
         self.name() == "oltp_nontrx"
     }
 
-    /// What makes `oltp.lua` this test.
+    /// The options that turn `oltp.lua` into this test.
     pub fn options(self, wraps_reads: bool, single_statement: &str) -> Vec<String> {
         let no_writes = "--index_updates=0 --non_index_updates=0 --delete_inserts=0";
         let no_ranges = "--simple_ranges=0 --sum_ranges=0 --order_ranges=0 --distinct_ranges=0";

@@ -51,7 +51,7 @@ pub(super) struct WaitingChange {
     pub tables: Arc<[BlockedTable]>,
 }
 
-/// What a change waits for.
+/// The event that a schema change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitState {
     /// Earlier changes.

@@ -18,7 +18,7 @@ use crate::account::{Accounts, CHALLENGE_BYTES, Peer, challenge_from_random};
 use crate::protocol::LinkOpening;
 use crate::protocol_table::{Link, Protocol};
 
-/// What the connections of a recv block have in common.
+/// The settings that all connections of a recv block share.
 #[derive(Clone, Debug)]
 pub struct RecvSettings {
     /// Version text of the greeting.

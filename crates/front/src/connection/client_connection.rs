@@ -17,7 +17,7 @@ use crate::protocol_table::Link;
 /// command is done, so that TCP slows the client down.
 const WAITING_BYTES_MAX: usize = 64 * 1024;
 
-/// What the handler of an event works with.
+/// The resources of an event handler.
 pub(super) struct RecvTurn<'a, 'c> {
     pub settings: &'a RecvSettings,
     pub context: &'a mut Context<'c>,

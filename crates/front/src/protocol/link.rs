@@ -1,4 +1,4 @@
-//! The socket's half of a protocol.
+//! The part of a protocol that serves the socket.
 
 use std::ops::Range;
 
@@ -7,42 +7,43 @@ use junctor_model::id::ConnectionId;
 
 use crate::account::{Accounts, Challenge, Peer};
 
-/// The facts about a new connection.
+/// Properties of a new connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkOpening<'a> {
     pub connection: ConnectionId,
     pub peer: Peer,
-    /// For the proof of the password. One connection uses it for all its logins.
+    /// The challenge for the proof of the password. One connection uses it for all its logins.
     pub challenge: Challenge,
     pub server_version: &'a str,
     /// Maximum length of a command in bytes.
     pub command_bytes_max: usize,
 }
 
-/// What a link may use while it reads input.
+/// The resources of a link while it reads input.
 #[derive(Debug)]
 pub(crate) struct LinkContext<'a> {
     pub accounts: &'a Accounts,
-    /// Empty at the call. Bytes appended here go to the client before the returned [`Input`] takes effect.
+    /// Empty at the call. Bytes appended here are sent to the client before the returned [`Input`] takes
+    /// effect.
     pub out: &'a mut Vec<u8>,
 }
 
-/// What a link found at the front of the received bytes.
+/// The message at the front of the received bytes.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// No complete message. The connection keeps the bytes that were not consumed and calls again with more
-    /// behind them.
+    /// The message is not complete. The connection keeps the bytes that were not consumed, and repeats the
+    /// call when more bytes have arrived.
     Incomplete,
-    /// A command for the session. Its payload lies at this range of the bytes of the call.
+    /// A command for the session. The range of its payload refers to the bytes of the call.
     Command(Range<usize>),
     /// A command whose payload was assembled from several packets.
     AssembledCommand(Buffer),
-    /// The message was handled here, as a step of a login is.
+    /// The link has processed the message itself, as it does with the steps of a login.
     Handled,
-    /// The client proved its identity: open its session, or replace the one it has. A protocol without a
-    /// login message says so, consuming nothing, when the first command arrives.
+    /// The client has proved its identity. The connection opens its session, or replaces the existing one. A
+    /// protocol without a login message returns this when the first command arrives, and consumes nothing.
     LoggedIn(Box<LoggedIn>),
-    /// The connection ends: the client asked for it, was refused, or broke the protocol.
+    /// The connection must end, because the client requested it, was refused, or violated the protocol.
     Close,
 }
 
@@ -50,33 +51,33 @@ pub(crate) enum Input {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoggedIn {
     pub user: String,
-    /// The session's first default database. Whether it exists is for the session to find out.
+    /// The session's default database. The session checks whether it exists.
     pub database: Option<String>,
-    /// What client and server agreed on, in bits that only the protocol's own
-    /// [`super::ProtocolSession::open`] reads.
+    /// The capabilities that client and server agreed on. Only the protocol's own
+    /// [`super::ProtocolSession::open`] interprets the bits.
     pub capabilities: u32,
-    /// Number of the collation that the client asked for, or of the default.
+    /// Number of the collation that the client requested, or of the default.
     pub character_set: u16,
 }
 
-/// Framing and login of one connection. One command is with the session at a time: the connection asks for
-/// the next input only when the command before it is answered, so pipelined commands wait in the connection's
-/// buffer.
+/// Framing and login of one connection. The session executes one command at a time. The connection requests
+/// the next input only after the previous command has been answered, so pipelined commands wait in the
+/// connection's buffer.
 pub(crate) trait ProtocolLink: Sized {
-    /// The state of a new connection. Appends the greeting, if the protocol has one.
+    /// Creates the state of a new connection. Appends the greeting if the protocol has one.
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Self;
 
-    /// Appends error 1040 for a connection that will not be opened.
+    /// Appends error 1040 for a connection that exceeds the maximum.
     fn emit_too_many_connections(out: &mut Vec<u8>);
 
-    /// Whether the client is in the middle of a login, which may take only `connect_timeout` seconds.
+    /// Whether the client is in the middle of a login, which may take at most `connect_timeout` seconds.
     fn awaits_login(&self) -> bool;
 
-    /// Reads the next message. Returns how many bytes from the front of `bytes` it consumed; bytes that it
-    /// consumes without a complete message are kept in the link.
+    /// Reads the next message. Returns the number of bytes that it consumed from the front of `bytes`. Bytes
+    /// of an incomplete message that it consumes are kept in the link.
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input);
 
-    /// Completes a part of an answer on its way to the socket, where only the link knows what went before
-    /// (MySQL's sequence numbers). With `is_unsolicited` it answers no command.
+    /// Completes a part of an answer before it is sent, with data that only the link has (MySQL's sequence
+    /// numbers). With `is_unsolicited`, the packets answer no command.
     fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool);
 }

@@ -1,4 +1,4 @@
-//! The session's half of a protocol.
+//! The part of a protocol that serves the session.
 
 use junctor_gateway::TurnContext;
 use junctor_signals::client_command::Login;
@@ -8,7 +8,7 @@ use junctor_sql::{Engine, Session};
 
 use super::DecodedParameters;
 
-/// What the execution of a command works on.
+/// The resources for the execution of a command.
 pub(crate) struct CommandContext<'a, 'd> {
     pub engine: &'a mut Engine,
     pub session: &'a mut Session,
@@ -17,14 +17,14 @@ pub(crate) struct CommandContext<'a, 'd> {
     pub turn: &'a mut TurnContext<'d>,
 }
 
-/// The choices of a login that change how statements behave.
+/// The choices of a login that affect how statements behave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionTraits {
-    /// The affected rows of an UPDATE are the rows that matched, not those that changed.
+    /// Whether the affected rows of an UPDATE are the rows that matched instead of those that changed.
     pub found_rows: bool,
-    /// One text may hold several statements.
+    /// Whether a text may contain several statements.
     pub multi_statements: bool,
-    /// `interactive_timeout` applies instead of `wait_timeout`.
+    /// Whether `interactive_timeout` applies instead of `wait_timeout`.
     pub is_interactive: bool,
     /// The encoding of the rows of statements that arrive as text.
     pub row_protocol: RowProtocol,
@@ -35,11 +35,11 @@ pub(crate) trait ProtocolSession: Sized {
     /// Encodes results into an output buffer.
     type Sink<'a>: ResultSink;
 
-    /// The state of a new session, and the choices of its login.
+    /// Creates the state of a new session and returns it with the choices of its login.
     fn open(login: &Login) -> (Self, SessionTraits);
 
-    /// A sink that appends to `out`. The result under way begins at `result_start`, if no part of it has been
-    /// sent: then an error replaces it.
+    /// A sink that appends to `out`. `result_start` is the offset of the current result, if no part of it has
+    /// been sent. An error then replaces the result.
     fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
 
     /// Appends the answer to a successful login. A protocol whose login has no answer appends nothing.
@@ -47,19 +47,19 @@ pub(crate) trait ProtocolSession: Sized {
         self.sink(out, Some(0)).complete(completion);
     }
 
-    /// A command has arrived. It may wait for admission before it executes, and fail while it waits.
+    /// Notes that a command has arrived. The command may wait for admission, and may fail while it waits.
     fn begin_command(&mut self, _payload: &[u8]) {}
 
-    /// The next answer, an error, belongs to no command.
+    /// Notes that the next answer is an error that belongs to no command.
     fn begin_unsolicited(&mut self) {}
 
-    /// Executes a command and appends its answer to `answer`, which is empty. A command without an answer
-    /// appends nothing.
+    /// Executes a command and appends its answer to `answer`, which must be empty. A command without an
+    /// answer appends nothing.
     fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress;
 
     /// The text of a command that consists of SQL statements; `None` for every other command.
     fn query_text<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]>;
 
-    /// What SHOW PROCESSLIST shows of a command: its kind, and its statement if it has one.
+    /// The description of a command in SHOW PROCESSLIST: its kind, and its statement if it has one.
     fn describe<'p>(&self, payload: &'p [u8], session: &'p Session) -> (&'static str, Option<&'p [u8]>);
 }

@@ -409,7 +409,7 @@ impl Drop for RunningNode {
     }
 }
 
-/// What a new thread needs.
+/// The shared state and settings from which a new thread is started.
 #[derive(Clone)]
 struct ThreadStart {
     shared: Arc<Shared>,

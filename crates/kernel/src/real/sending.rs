@@ -125,7 +125,7 @@ impl Sending {
         self.due
     }
 
-    /// What this thread does with its own output.
+    /// The present treatment of this thread's own output.
     #[inline]
     pub(super) fn own_output(&self) -> OwnOutput {
         self.own_output

@@ -41,7 +41,7 @@ impl SpinWord {
     }
 }
 
-/// What one thread knows about its idle periods.
+/// The spin controller of one thread and the figures of its idle periods.
 pub(super) struct Spinner {
     controller: SpinController,
     /// False for threads that wait for disks instead of clients.

@@ -326,7 +326,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.moved = self.publish();
     }
 
-    /// What to do after a turn whose output was written.
+    /// Decides how the thread continues after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
         // Another turn often finds more work. These cheap tests avoid an empty turn where they show that
         // there is none.

@@ -209,7 +209,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
     }
 }
 
-/// What a thread uses and produces while it writes without holding its slot.
+/// The resources and results of a thread while it writes without holding its slot.
 pub(super) struct DetachedIo {
     buffers: BufferPool,
     events: Vec<(Address, WorldEvent)>,

@@ -162,7 +162,7 @@ pub(crate) trait World {
     fn stop(&mut self);
 }
 
-/// What a world may use while it carries out requests.
+/// The resources of a world while it carries out requests.
 pub(crate) struct Services<'a> {
     pub buffers: &'a mut BufferPool,
     /// Events for blocks of this node.

@@ -314,7 +314,7 @@ pub fn choose_helpers(
     helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
 }
 
-/// What a thread does with output for its own sockets.
+/// The treatment of a thread's output for its own sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnOutput {
     /// Writes it.
@@ -325,7 +325,7 @@ pub enum OwnOutput {
     HandOver,
 }
 
-/// What a thread in this state does with its output.
+/// Decides the treatment of a thread's own output in this state.
 pub fn own_output(settings: &SendSettings, state: SendState, has_helpers: bool) -> OwnOutput {
     match state {
         _ if !has_helpers => OwnOutput::Write,

@@ -52,7 +52,7 @@ pub enum SleepLocation {
     Elsewhere,
 }
 
-/// What a borrowed thread was doing, and will do when its state is returned.
+/// The activity of a borrowed thread, which it continues when its state is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lease {
     /// Resting, at this location.

@@ -37,7 +37,7 @@ pub struct Topology {
     pub cpus: Vec<Cpu>,
     /// The CPU time that the cgroup grants, in thousandths of a CPU; `None` without a quota.
     pub cpu_quota_milli: Option<u64>,
-    /// What could not be read and what was assumed instead.
+    /// A text for each figure that could not be read, with the value that was assumed instead.
     pub notices: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Random statements over one table, as pieces of text and literals.
+//! Generates random statements over one table, as pieces of text and literals.
 
 /// A literal of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub struct Literal {
     pub class: Class,
     /// The text as SQL writes it, without a sign.
     pub text: String,
-    /// Whether it stands where a lifted literal becomes a parameter, so that `?` may stand there too.
+    /// Whether a lifted literal becomes a parameter at this position, so that `?` is also allowed here.
     pub is_liftable: bool,
 }
 
@@ -24,15 +24,15 @@ pub enum Piece {
     Literal(Literal),
 }
 
-/// A statement.
+/// A generated statement.
 #[derive(Clone, Debug, Default)]
 pub struct Statement {
     pub pieces: Vec<Piece>,
     /// Whether it changes rows.
     pub is_change: bool,
-    /// Whether the order of its rows is total.
+    /// Whether ORDER BY determines the order of the rows completely.
     pub is_ordered: bool,
-    /// Whether one of several equal texts is shown, whichever comes first.
+    /// Whether the result shows an arbitrary one of several equal texts.
     pub shows_any_of_equal: bool,
 }
 
@@ -61,7 +61,7 @@ impl Random {
     }
 }
 
-/// What may stand in place of a literal of a class.
+/// A random literal of a class.
 pub fn literal_text(random: &mut Random, class: Class) -> String {
     match class {
         Class::Integer => match random.below(20) {
@@ -84,7 +84,7 @@ pub fn literal_text(random: &mut Random, class: Class) -> String {
     }
 }
 
-/// Makes statements.
+/// Generates a statement piece by piece.
 pub struct Generator<'r> {
     random: &'r mut Random,
     statement: Statement,
@@ -98,7 +98,7 @@ impl<'r> Generator<'r> {
         Generator { random, statement: Statement::default() }
     }
 
-    /// One statement.
+    /// Generates the statement.
     pub fn statement(mut self) -> Statement {
         match self.random.below(10) {
             0..=4 => self.select(),
@@ -240,7 +240,7 @@ impl<'r> Generator<'r> {
         let first_id = 100 + self.random.below(5);
         let rows = 1 + self.random.below(3);
         if self.random.one_in(2) {
-            // Rows of one form.
+            // All rows have the same form.
             self.statement.pieces.push(Piece::Text(format!("({first_id}, ")));
             for position in 0..5 {
                 if position > 0 {
@@ -313,7 +313,7 @@ impl<'r> Generator<'r> {
                     if position > 0 {
                         self.text(", ");
                     }
-                    // Now and then a list of several classes.
+                    // Occasionally the list mixes several classes.
                     let class = if self.random.one_in(8) { self.class() } else { class };
                     self.literal(class, lifts);
                 }
@@ -373,7 +373,7 @@ impl<'r> Generator<'r> {
         self.literal(class, lifts);
     }
 
-    /// An operand of a comparison, or a value that is assigned.
+    /// An operand of a comparison, or a value to assign.
     fn operand(&mut self, depth: usize, lifts: bool) {
         self.value(depth, lifts);
     }
@@ -447,7 +447,7 @@ impl<'r> Generator<'r> {
         }
     }
 
-    /// A call, in which nothing is lifted.
+    /// A function call, in which no literal is lifted.
     fn function(&mut self, depth: usize) {
         let forms: [(&str, &[&str]); 19] = [
             ("ABS", &["n"]),

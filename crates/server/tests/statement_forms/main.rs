@@ -1,11 +1,12 @@
-//! The shaped, the unshaped and the prepared form of a statement give the same rows, types, warnings and
-//! errors.
+//! Checks that a statement with a shape, without one and in prepared form returns the same rows, types,
+//! warnings and errors.
 //!
-//! Each random statement is made twice, with other literals of the same classes. The first makes the plan,
-//! the second uses it. Its answer is compared with those of the text that is no shape, because it has a hint,
-//! and of the prepared statement that was executed with the first one's literals before.
+//! Each random statement is generated twice, with different literals of the same classes. The first one makes
+//! the plan, the second one uses it. The second answer is compared with two others: that of the same text
+//! with a hint, which has no shape, and that of the prepared statement, which was executed with the literals
+//! of the first one before.
 //!
-//! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets how many statements there are, and the seed.
+//! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets the number of statements and the seed.
 
 mod generator;
 
@@ -14,14 +15,14 @@ use junctor::{MemoryStream, Node, Protocol};
 use junctor_bench::mysql::{ClientError, Connection, Rows};
 
 const STATEMENTS: usize = 2_000;
-/// Differences that are told before the test ends.
+/// Maximum number of differences that are reported before the test ends.
 const DIFFERENCES_MAX: usize = 12;
-/// What makes a text no shape; the parser passes it as a comment.
+/// A text with a hint has no shape. The parser skips the hint as a comment.
 const HINT: &str = "/*+ */ ";
 
 type Session = Connection<MemoryStream>;
 
-/// All that a client sees of a statement.
+/// Everything that a client observes of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outcome {
     error: Option<String>,
@@ -29,7 +30,7 @@ struct Outcome {
     rows: Vec<Vec<Option<String>>>,
     affected_rows: u64,
     warnings: Vec<Vec<Option<String>>>,
-    /// The table after a change.
+    /// The rows of the table after a change.
     table: Vec<Vec<Option<String>>>,
 }
 
@@ -63,8 +64,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     assert!(answers[0] > count / 4 && answers[1] > count / 20, "most statements are answered: {answers:?}");
 }
 
-/// Statements with values that only the session knows, and those with literals that are part of their
-/// meaning, are planned once.
+/// Statements with values that only the session knows, and statements with literals that are part of their
+/// meaning, are planned only once.
 #[test]
 fn statements_with_session_values_and_kept_literals_are_planned_once() {
     let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
@@ -98,12 +99,12 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
         }
     }
     let made = plans(&mut session) - before;
-    // The query of the counters is planned each time, and values of another number of digits have another
-    // type.
+    // The query of the counters is planned each time, and values with a different number of digits have a
+    // different type.
     assert!(made <= forms.len() as u64 + 4, "{made} plans");
 }
 
-/// LIKE finds the same rows by a range of an index as by looking at every row.
+/// LIKE finds the same rows through an index range as through a scan of the table.
 #[test]
 fn like_finds_the_same_rows_with_and_without_an_index() {
     const COLLATIONS: [&str; 4] = ["utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_ai_ci", "binary"];
@@ -172,7 +173,7 @@ fn prepare_table(session: &mut Session) {
     }
 }
 
-/// The same statement with other literals of the same classes.
+/// The same statement with different literals of the same classes.
 fn with_other_literals(statement: &Statement, random: &mut Random) -> Statement {
     let mut other = statement.clone();
     for piece in &mut other.pieces {
@@ -217,7 +218,7 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
             session.close_statement(prepared).expect("the connection lasts");
             outcome
         }
-        // A statement that is not prepared leaves the table and the warnings to others.
+        // A statement that cannot be prepared has neither, so only its error is compared.
         Err(error) => Outcome {
             error: Some(shown_error(&error)),
             warnings: unshaped.warnings.clone(),
@@ -232,8 +233,9 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
     }
     let mut is_same = true;
     for (name, outcome, text) in [("shaped", &shaped, &second_text), ("prepared", &prepared, &prepared_text)] {
-        // Which of several errors of an INSERT is told depends on which of its values are constant: literals
-        // are converted before other values are computed (tests/differential/known-differences.md).
+        // The error that an INSERT reports, of several possible ones, depends on which of its values are
+        // constant: literals are converted before other values are computed
+        // (tests/differential/known-differences.md).
         let is_insert = second.is_change && (verb == "INSERT" || verb == "REPLACE");
         let is_other_error = is_insert && outcome.error.is_some() && unshaped.error.is_some();
         if *outcome != unshaped && !is_other_error {
@@ -297,7 +299,7 @@ fn observe(
     }
     outcome.warnings = normal_rows(run(session, "SHOW WARNINGS"), false);
     if outcome.error.is_some() {
-        // Which rows were read before the one that failed depends on which partition answers first.
+        // The rows that are read before the failing one depend on the order in which partitions reply.
         outcome.warnings.retain(|warning| warning.first().is_some_and(|level| level.as_deref() == Some("Error")));
     }
     for cell in outcome.warnings.iter_mut().flatten().flatten() {
@@ -310,8 +312,7 @@ fn observe(
     outcome
 }
 
-/// Rows whose doubles are written alike, whichever protocol they came by; in an order of their own if they
-/// have none.
+/// Rows in which doubles are written alike for both protocols. Rows without a defined order are sorted.
 fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
     let mut normal = rows.rows;
     for row in &mut normal {
@@ -328,12 +329,12 @@ fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
 }
 
 /// Whether a literal is a parameter in the prepared form. A parameter beyond 63 bits is UNSIGNED whatever its
-/// sign would make of it.
+/// sign, which would change the result.
 fn is_parameter(literal: &Literal) -> bool {
     literal.is_liftable && literal.text != "18446744073709551615"
 }
 
-/// The values of a statement in the form of COM_STMT_EXECUTE, for a text that was prepared of `prepared`.
+/// The values of a statement in the form of COM_STMT_EXECUTE, for a text that was prepared from `prepared`.
 fn parameters_of(statement: &Statement, prepared: &Statement) -> Vec<u8> {
     let literals = statement.pieces.iter().zip(&prepared.pieces).filter_map(|pieces| match pieces {
         (Piece::Literal(literal), Piece::Literal(prepared)) if is_parameter(prepared) => Some(literal),

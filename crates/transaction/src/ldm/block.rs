@@ -24,7 +24,8 @@ use super::state::{Batch, Participant, PreparedImages};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
-/// What the ldm instances of a node share with its other blocks: part of the closed list of invariant 2.
+/// The data that the ldm instances of a node share with its other blocks: part of the closed list of
+/// invariant 2.
 #[derive(Clone, Debug)]
 pub struct LdmShared {
     /// Source of commit numbers and of the stable number.

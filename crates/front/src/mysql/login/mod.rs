@@ -15,7 +15,7 @@ use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
 use crate::account::{self, Accounts, Challenge, Peer, Refusal};
 
-/// What a payload of the client led to.
+/// The result of one payload of the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandshakeStep {
     /// A packet was appended; the client's next packet must have this sequence number.
@@ -53,7 +53,7 @@ impl Authenticated {
     }
 }
 
-/// What a step of the login works on.
+/// The resources of a login step.
 #[derive(Debug)]
 pub struct LoginContext<'a> {
     /// The accounts of the server.

@@ -28,7 +28,7 @@ fn shape_of(placement: Placement) -> Vec<String> {
     shape(&plan(&placement.thread_config, &Topology::uniform(4)))
 }
 
-/// What must hold of every plan.
+/// Checks the properties that every plan must have.
 fn check(plan: &PlacementPlan) {
     for (index, thread) in plan.threads.iter().enumerate() {
         assert_eq!(usize::from(thread.index), index);
