@@ -184,6 +184,7 @@ fn continue_check(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyC
         return end(context, check, Some(interrupted()));
     }
     if !check.wanted.is_empty() {
+        // The read of the parents is complete, so the remaining keys have none.
         let error = no_parent(&check.key.shown);
         return end(context, check, Some(error));
     }

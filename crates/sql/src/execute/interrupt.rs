@@ -73,6 +73,7 @@ impl Engine {
             }
             Execution::Schema(mut state) => {
                 match &mut state.step {
+                    // Only KILL stops these steps. Without a client, an alteration continues to its end.
                     SchemaStep::Filling(backfill) if !session.interrupted => {
                         self.gateway.interrupt_statement(backfill.interrupt(), turn);
                     }

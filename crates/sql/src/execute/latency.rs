@@ -44,6 +44,7 @@ impl Latencies {
     /// Records that a statement that began at `begun` ended in the turn that began at `now`.
     #[inline]
     fn note(&mut self, kind: OperationKind, begun: Time, now: Time) {
+        // The common case: statements of one kind that begin and end in the same turn are only counted.
         if begun == now && (self.count == 0 || kind == self.kind) {
             self.kind = kind;
             self.count += 1;

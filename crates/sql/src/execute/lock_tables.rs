@@ -105,6 +105,8 @@ impl Engine {
                 let Some(layout) = dictionary.table(table) else { continue };
                 let name = (layout.definition.database.clone(), layout.definition.name.clone());
                 request(&mut requests, name.clone(), writes);
+                // Statements cannot write these tables by name, but foreign key actions may (see
+                // `check_table_locks`).
                 wanted.push(TableLocked { name, shown: None, writes: true });
             }
         }
@@ -114,6 +116,7 @@ impl Engine {
     /// Records the outcome of the session's schema change. If the change was LOCK TABLES, the tables are now
     /// locked, or no longer requested.
     pub(crate) fn finish_table_locks(&mut self, session: &mut Session, succeeded: bool) {
+        // Only a pending LOCK TABLES has locks without held tables.
         let Some(locks) = session.table_locks.as_mut().filter(|locks| locks.held.is_empty()) else { return };
         if !succeeded {
             session.table_locks = None;

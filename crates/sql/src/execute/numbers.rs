@@ -81,6 +81,7 @@ impl NumberRange {
     /// The request for rows that need `needed` generated values and have explicit values up to
     /// `explicit_max`. `None` if enough values are held and the counter is above `explicit_max`.
     pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<NumberRequest> {
+        // A generated value must not repeat an explicit one, so the held range continues behind it.
         if explicit_max >= self.next && explicit_max < self.end {
             self.next = explicit_max + 1;
         }
@@ -102,6 +103,7 @@ impl NumberRange {
             return;
         }
         let end = first.saturating_add(count);
+        // If the new range continues the held one, the unused rest of the held one is used first.
         if first != self.end || self.next <= beyond {
             self.next = first;
         }

@@ -365,6 +365,7 @@ pub(crate) fn resume_read(
     match next {
         Next::Done if state.is_lookup => send_row_read(context, state),
         Next::Done => finish_select(context, state),
+        // LIMIT is reached before the partitions have returned all their rows.
         _ if is_satisfied(&state) => {
             context.engine.gateway.end_read(state.operation, context.turn);
             finish_select(context, state)

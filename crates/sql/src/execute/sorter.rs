@@ -248,6 +248,7 @@ impl Sorter {
 
     /// Frees some of the memory of a sorter that has returned all its rows.
     fn free(&mut self) -> SortStep {
+        // A small arena is kept for the next statement; a large one is freed over several steps.
         if self.arena.bytes.len() + self.arena.entries.len() > STEP_CHUNKS {
             self.discard_arena();
         }

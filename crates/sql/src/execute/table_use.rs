@@ -160,6 +160,7 @@ impl StatementContext<'_, '_> {
         if !self.session.transaction.explicit {
             return None;
         }
+        // A snapshot cannot show the rows of a table that was created after it.
         if plan.reads_rows() && wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
             return Some(fail(self, &Error::table_definition_changed()));
         }

@@ -94,6 +94,7 @@ impl StatementContext<'_, '_> {
             Err(error) => return fail(self, &error),
         };
         if self.session.transaction.explicit || self.engine.tables.any() {
+            // A read that must wait is copied with these parameters, and a key read has none.
             self.engine.work.parameters.clear();
             let plan = Plan::Select(Arc::clone(&read.plan));
             let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };

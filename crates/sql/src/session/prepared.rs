@@ -225,6 +225,7 @@ impl StatementContext<'_, '_> {
 impl Engine {
     fn keep_prepared(&mut self, session: &mut Session, statement: Arc<PreparedStatement>) -> u32 {
         let mut id = session.next_statement;
+        // Numbers wrap around while old statements may still exist. 0 is never used.
         while session.statements.get(id).is_some() {
             id = id.wrapping_add(1).max(1);
         }

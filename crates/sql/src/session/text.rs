@@ -192,6 +192,7 @@ impl StatementContext<'_, '_> {
         let Some(results) = lock_results else { return self.execute_input(input, false) };
         *self.engine.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
         let progress = self.execute_input(input, false);
+        // No later statement may use the results of these calls.
         *self.engine.lock_calls.get_mut() = LockCalls::default();
         progress
     }

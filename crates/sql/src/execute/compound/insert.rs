@@ -178,6 +178,7 @@ pub(super) fn on_outcome(
             insert.return_batch(context)?;
             insert.rows_done(context)
         }
+        // The batch is rolled back. A second pass, row by row, finds the conflicting rows.
         (Step::Batch, Some(_)) if is_left_out || is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
             insert.begin_rows(context)
         }
@@ -192,6 +193,7 @@ pub(super) fn on_outcome(
             insert.return_row(context)?;
             insert.next_row(context)
         }
+        // Another transaction has inserted the key since it was read.
         (Step::Insert, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Skip) => {
             insert.read_keys_again(context)
         }

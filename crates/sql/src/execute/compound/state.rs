@@ -145,7 +145,7 @@ pub(super) struct InsertWork {
 /// Counts for the statement's answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// Rows inserted, and existing rows that the statement changed in place.
+    /// Rows inserted or changed in place, and rows that REPLACE found equal to the new ones.
     pub written: u64,
     /// Existing rows that REPLACE deleted.
     pub deleted: u64,
