@@ -28,8 +28,8 @@ use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
 /// Maximum number of rows in one batch.
 const BATCH_ROWS_MAX: usize = 1024;
-/// Maximum bytes of collected rows if the query must end before the first row is inserted; more is error
-/// 1041.
+/// Maximum bytes of collected rows if the query must end before the first row is inserted; more
+/// is error 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The query and its rows that are not inserted yet.
