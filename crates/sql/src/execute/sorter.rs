@@ -327,8 +327,8 @@ impl Sorter {
         CHUNK_BYTES.min(self.bytes_max / 8)
     }
 
-    /// Fails if too much memory is used. A sorter that can drop entries does so first, in one long step, because
-    /// an error for rows that are not wanted would be worse.
+    /// Fails if too much memory is used. A sorter that can drop entries does so first, in one long step,
+    /// because an error for rows that are not wanted would be worse.
     fn check_memory(&mut self) -> Result<()> {
         let from = self.compaction.as_ref().map_or(0, |compaction| compaction.from.used);
         let total_max = if self.drops_entries() { self.bytes_max.saturating_mul(2) } else { self.bytes_max };
