@@ -71,7 +71,7 @@ pub fn without_tests(code: &str) -> String {
             continue;
         }
         let item = at + length;
-        // Of a `use` with braces only the semicolon stays.
+        // A `use` with braces keeps only its semicolon.
         let end = code[item..].find([';', '{']).and_then(|offset| {
             let found = item + offset;
             if code.as_bytes()[found] == b';' { Some(found) } else { matching_brace(code, found) }

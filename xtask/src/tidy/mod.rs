@@ -14,7 +14,6 @@ mod symbols;
 mod test_layout;
 mod words;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::Path;
@@ -74,8 +73,8 @@ pub fn run() -> Result<(), String> {
         }
     }
     violations.extend(check_generated(&root));
-    violations.extend(count_unclean("prose", check_prose(&files, &documents), prose::is_clean));
-    violations.extend(count_unclean("test layout", test_layout::check(&files), test_layout::is_clean));
+    violations.extend(check_prose(&files, &documents));
+    violations.extend(test_layout::check(&files));
     violations.sort();
     for violation in &violations {
         eprintln!("{violation}");
@@ -108,21 +107,6 @@ pub fn list(owner: Option<&str>) -> Result<(), String> {
 fn check_prose(files: &[SourceFile], documents: &[(String, String)]) -> Vec<Violation> {
     let comments = files.iter().flat_map(prose::check_comments);
     comments.chain(documents.iter().flat_map(|(path, text)| prose::check_page(path, text))).collect()
-}
-
-/// Prints how many violations each unclean owner has, and returns those of the clean ones.
-fn count_unclean(rule: &str, violations: Vec<Violation>, is_clean: fn(&str) -> bool) -> Vec<Violation> {
-    let (failing, counted): (Vec<_>, Vec<_>) =
-        violations.into_iter().partition(|violation| is_clean(prose::owner(&violation.place)));
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for violation in &counted {
-        *counts.entry(prose::owner(&violation.place)).or_default() += 1;
-    }
-    if !counted.is_empty() {
-        let owners: Vec<String> = counts.iter().map(|(owner, count)| format!("{owner} {count}")).collect();
-        eprintln!("{rule}: {} ({}); `xtask list [CRATE]` shows them", counted.len(), owners.join(", "));
-    }
-    failing
 }
 
 fn check_file(file: &SourceFile, unsafe_page: &str) -> Vec<Violation> {

@@ -13,37 +13,10 @@ const INLINE_LINES_MAX: usize = 300;
 /// Files that `tests/interleavings.sh` finds by these names.
 const NAMED_MODULES: [&str; 2] = ["loom_tests.rs", "shuttle_tests.rs"];
 
-/// Crates whose tests stand where they should. A violation there fails; elsewhere it is counted.
-const CLEAN: &[&str] = &[
-    "bench",
-    "client",
-    "cluster",
-    "expression",
-    "front",
-    "gateway",
-    "history",
-    "kernel",
-    "model",
-    "node",
-    "server",
-    "signals",
-    "sim",
-    "sql",
-    "storage",
-    "transaction",
-    "wire",
-    "xtask",
-];
-
 /// Checks the places and lengths of all tests.
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     files.iter().filter_map(|file| check_path(&file.path, &paths).or_else(|| check_length(file))).collect()
-}
-
-/// Whether a violation in that crate fails.
-pub fn is_clean(owner: &str) -> bool {
-    CLEAN.contains(&owner)
 }
 
 fn check_path(path: &str, paths: &BTreeSet<&str>) -> Option<Violation> {

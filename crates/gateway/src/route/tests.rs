@@ -96,7 +96,7 @@ fn threads_that_are_equally_busy_keep_what_is_theirs_unless_another_is_faster_by
     let mut controller = Controller::new(OWN, 2);
     let faster = World { here_ns: 40_000, away_ns: 28_000, ..saturated };
     assert!(run(&mut controller, faster, 10_000, 0) < 50);
-    // Of a short one it is not.
+    // For a short read a fifth is less than two signals.
     let mut controller = Controller::new(OWN, 2);
     let short = World { here_ns: 500, away_ns: 400, ..saturated };
     assert!(run(&mut controller, short, 10_000, 0) > 950);

@@ -7,8 +7,8 @@
 //! depth.
 //!
 //! A written child holds its parent's key shared until its transaction ends, and a deleted parent is locked
-//! before its children are looked up. Of a new child and the deletion of its parent, one therefore waits for
-//! the other and then sees its effect.
+//! before its children are looked up. If a child is inserted while its parent is deleted, one
+//! transaction therefore waits for the other and then sees its effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
