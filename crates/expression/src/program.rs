@@ -2,7 +2,7 @@
 //! It never changes afterwards.
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::value::Value;
 
 use crate::function::Function;
@@ -23,7 +23,7 @@ pub enum Node {
     /// A column of the row.
     Column {
         /// The position of the column in the row.
-        index: ColumnIndex,
+        index: ColumnNumber,
         /// The name of the column in messages.
         name: Box<str>,
     },
@@ -291,7 +291,7 @@ impl BitOperator {
 impl Expression {
     /// The column, if the expression consists of nothing else.
     #[inline]
-    pub fn as_column(&self) -> Option<ColumnIndex> {
+    pub fn as_column(&self) -> Option<ColumnNumber> {
         match &self.node {
             Node::Column { index, .. } => Some(*index),
             _ => None,

@@ -8,7 +8,7 @@ use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::{Decimal, Value, ValueRef};
@@ -171,7 +171,7 @@ fn cast_target(shape: usize, collation: u8) -> CastTarget {
 fn leaf() -> impl Strategy<Value = Option<Expression>> {
     prop_oneof![
         4 => (value(), 0usize..4).prop_map(|(value, at)| Some(Expression::constant(value, COLLATIONS[at]))),
-        2 => (0u16..5).prop_map(|at| Some(Expression::column(ColumnIndex(at), &columns()[usize::from(at)], "`c`"))),
+        2 => (0u16..5).prop_map(|at| Some(Expression::column(ColumnNumber(at), &columns()[usize::from(at)], "`c`"))),
         1 => (0u16..6, 0usize..6).prop_map(|(ordinal, kind)| {
             let kinds = [Kind::Null, Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double, Kind::String];
             Some(Expression::parameter(ordinal, kinds[kind], 0, CollationId::DEFAULT))
@@ -254,7 +254,7 @@ fn programs_are_shared_between_threads() {
 
 #[test]
 fn memory_is_reused_from_row_to_row() {
-    let column = Expression::column(ColumnIndex(3), &columns()[3], "`c`");
+    let column = Expression::column(ColumnNumber(3), &columns()[3], "`c`");
     let expression = Expression::call("UPPER", vec![column]).unwrap();
     let format = RowFormat::new(&columns());
     let mut scratch = Scratch::new();
@@ -289,7 +289,7 @@ fn a_strict_write_turns_warnings_into_errors() {
 
 #[test]
 fn errors_name_the_expression_as_mysql_does() {
-    let column = Expression::column(ColumnIndex(1), &columns()[1], "`t`.`c`");
+    let column = Expression::column(ColumnNumber(1), &columns()[1], "`t`.`c`");
     let parameter = Expression::parameter(0, Kind::Int, 0, CollationId::DEFAULT);
     let difference = Expression::arithmetic(ArithmeticOperator::Subtract, column, parameter);
     let format = RowFormat::new(&columns());

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, key_index};
-use crate::id::{ColumnIndex, IndexId};
+use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
 
@@ -175,7 +175,7 @@ fn check_needed(
     alteration: &Alteration,
 ) -> Result<()> {
     let Some(first) = alteration.drop_indexes.first() else { return Ok(()) };
-    let serves_parents = |table: &TableDefinition, columns: &[ColumnIndex]| {
+    let serves_parents = |table: &TableDefinition, columns: &[ColumnNumber]| {
         let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
         table.indexes.iter().any(is_whole) || key_index(table, columns).is_some()
     };

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
-use crate::id::{ColumnIndex, IndexId, TableId};
+use crate::id::{ColumnNumber, IndexId, TableId};
 use crate::key::append_value;
 use crate::row::RowView;
 use crate::schema::{
@@ -46,7 +46,7 @@ pub struct ForeignKey {
     /// The name of the constraint.
     pub name: Box<str>,
     /// The columns of the child.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// (database, table) of the parent.
     pub parent: (Box<str>, Box<str>),
     /// The names of the parent's columns, one for each column of the child.
@@ -75,10 +75,10 @@ pub enum ParentLookup {
 #[derive(Clone, Debug)]
 pub struct ParentKey {
     /// The columns of the child.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// The columns of the child whose change requires a check of the parent: those of the index by which
     /// InnoDB would find the child, and those of its primary key.
-    pub watched: Vec<ColumnIndex>,
+    pub watched: Vec<ColumnNumber>,
     /// The parent, its columns and its lookup; `None` while the parent does not exist.
     pub parent: Option<ParentTable>,
     /// The constraint as errors show it.
@@ -91,7 +91,7 @@ pub struct ParentTable {
     /// The parent's definition and row format.
     pub layout: Arc<TableLayout>,
     /// The referenced columns of the parent.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// How a key is looked up.
     pub lookup: ParentLookup,
 }
@@ -100,11 +100,11 @@ pub struct ParentTable {
 #[derive(Clone, Debug)]
 pub struct ChildKey {
     /// The columns of the parent.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// The child's definition and row format.
     pub child: Arc<TableLayout>,
     /// The referencing columns of the child.
-    pub child_columns: Vec<ColumnIndex>,
+    pub child_columns: Vec<ColumnNumber>,
     /// The child's ordered index that begins with those columns.
     pub index: IndexId,
     /// The action when the parent row is deleted.
@@ -135,7 +135,7 @@ pub enum RowWrite<'a> {
     /// Adds rows.
     Insert,
     /// Changes these columns.
-    Update(&'a [ColumnIndex]),
+    Update(&'a [ColumnNumber]),
     /// Deletes rows.
     Delete,
     /// Any of these, as REPLACE does.
@@ -145,7 +145,7 @@ pub enum RowWrite<'a> {
 impl ForeignKeyWork {
     /// The foreign keys that a write must check; `None` if there are none.
     pub fn of(dictionary: &Dictionary, table: &TableDefinition, write: RowWrite<'_>) -> Option<ForeignKeyWork> {
-        let touches = |columns: &[ColumnIndex]| match write {
+        let touches = |columns: &[ColumnNumber]| match write {
             RowWrite::Update(changed) => columns.iter().any(|column| changed.contains(column)),
             RowWrite::Insert | RowWrite::Delete | RowWrite::Any => true,
         };
@@ -229,7 +229,7 @@ impl ParentKey {
     }
 }
 
-fn watched(table: &TableDefinition, key: &ForeignKey) -> Vec<ColumnIndex> {
+fn watched(table: &TableDefinition, key: &ForeignKey) -> Vec<ColumnNumber> {
     let of_index = key_index(table, &key.columns).map_or(&[][..], |index| &index.columns);
     let all = key.columns.iter().chain(of_index).chain(&table.primary().columns);
     all.copied().collect::<BTreeSet<_>>().into_iter().collect()
@@ -267,12 +267,12 @@ fn child_key(table: &TableDefinition, child: &Arc<TableLayout>, key: &ForeignKey
 }
 
 /// The columns with these names; `None` if one is missing.
-pub fn columns_named(table: &TableDefinition, names: &[Box<str>]) -> Option<Vec<ColumnIndex>> {
+pub fn columns_named(table: &TableDefinition, names: &[Box<str>]) -> Option<Vec<ColumnNumber>> {
     names.iter().map(|name| table.column(name)).collect()
 }
 
 /// An online ordered index whose key begins with the columns, so that rows with given values can be found.
-pub fn key_index<'a>(table: &'a TableDefinition, columns: &[ColumnIndex]) -> Option<&'a IndexDefinition> {
+pub fn key_index<'a>(table: &'a TableDefinition, columns: &[ColumnNumber]) -> Option<&'a IndexDefinition> {
     let is_online = |index: &&IndexDefinition| index.state == IndexState::Online;
     table.indexes.iter().filter(is_online).find(|index| index.is_ordered() && index.columns.starts_with(columns))
 }
@@ -281,7 +281,7 @@ pub fn key_index<'a>(table: &'a TableDefinition, columns: &[ColumnIndex]) -> Opt
 pub fn parent_lookup(
     dictionary: &Dictionary,
     table: &TableDefinition,
-    columns: &[ColumnIndex],
+    columns: &[ColumnNumber],
 ) -> Option<ParentLookup> {
     let whole = |index: &&IndexDefinition| index.columns == columns && index.state == IndexState::Online;
     // A lookup of one partition or one unique entry is preferred to a range in every partition.
@@ -304,9 +304,9 @@ pub fn parent_lookup(
 /// `others`. `None` if one of the values is NULL.
 pub fn key_of_parent(
     row: RowView<'_>,
-    own: &[ColumnIndex],
+    own: &[ColumnNumber],
     columns: &[ColumnDefinition],
-    others: &[ColumnIndex],
+    others: &[ColumnNumber],
 ) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     for (own, other) in own.iter().zip(others) {

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
-use crate::id::ColumnIndex;
+use crate::id::ColumnNumber;
 use crate::schema::{ColumnType, Dictionary, IndexDefinition, TableDefinition};
 
 /// Checks whether a table may have a foreign key; `before` are the keys that it already has. With
@@ -115,7 +115,7 @@ pub fn check_parent(
 
 /// Whether rows can be found by the columns: they are a complete unique key, or an ordered index begins with
 /// them.
-fn is_parent_key(parent: &TableDefinition, columns: &[ColumnIndex]) -> bool {
+fn is_parent_key(parent: &TableDefinition, columns: &[ColumnNumber]) -> bool {
     let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
     parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
 }

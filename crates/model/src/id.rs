@@ -25,7 +25,7 @@ id! {
 }
 id! {
     /// The position of a column in its table, from 0.
-    ColumnIndex(u16)
+    ColumnNumber(u16)
 }
 id! {
     /// The version of one table's definition. Every signal that names a table carries it.

@@ -6,7 +6,7 @@
 //! otherwise; -0 becomes 0. A string is its collation weight key with every 0x00 written as 00 FF, followed
 //! by 00 00.
 
-use crate::id::ColumnIndex;
+use crate::id::ColumnNumber;
 use crate::row::RowView;
 use crate::schema::{ColumnDefinition, ColumnType};
 use crate::value::ValueRef;
@@ -50,7 +50,7 @@ pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>
 
 /// Appends the key of a row in an index with these columns. Returns whether any key column is NULL.
 #[inline]
-pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnIndex], row: RowView<'_>, out: &mut Vec<u8>) -> bool {
+pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnNumber], row: RowView<'_>, out: &mut Vec<u8>) -> bool {
     let mut any_null = false;
     for index in key {
         let column = &columns[usize::from(index.0)];

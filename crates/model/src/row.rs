@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::id::ColumnIndex;
+use crate::id::ColumnNumber;
 use crate::limit;
 use crate::row_encoding::{NULL_MARK, append_length, append_length_prefixed, length_bytes, wire_type};
 use crate::schema::{ColumnDefinition, ColumnType};
@@ -175,12 +175,12 @@ impl RowFormat {
     }
 
     /// The position of a column.
-    pub(crate) fn slot(&self, column: ColumnIndex) -> Slot {
+    pub(crate) fn slot(&self, column: ColumnNumber) -> Slot {
         self.slots[usize::from(column.0)]
     }
 
     /// The ordinal of a column among the variable columns; `None` for a column of the fixed part.
-    pub(crate) fn var_ordinal(&self, column: ColumnIndex) -> Option<u16> {
+    pub(crate) fn var_ordinal(&self, column: ColumnNumber) -> Option<u16> {
         let slot = self.slots.get(usize::from(column.0))?;
         (slot.kind == SlotKind::Variable).then_some(slot.position as u16)
     }
@@ -264,7 +264,7 @@ impl<'a> RowView<'a> {
 
     /// The value of a column.
     #[inline]
-    pub fn column(&self, column: ColumnIndex) -> ValueRef<'a> {
+    pub fn column(&self, column: ColumnNumber) -> ValueRef<'a> {
         match self.field(column) {
             Field::Int(value) => ValueRef::Int(value),
             Field::Bytes(bytes) => ValueRef::Bytes(bytes),
@@ -276,7 +276,7 @@ impl<'a> RowView<'a> {
 
     /// The value of a column in a form that row encoders match on directly, without a copy in memory.
     #[inline(always)]
-    pub(crate) fn field(&self, column: ColumnIndex) -> Field<'a> {
+    pub(crate) fn field(&self, column: ColumnNumber) -> Field<'a> {
         self.field_at(self.format.slots[usize::from(column.0)])
     }
 
@@ -329,7 +329,7 @@ impl<'a> RowView<'a> {
 
     /// Whether a column is NULL.
     #[inline]
-    pub fn is_null(&self, column: ColumnIndex) -> bool {
+    pub fn is_null(&self, column: ColumnNumber) -> bool {
         let slot = &self.format.slots[usize::from(column.0)];
         self.image[usize::from(slot.null_byte)] & slot.null_mask != 0
     }
@@ -594,8 +594,8 @@ pub(crate) mod tests {
             prop_assert!(check_image(&format, &image));
             let view = RowView::new(&format, &image);
             for (index, value) in values.iter().enumerate() {
-                prop_assert_eq!(view.column(ColumnIndex(index as u16)), value.as_ref());
-                prop_assert_eq!(view.is_null(ColumnIndex(index as u16)), value.is_null());
+                prop_assert_eq!(view.column(ColumnNumber(index as u16)), value.as_ref());
+                prop_assert_eq!(view.is_null(ColumnNumber(index as u16)), value.is_null());
             }
         }
 
@@ -617,7 +617,7 @@ pub(crate) mod tests {
             }
             if check_image(&format, &image) {
                 let view = RowView::new(&format, &image);
-                let read: Vec<_> = (0..columns.len()).map(|index| view.column(ColumnIndex(index as u16)).to_value()).collect();
+                let read: Vec<_> = (0..columns.len()).map(|index| view.column(ColumnNumber(index as u16)).to_value()).collect();
                 prop_assert_eq!(encode(&format, &read), image);
             }
         }

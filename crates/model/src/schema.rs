@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::collation::CollationId;
 use crate::foreign_key::ForeignKey;
-use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::value::Value;
 
 /// The type of a column. Lengths are in characters for character types, and in bytes for binary types.
@@ -130,7 +130,7 @@ pub struct IndexDefinition {
     /// The kind, with the hidden table of a unique index.
     pub kind: IndexKind,
     /// The key columns in order.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// Whether readers may use it.
     pub state: IndexState,
 }
@@ -183,7 +183,7 @@ pub struct TableDefinition {
     /// The indexes; the first is the primary key.
     pub indexes: Vec<IndexDefinition>,
     /// The columns whose key bytes choose the partition: a subset of the primary key.
-    pub partition_columns: Vec<ColumnIndex>,
+    pub partition_columns: Vec<ColumnNumber>,
     /// Number of partitions, from 1 to `limit::PARTITIONS_PER_TABLE_MAX`.
     pub partition_count: u16,
     /// Whether PARTITION BY KEY was written in the statement.
@@ -205,9 +205,9 @@ impl TableDefinition {
     }
 
     /// The visible column with this name, case-insensitive.
-    pub fn column(&self, name: &str) -> Option<ColumnIndex> {
+    pub fn column(&self, name: &str) -> Option<ColumnNumber> {
         let position = self.columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(name));
-        position.map(|position| ColumnIndex(position as u16))
+        position.map(|position| ColumnNumber(position as u16))
     }
 
     /// The index with this name, case-insensitive.
@@ -221,8 +221,8 @@ impl TableDefinition {
     }
 
     /// The AUTO_INCREMENT column.
-    pub fn auto_increment_column(&self) -> Option<ColumnIndex> {
-        self.columns.iter().position(|column| column.auto_increment).map(|position| ColumnIndex(position as u16))
+    pub fn auto_increment_column(&self) -> Option<ColumnNumber> {
+        self.columns.iter().position(|column| column.auto_increment).map(|position| ColumnNumber(position as u16))
     }
 }
 

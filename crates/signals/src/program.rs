@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_expression::aggregate::AggregateKind;
 use junctor_model::foreign_key::ForeignKeyWork;
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::row::RowFormat;
 use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
@@ -81,7 +81,7 @@ impl Projection {
 
     /// Adds the row plan for rows of this format, if one is possible.
     pub fn with_format(mut self, format: &RowFormat) -> Projection {
-        let indexes: Option<Vec<ColumnIndex>> = self.values.iter().map(Expression::as_column).collect();
+        let indexes: Option<Vec<ColumnNumber>> = self.values.iter().map(Expression::as_column).collect();
         self.row_plan = indexes.and_then(|indexes| RowPlan::new(format, indexes.into_iter().zip(&self.columns)));
         self
     }
@@ -155,7 +155,7 @@ pub enum WhenLocked {
 #[derive(Clone, Debug)]
 pub struct Assignment {
     /// The column to set.
-    pub column: ColumnIndex,
+    pub column: ColumnNumber,
     /// The new value, evaluated over the row as earlier assignments left it.
     pub value: Expression,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::INDEXES_MAX;
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
@@ -141,7 +141,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
         id: IndexId(0),
         name: "PRIMARY".into(),
         kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnIndex(0)],
+        columns: vec![ColumnNumber(0)],
         state: IndexState::Online,
     };
     TableDefinition {
@@ -152,7 +152,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
         kind: TableKind::UniqueEntries { base: base.id, index: index.id },
         columns: vec![column("key"), column("row")],
         indexes: vec![primary],
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: base.partition_count,
         partition_by_written: false,
         collation: CollationId::BINARY,

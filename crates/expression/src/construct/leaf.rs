@@ -1,7 +1,7 @@
 //! Columns, constants and parameters.
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::Value;
 
@@ -10,12 +10,12 @@ use crate::result_type::{Coercibility, Kind, ResultType};
 
 impl Expression {
     /// A column of the row. `name` is its name in messages, such as `` `database`.`table`.`column` ``.
-    pub fn column(index: ColumnIndex, definition: &ColumnDefinition, name: &str) -> Expression {
+    pub fn column(index: ColumnNumber, definition: &ColumnDefinition, name: &str) -> Expression {
         Expression { node: Node::Column { index, name: name.into() }, result: ResultType::of_column(definition) }
     }
 
     /// A column of a row that belongs to no table, such as a row of partial aggregates.
-    pub fn column_of_type(index: ColumnIndex, result: ResultType, name: &str) -> Expression {
+    pub fn column_of_type(index: ColumnNumber, result: ResultType, name: &str) -> Expression {
         Expression { node: Node::Column { index, name: name.into() }, result }
     }
 

@@ -3,7 +3,7 @@
 use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, IsTest};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::{Decimal, Value};
 
@@ -230,7 +230,7 @@ impl Parser<'_> {
                 name => {
                     let found = self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
                     let index = found.unwrap_or_else(|| panic!("unknown column {name}"));
-                    Ok(Expression::column(ColumnIndex(index as u16), &self.columns[index], &format!("`t`.`{name}`")))
+                    Ok(Expression::column(ColumnNumber(index as u16), &self.columns[index], &format!("`t`.`{name}`")))
                 }
             },
         }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use junctor_kernel::scheduler::load::ThreadState;
 use junctor_kernel::{Address, Directory, LoadBoard, NodeId, NodeLayout, ThreadLoad, Time, Usage};
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
@@ -329,7 +329,7 @@ fn key_reads() -> ReadProgram {
         id: IndexId(0),
         name: "".into(),
         kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnIndex(0)],
+        columns: vec![ColumnNumber(0)],
         state: IndexState::Online,
     };
     let table = TableLayout::new(TableDefinition {
@@ -340,7 +340,7 @@ fn key_reads() -> ReadProgram {
         kind: TableKind::Base,
         columns: vec![column],
         indexes: vec![primary],
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: 1,
         partition_by_written: false,
         collation: CollationId::DEFAULT,

@@ -6,7 +6,7 @@ use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
 use super::text::append_text_field;
-use crate::id::ColumnIndex;
+use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
 
 /// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
@@ -14,7 +14,7 @@ use crate::row::{RowFormat, RowView, Slot};
 #[derive(Clone, Debug)]
 pub struct RowPlan {
     steps: Box<[Step]>,
-    columns: Box<[(ColumnIndex, u8)]>,
+    columns: Box<[(ColumnNumber, u8)]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl RowPlan {
     /// column is described with another type than it is stored with.
     pub fn new<'c>(
         format: &RowFormat,
-        columns: impl IntoIterator<Item = (ColumnIndex, &'c ResultColumn)>,
+        columns: impl IntoIterator<Item = (ColumnNumber, &'c ResultColumn)>,
     ) -> Option<RowPlan> {
         let columns: Box<[_]> = columns.into_iter().map(|(column, result)| (column, result.wire_type)).collect();
         let mut steps: Vec<Step> = Vec::with_capacity(columns.len());

@@ -1,7 +1,7 @@
 //! The description of a result column that a client gets.
 
 use crate::collation::CollationId;
-use crate::id::ColumnIndex;
+use crate::id::ColumnNumber;
 use crate::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
 
 /// The type codes of the MySQL protocol that results can have.
@@ -86,7 +86,7 @@ pub struct ResultColumn {
 
 impl ResultColumn {
     /// The description of a table's column, under its own name and its table's.
-    pub fn of_table(table: &TableDefinition, column: ColumnIndex) -> ResultColumn {
+    pub fn of_table(table: &TableDefinition, column: ColumnNumber) -> ResultColumn {
         let definition = &table.columns[usize::from(column.0)];
         let mut result = ResultColumn::of_definition(definition);
         result.table = table.name.clone();

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::collation::CollationId;
-use crate::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
 use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
@@ -85,7 +85,7 @@ fn a_text_row_is_a_whole_packet() {
     format.encode(&[ValueRef::Int(12), ValueRef::Bytes(b"ab")], &mut image).unwrap();
     let mut out = b"before".to_vec();
     let [int, name] = [&int, &name].map(ResultColumn::of_definition);
-    RowPlan::new(&format, [(ColumnIndex(1), &name), (ColumnIndex(0), &int)])
+    RowPlan::new(&format, [(ColumnNumber(1), &name), (ColumnNumber(0), &int)])
         .expect("columns as they are stored")
         .append_text(RowView::new(&format, &image), &mut out);
     assert_eq!(out, b"before\x06\0\0\0\x02ab\x0212");
@@ -102,7 +102,7 @@ fn a_column_described_as_of_another_type_has_no_plan() {
         let double = ResultColumn::of_definition(&column(ColumnType::Double));
         let mut has_plan = |wire_type| {
             result.wire_type = wire_type;
-            RowPlan::new(&format, [(ColumnIndex(0), &double), (ColumnIndex(1), &result)]).is_some()
+            RowPlan::new(&format, [(ColumnNumber(0), &double), (ColumnNumber(1), &result)]).is_some()
         };
         for other in types {
             assert_eq!(has_plan(ResultColumn::of_definition(&column(other)).wire_type), own == other, "{own:?}");
@@ -204,7 +204,7 @@ fn column(column_type: ColumnType) -> ColumnDefinition {
 }
 
 fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
-    let columns = columns.iter().map(|column| ColumnIndex(*column)).collect();
+    let columns = columns.iter().map(|column| ColumnNumber(*column)).collect();
     IndexDefinition { id: IndexId(id), name: "i".into(), kind, columns, state: IndexState::Online }
 }
 
@@ -234,7 +234,7 @@ fn columns_are_described_as_mysql_describes_them() {
             index(1, IndexKind::Unique { ordered: true, entries: TableId(2) }, &[1]),
             index(2, IndexKind::Ordered, &[2, 5]),
         ],
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: 2,
         partition_by_written: false,
         collation,
@@ -243,7 +243,7 @@ fn columns_are_described_as_mysql_describes_them() {
         foreign_keys: Vec::new(),
     };
     let facts = |index: u16| {
-        let column = ResultColumn::of_table(&table, ColumnIndex(index));
+        let column = ResultColumn::of_table(&table, ColumnNumber(index));
         assert_eq!((&*column.database, &*column.table, &*column.org_table), ("d", "t", "t"));
         (column.wire_type, column.flags, column.charset, column.length, column.decimals)
     };
@@ -268,7 +268,7 @@ proptest! {
         let count = columns.len();
         let chosen: Vec<usize> = (0..count + 2).map(|step| (step + order as usize % count) % count).collect();
         let results: Vec<_> = columns.iter().map(ResultColumn::of_definition).collect();
-        let plan = RowPlan::new(&format, chosen.iter().map(|at| (ColumnIndex(*at as u16), &results[*at])));
+        let plan = RowPlan::new(&format, chosen.iter().map(|at| (ColumnNumber(*at as u16), &results[*at])));
         let plan = plan.expect("columns as they are stored");
         let (mut text, mut expected_text) = (Vec::new(), Vec::new());
         plan.append_text(row, &mut text);

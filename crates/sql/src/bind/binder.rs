@@ -3,7 +3,7 @@
 use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_signals::program::{Aggregate, Projection};
 
 use super::column_default::default_of;
@@ -73,7 +73,7 @@ pub struct SelectedRow<'a> {
     /// The ordinal of the first referenced column's parameter; the others follow in the order of `columns`.
     pub first_parameter: u16,
     /// The columns referenced so far, each once.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
 }
 
 /// Binds the expressions of one statement.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::{Expression, ResultType};
 use junctor_model::error::Result;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 
@@ -46,7 +46,7 @@ pub struct Scope<'a> {
 #[derive(Clone, Debug)]
 pub struct FoundColumn {
     /// The column's index in its table.
-    pub index: ColumnIndex,
+    pub index: ColumnNumber,
     /// The reference as a typed expression.
     pub expression: Expression,
     /// The column's description for a client.
@@ -79,8 +79,8 @@ impl<'a> Scope<'a> {
     }
 
     /// The columns that `*` expands to, without hidden ones.
-    pub fn visible_columns(&self) -> Vec<ColumnIndex> {
-        let indexes = |count: usize| (0..count as u16).map(ColumnIndex);
+    pub fn visible_columns(&self) -> Vec<ColumnNumber> {
+        let indexes = |count: usize| (0..count as u16).map(ColumnNumber);
         match self.source {
             RowSource::Nothing => Vec::new(),
             RowSource::Table(table) => {
@@ -103,19 +103,19 @@ impl<'a> Scope<'a> {
             .ok_or_else(|| message::unknown_column(&shown(reference), clause))
     }
 
-    fn position(&self, name: &str) -> Option<ColumnIndex> {
+    fn position(&self, name: &str) -> Option<ColumnNumber> {
         match self.source {
             RowSource::Nothing => None,
             RowSource::Table(table) => table.definition.column(name),
             RowSource::Virtual { columns, .. } => {
                 let position = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
-                position.map(|position| ColumnIndex(position as u16))
+                position.map(|position| ColumnNumber(position as u16))
             }
         }
     }
 
     /// The column at `index`, which must exist.
-    pub fn column(&self, index: ColumnIndex) -> FoundColumn {
+    pub fn column(&self, index: ColumnNumber) -> FoundColumn {
         let position = usize::from(index.0);
         match self.source {
             RowSource::Table(table) => {

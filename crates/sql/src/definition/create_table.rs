@@ -2,7 +2,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
@@ -228,7 +228,7 @@ fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
         id: IndexId(0),
         name: index::PRIMARY.into(),
         kind: IndexKind::Primary { ordered: true },
-        columns: vec![ColumnIndex(columns.len() as u16 - 1)],
+        columns: vec![ColumnNumber(columns.len() as u16 - 1)],
         state: IndexState::Online,
     }
 }
@@ -256,7 +256,7 @@ fn partition_columns(
     columns: &[ColumnDefinition],
     primary: &IndexDefinition,
     has_hidden_key: bool,
-) -> Result<Vec<ColumnIndex>> {
+) -> Result<Vec<ColumnNumber>> {
     let Some(written) = written.filter(|written| !written.columns.is_empty()) else {
         return Ok(primary.columns.clone());
     };
@@ -267,7 +267,7 @@ fn partition_columns(
             let text = "Field in list of fields for partition function not found in table";
             return Err(Error::new(ErrorCode::WrongPartition, text));
         };
-        let position = ColumnIndex(position as u16);
+        let position = ColumnNumber(position as u16);
         if chosen.contains(&position) {
             return Err(Error::new(ErrorCode::WrongPartition, format!("Duplicate partition field name '{name}'")));
         }

@@ -1,7 +1,7 @@
 //! Keys: names, columns and length limits.
 
 use junctor_model::error::{Error, Result};
-use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX};
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState};
 
@@ -47,7 +47,7 @@ pub(super) fn define(
     Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online })
 }
 
-fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<Vec<ColumnIndex>> {
+fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<Vec<ColumnNumber>> {
     if index.columns.len() > INDEX_COLUMNS_MAX {
         return Err(message::too_many_parts());
     }
@@ -57,7 +57,7 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
         let found = columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(&part.name));
         let position = found.ok_or_else(|| message::key_column_missing(&part.name))?;
         let column = &columns[position];
-        let position = ColumnIndex(position as u16);
+        let position = ColumnNumber(position as u16);
         if key.contains(&position) {
             return Err(message::duplicate_column(&part.name));
         }

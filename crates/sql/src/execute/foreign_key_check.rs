@@ -10,7 +10,7 @@ use junctor_gateway::transaction::Isolation;
 use junctor_gateway::{Event, PartitionScope, RowBound};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
-use junctor_model::id::{ColumnIndex, TableId};
+use junctor_model::id::{ColumnNumber, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
@@ -283,7 +283,7 @@ impl ForeignKeyCheck {
         let wanted = &mut self.wanted;
         match lookup {
             ParentLookup::Unique(entries) => for_each_image(output, &mut |image| {
-                if let ValueRef::Bytes(key) = RowView::new(&entries.row_format, image).column(ColumnIndex(0)) {
+                if let ValueRef::Bytes(key) = RowView::new(&entries.row_format, image).column(ColumnNumber(0)) {
                     wanted.remove(key);
                 }
             }),

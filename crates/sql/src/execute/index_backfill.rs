@@ -17,7 +17,7 @@ use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
 use junctor_gateway::{Event, PartitionScope, RowBound, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
@@ -70,7 +70,7 @@ pub(crate) struct IndexBackfill {
     altering: Altering,
     layout: Arc<TableLayout>,
     entries_layout: Arc<TableLayout>,
-    key_columns: Vec<ColumnIndex>,
+    key_columns: Vec<ColumnNumber>,
     index_name: Box<str>,
     lock_rows: Arc<WriteProgram>,
     lock_entries: Arc<WriteProgram>,
@@ -542,7 +542,7 @@ impl IndexBackfill {
             for_each_image(output, &mut |image| {
                 let row = RowView::new(&self.entries_layout.row_format, image);
                 let (ValueRef::Bytes(key), ValueRef::Bytes(reference)) =
-                    (row.column(ColumnIndex(0)), row.column(ColumnIndex(1)))
+                    (row.column(ColumnNumber(0)), row.column(ColumnNumber(1)))
                 else {
                     return;
                 };
@@ -578,7 +578,7 @@ pub(super) fn for_each_image(mut output: &[u8], visit: &mut dyn FnMut(&[u8])) ->
 }
 
 /// The key as shown in the text of error 1062.
-fn shown_key(columns: &[ColumnIndex], row: RowView<'_>) -> String {
+fn shown_key(columns: &[ColumnNumber], row: RowView<'_>) -> String {
     let mut text = Vec::new();
     for (position, column) in columns.iter().enumerate() {
         if position > 0 {

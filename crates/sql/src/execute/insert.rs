@@ -8,7 +8,7 @@ use junctor_expression::{Parameters, ParametersBuilder, Scratch};
 
 use junctor_gateway::{PartitionInputs, TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
@@ -515,7 +515,7 @@ impl RowMaker<'_> {
         &mut self,
         rows: &Rows<'_>,
         row: usize,
-        columns: &[ColumnIndex],
+        columns: &[ColumnNumber],
         range: &mut NumberRange,
     ) -> Result<Option<u64>> {
         self.fill_row(rows, row)?;
@@ -663,7 +663,7 @@ fn initial_value(column: &ColumnDefinition) -> Value {
 }
 
 /// Encodes the key of the given columns, whose values are those of the row.
-fn append_key(definition: &TableDefinition, columns: &[ColumnIndex], values: &[ValueRef<'_>], key: &mut Vec<u8>) {
+fn append_key(definition: &TableDefinition, columns: &[ColumnNumber], values: &[ValueRef<'_>], key: &mut Vec<u8>) {
     key.clear();
     for index in columns {
         let column = &definition.columns[usize::from(index.0)];

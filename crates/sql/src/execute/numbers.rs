@@ -129,7 +129,7 @@ pub(super) fn numbers_exhausted() -> Box<Error> {
 
 #[cfg(test)]
 mod tests {
-    use junctor_model::id::ColumnIndex;
+    use junctor_model::id::ColumnNumber;
 
     use super::*;
 
@@ -186,7 +186,7 @@ mod tests {
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
         let mut tiny = NumberRange { next: 128, end: 160, known: 159 };
-        let auto = AutoColumn { index: ColumnIndex(0), is_hidden: false, number_max: 127 };
+        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127 };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

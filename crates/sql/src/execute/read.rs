@@ -9,7 +9,7 @@ use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::{RowBound, TurnContext, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
@@ -449,7 +449,7 @@ fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
     while let Some((length, rest)) = output.split_first_chunk() {
         let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(broken_reply)?;
         let entry = RowView::new(&lookup.table.row_format, image);
-        let ValueRef::Bytes(reference) = entry.column(ColumnIndex(1)) else { return Err(broken_reply()) };
+        let ValueRef::Bytes(reference) = entry.column(ColumnNumber(1)) else { return Err(broken_reply()) };
         state.references.extend_from_slice(&(reference.len() as u16).to_le_bytes());
         state.references.extend_from_slice(reference);
         output = rest;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_model::error::Result;
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Output, ReadProgram};
@@ -19,7 +19,7 @@ use crate::parse::statement::{IndexHint, IndexHintKind};
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyTemplate {
     /// The columns of the key, in key order.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// Each alternative has one entry for each column; at most one entry of an alternative has several
     /// values.
     pub alternatives: Vec<Vec<KeyValues>>,
@@ -29,7 +29,7 @@ pub struct KeyTemplate {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeTemplate {
     /// The columns of the index, in key order.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// The values of the leading columns; at most one entry has several values.
     pub prefix: Vec<KeyValues>,
     /// The allowed values of the column after the prefix; empty allows all.
@@ -42,7 +42,7 @@ pub enum ScopeTemplate {
     /// Every partition of the table.
     All,
     /// The partition that these values of all partition columns select.
-    Bound(Vec<(ColumnIndex, Operand)>),
+    Bound(Vec<(ColumnNumber, Operand)>),
 }
 
 /// How a statement finds its rows.
@@ -97,7 +97,7 @@ pub(super) struct Wanted<'a> {
     /// index before their rows.
     pub for_write: bool,
     /// The columns of an order that is worth reading from an index, because that saves a sort.
-    pub order: Option<&'a [ColumnIndex]>,
+    pub order: Option<&'a [ColumnNumber]>,
     /// Whether the order is descending.
     pub descending: bool,
 }
@@ -147,10 +147,10 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
 }
 
 /// Whether the rows of these ranges, taken in key order, are ordered by these columns.
-pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnIndex]) -> bool {
+pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnNumber]) -> bool {
     // Columns bound to a single value have no influence on the order.
     let fixed = ranges.prefix.iter().take_while(|values| values.is_single()).count();
-    let is_fixed = |column: &ColumnIndex| ranges.columns[..fixed].contains(column);
+    let is_fixed = |column: &ColumnNumber| ranges.columns[..fixed].contains(column);
     let mut rest = ranges.columns[fixed..].iter();
     order.iter().filter(|column| !is_fixed(column)).all(|column| rest.next() == Some(column))
 }
@@ -186,7 +186,7 @@ fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
 }
 
 /// The restriction that binds a column to values. A single value is preferred to a list.
-fn values_for(restrictions: &[Restriction], column: ColumnIndex) -> Option<(&Restriction, &KeyValues)> {
+fn values_for(restrictions: &[Restriction], column: ColumnNumber) -> Option<(&Restriction, &KeyValues)> {
     let values = restrictions.iter().filter(|restriction| restriction.column == column).filter_map(|restriction| {
         match restriction.pieces.as_slice() {
             [Piece::Values(values)] => Some((restriction, values)),
@@ -232,7 +232,7 @@ fn whole_alternatives(
 ) -> Option<(KeyTemplate, Vec<usize>)> {
     for (position, conjunct) in conjuncts.iter().enumerate() {
         let Some(branches) = alternatives_of(definition, conjunct) else { continue };
-        let key_of = |branch: &Vec<(ColumnIndex, KeyValues, bool)>| -> Option<(Vec<KeyValues>, bool)> {
+        let key_of = |branch: &Vec<(ColumnNumber, KeyValues, bool)>| -> Option<(Vec<KeyValues>, bool)> {
             let mut key = Vec::with_capacity(index.columns.len());
             for column in &index.columns {
                 let own = branch.iter().find(|(bound, ..)| bound == column).map(|(_, values, _)| values);
@@ -315,7 +315,7 @@ fn ranges_of(
 
 /// The ranges of a column and the conjuncts that they imply: one interval made of all bounds, or the pieces
 /// of a list, disjunction or pattern, which win over an interval that is open at one end.
-fn pieces_for(restrictions: &[Restriction], column: ColumnIndex) -> (Vec<Piece>, Vec<usize>) {
+fn pieces_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<Piece>, Vec<usize>) {
     let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
     let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);
     let mut interval = Interval::default();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::program::{
     Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
@@ -86,7 +86,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     let layout = environment.table(&update.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
     let assignments = bind_assignments(&mut binder, layout, &update.assignments)?;
-    let changed: Vec<ColumnIndex> = assignments.iter().map(|assignment| assignment.column).collect();
+    let changed: Vec<ColumnNumber> = assignments.iter().map(|assignment| assignment.column).collect();
     let request = Request {
         reference: &update.table,
         filter: update.filter.as_ref(),
@@ -247,7 +247,7 @@ fn plan_change(
 /// The sort keys of MySQL's clustered key.
 fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     let definition = &layout.definition;
-    let key = |index: &ColumnIndex| {
+    let key = |index: &ColumnNumber| {
         let value = Expression::column(*index, &definition.columns[usize::from(index.0)], "");
         SortKey { value, descending: false, is_in_result: false }
     };
@@ -282,7 +282,7 @@ fn lock_program(
     ignore: bool,
 ) -> Arc<WriteProgram> {
     let definition = &layout.definition;
-    let value = |index: &ColumnIndex| Expression::column(*index, &definition.columns[usize::from(index.0)], "");
+    let value = |index: &ColumnNumber| Expression::column(*index, &definition.columns[usize::from(index.0)], "");
     let values: Vec<Expression> = row_key_columns(definition).iter().map(value).collect();
     let columns = values.iter().map(|value| value.result.result_column("")).collect();
     let projection = Projection::new(values, columns);
@@ -311,7 +311,7 @@ fn lock_program(
 
 /// The columns that locate a row: those of its primary key, then those of its partition key that are not
 /// among them.
-pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnIndex> {
+pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnNumber> {
     let mut columns = definition.primary().columns.clone();
     for column in &definition.partition_columns {
         if !columns.contains(column) {
@@ -339,10 +339,10 @@ pub(super) fn foreign_keys(
 pub(super) fn unique_entries(
     dictionary: &Dictionary,
     definition: &TableDefinition,
-    changed: Option<&[ColumnIndex]>,
+    changed: Option<&[ColumnNumber]>,
 ) -> Result<Vec<(IndexId, Arc<TableLayout>)>> {
     let touches =
-        |columns: &[ColumnIndex]| changed.is_none_or(|changed| changed.iter().any(|column| columns.contains(column)));
+        |columns: &[ColumnNumber]| changed.is_none_or(|changed| changed.iter().any(|column| columns.contains(column)));
     // Entries contain the primary key of their row, so they change with it.
     let all = touches(&definition.primary().columns);
     let mut found = Vec::new();

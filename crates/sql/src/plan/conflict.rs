@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::program::{
     Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
@@ -56,7 +56,7 @@ pub struct KeyLock {
     /// The unique index; `None` for the primary key.
     pub index: Option<IndexId>,
     /// The columns of the key, in key order.
-    pub columns: Vec<ColumnIndex>,
+    pub columns: Vec<ColumnNumber>,
     /// The locking read, which returns images: of the row by primary key, or of the index entry by unique
     /// key.
     pub lock: Arc<WriteProgram>,
@@ -105,7 +105,7 @@ pub(super) struct PlannedConflict {
     /// Whether the plan is valid for one execution only.
     pub is_volatile: bool,
     /// The columns that the query must return after the inserted ones.
-    pub selected_columns: Vec<ColumnIndex>,
+    pub selected_columns: Vec<ColumnNumber>,
 }
 
 impl From<Conflict> for PlannedConflict {
@@ -123,7 +123,7 @@ pub(super) fn plan_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
     layout: &Arc<TableLayout>,
-    targets: &[ColumnIndex],
+    targets: &[ColumnNumber],
     source: Option<Scope<'_>>,
     returned: Option<&Projection>,
 ) -> Result<PlannedConflict> {
@@ -151,7 +151,7 @@ pub(super) fn plan_conflict(
     binder.inserted = Some(InsertedRow { first_parameter, alias: insert.row_alias.as_ref() });
     let first_selected = first_parameter.saturating_add(definition.columns.len() as u16);
     binder.selected = source.map(|scope| SelectedRow { scope, first_parameter: first_selected, columns: Vec::new() });
-    let name_of = |column: &ColumnIndex| definition.columns[usize::from(column.0)].name.to_string();
+    let name_of = |column: &ColumnNumber| definition.columns[usize::from(column.0)].name.to_string();
     binder.inserted_names = targets.iter().map(name_of).collect();
     if insert.row_alias.as_ref().is_some_and(|alias| !alias.columns.is_empty() && alias.columns.len() != targets.len())
     {
@@ -163,7 +163,7 @@ pub(super) fn plan_conflict(
     for Assignment { value, .. } in &assignments {
         value.visit(&mut |inner| reads_parameters |= is_given(inner));
     }
-    let changed: Vec<ColumnIndex> = assignments.iter().map(|Assignment { column, .. }| *column).collect();
+    let changed: Vec<ColumnNumber> = assignments.iter().map(|Assignment { column, .. }| *column).collect();
     let update = WriteProgram {
         table: Arc::clone(layout),
         action: WriteAction::Update { assignments, ignore: insert.ignore },
@@ -240,7 +240,7 @@ fn has_hidden_key(definition: &TableDefinition) -> bool {
 
 /// The columns of MySQL's clustered key: the primary key, else the first unique key without nullable columns,
 /// else the hidden number.
-pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] {
+pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnNumber] {
     let is_whole =
         |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. }) && !has_nullable(definition, index);
     match has_hidden_key(definition) {
@@ -252,7 +252,7 @@ pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnIndex] 
 }
 
 /// Whether an assignment to these columns can collide with the key of another row.
-pub(super) fn touches_unique(definition: &TableDefinition, changed: &[ColumnIndex]) -> bool {
+pub(super) fn touches_unique(definition: &TableDefinition, changed: &[ColumnNumber]) -> bool {
     let is_key = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
     let mut keys = definition.indexes.iter().filter(is_key);
     keys.any(|index| index.columns.iter().any(|column| changed.contains(column)))

@@ -7,7 +7,7 @@ use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Projection, WriteProgram};
@@ -52,7 +52,7 @@ pub struct FoldedForm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AutoColumn {
     /// Its position in the table.
-    pub index: ColumnIndex,
+    pub index: ColumnNumber,
     /// Whether it is the hidden key, which LAST_INSERT_ID() does not report.
     pub is_hidden: bool,
     /// The largest number that the column can hold.
@@ -71,7 +71,7 @@ pub struct InsertPlan {
     pub rows: Vec<Vec<InsertValue>>,
     /// The columns that the statement gives values for, in its order. Set only if a value is computed from
     /// other columns: each column then keeps its default until its own value is computed.
-    pub in_turn: Option<Vec<ColumnIndex>>,
+    pub in_turn: Option<Vec<ColumnNumber>>,
     /// Set if the execution supplies the rows, whose form is folded into one.
     pub folded: Option<FoldedForm>,
     /// The AUTO_INCREMENT column; it may be the hidden key.
@@ -209,7 +209,7 @@ fn plan_source_and_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
     layout: &Arc<TableLayout>,
-    (targets, returned): (&[ColumnIndex], Option<&Projection>),
+    (targets, returned): (&[ColumnNumber], Option<&Projection>),
     find_virtual: &FindVirtual<'_>,
 ) -> Result<(Option<Planned<QueryPlan>>, PlannedConflict)> {
     let InsertSource::Select(select) = &insert.source else {
@@ -230,7 +230,7 @@ fn plan_source_and_conflict(
 }
 
 /// The query, with hexadecimal and bit literals replaced by numbers where the target column is numeric.
-fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &[ColumnIndex]) -> Cow<'s, Select> {
+fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &[ColumnNumber]) -> Cow<'s, Select> {
     let mut select = Cow::Borrowed(select);
     for (place, target) in targets.iter().enumerate() {
         let is_number = definition.columns[usize::from(target.0)].column_type.collation().is_none();
@@ -276,7 +276,7 @@ fn named_source<'a>(
 }
 
 /// Adds columns of its table to a query. Error: 1235 for a DISTINCT query, which would then return more rows.
-fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnIndex]) -> Result<Select> {
+fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnNumber]) -> Result<Select> {
     if select.distinct {
         return Err(Error::not_supported("columns of a DISTINCT query in ON DUPLICATE KEY UPDATE"));
     }
@@ -322,10 +322,10 @@ impl InsertPlan {
 }
 
 /// The columns that the statement gives values for. Errors: unknown column; 1110 for a repeated one.
-fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnIndex>> {
+fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnNumber>> {
     let Some(names) = columns else {
         let visible = definition.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
-        return Ok(visible.map(|(position, _)| ColumnIndex(position as u16)).collect());
+        return Ok(visible.map(|(position, _)| ColumnNumber(position as u16)).collect());
     };
     let mut targets = Vec::with_capacity(names.len());
     for name in names {
@@ -342,13 +342,13 @@ fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<V
 /// AUTO_INCREMENT column has its next number until the row replaces it.
 fn omitted_values(
     definition: &TableDefinition,
-    targets: &[ColumnIndex],
+    targets: &[ColumnNumber],
     mode: StoreMode,
     warnings: &mut Warnings,
 ) -> Result<Vec<Option<InsertValue>>> {
     let mut values = Vec::with_capacity(definition.columns.len());
     for (position, column) in definition.columns.iter().enumerate() {
-        let index = ColumnIndex(position as u16);
+        let index = ColumnNumber(position as u16);
         values.push(match &column.default {
             _ if column.auto_increment => Some(InsertValue::Generated),
             _ if targets.contains(&index) => None,
@@ -396,7 +396,7 @@ fn complete(
 /// The form of the rows of a query, whose columns are parameters in order.
 fn selected_row(
     definition: &TableDefinition,
-    targets: &[ColumnIndex],
+    targets: &[ColumnNumber],
     omitted: Vec<Option<InsertValue>>,
     mode: StoreMode,
     warnings: &mut Warnings,
@@ -436,7 +436,7 @@ struct RowMaker<'m, 'e> {
 
 impl RowMaker<'_, '_> {
     /// Plans one value. A constant is converted now, so that planning detects a value that cannot be stored.
-    fn value(self, index: ColumnIndex, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
+    fn value(self, index: ColumnNumber, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),

@@ -2,7 +2,7 @@
 
 use junctor_expression::Node;
 use junctor_model::error::Result;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_signals::program::{Projection, SortKey};
 
 use crate::bind::{Binder, Clause, item_named, message};
@@ -70,7 +70,7 @@ pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) ->
 
 /// The columns of ORDER BY and their common direction (true is descending); `None` if a key is not a column
 /// or the directions differ.
-pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnIndex>, bool)> {
+pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnNumber>, bool)> {
     let descending = sort.first()?.descending;
     let column = |key: &SortKey| match key.value.node {
         Node::Column { index, .. } if key.descending == descending => Some(index),

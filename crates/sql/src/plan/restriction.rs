@@ -2,7 +2,7 @@
 
 use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnType, TableDefinition};
 
 use super::operand::{Interval, KeyValues, Operand, Piece};
@@ -10,7 +10,7 @@ use super::operand::{Interval, KeyValues, Operand, Piece};
 /// A restriction of one column by one conjunct.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Restriction {
-    pub column: ColumnIndex,
+    pub column: ColumnNumber,
     /// The column's value is in at least one of these sets.
     pub pieces: Vec<Piece>,
     /// Whether the pieces are equivalent to the conjunct, so that rows found by them need no further test.
@@ -33,7 +33,7 @@ pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Express
 pub(super) fn alternatives_of(
     definition: &TableDefinition,
     expression: &Expression,
-) -> Option<Vec<Vec<(ColumnIndex, KeyValues, bool)>>> {
+) -> Option<Vec<Vec<(ColumnNumber, KeyValues, bool)>>> {
     let Node::Or(branches) = &expression.node else { return None };
     let bindings = |branch: &Expression| {
         let mut bindings = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn alternatives_of(
     branches.iter().map(bindings).collect()
 }
 
-fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Option<(ColumnIndex, Vec<Piece>, bool)> {
+fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Option<(ColumnNumber, Vec<Piece>, bool)> {
     match &expression.node {
         Node::Compare(operator, domain, operands) => {
             let [left, right] = &**operands;
@@ -125,7 +125,7 @@ fn comparison(
     domain: CompareDomain,
     value: &Expression,
     bound: &Expression,
-) -> Option<(ColumnIndex, Vec<Piece>, bool)> {
+) -> Option<(ColumnNumber, Vec<Piece>, bool)> {
     let (column, exact) = indexable(definition, value, domain, bound)?;
     let bound = Operand::of(bound)?;
     let interval = |lower: Option<bool>, upper: Option<bool>| {
@@ -146,18 +146,18 @@ fn comparison(
     Some((column, vec![piece], exact))
 }
 
-fn is_string(definition: &TableDefinition, column: ColumnIndex) -> bool {
+fn is_string(definition: &TableDefinition, column: ColumnNumber) -> bool {
     definition.columns[usize::from(column.0)].column_type.collation().is_some()
 }
 
-fn indexed_collation(definition: &TableDefinition, column: ColumnIndex) -> Option<CollationId> {
+fn indexed_collation(definition: &TableDefinition, column: ColumnNumber) -> Option<CollationId> {
     match definition.columns.get(usize::from(column.0))?.column_type {
         ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } => Some(collation),
         ColumnType::Integer { .. } | ColumnType::Double | ColumnType::Text { .. } => None,
     }
 }
 
-fn column_of(expression: &Expression) -> Option<ColumnIndex> {
+fn column_of(expression: &Expression) -> Option<ColumnNumber> {
     match expression.node {
         Node::Column { index, .. } => Some(index),
         _ => None,
@@ -171,13 +171,13 @@ fn indexable(
     value: &Expression,
     domain: CompareDomain,
     bound: &Expression,
-) -> Option<(ColumnIndex, bool)> {
+) -> Option<(ColumnNumber, bool)> {
     let column = column_of(value)?;
     fits(definition, column, domain, bound.result.kind).map(|exact| (column, exact))
 }
 
 /// Whether index keys are equivalent to a comparison in this domain; `None` if they cannot serve it.
-fn fits(definition: &TableDefinition, column: ColumnIndex, domain: CompareDomain, kind: Kind) -> Option<bool> {
+fn fits(definition: &TableDefinition, column: ColumnNumber, domain: CompareDomain, kind: Kind) -> Option<bool> {
     match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
         (ColumnType::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
         // A string or double that is compared with an integer is converted first. The test of the row gives

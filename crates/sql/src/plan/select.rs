@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnType, Dictionary, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{
@@ -325,7 +325,7 @@ fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
 /// Whether the path returns rows in the order and direction of these columns within each partition.
 pub(super) fn is_ordered(
     choice: &Choice,
-    order: Option<&[ColumnIndex]>,
+    order: Option<&[ColumnNumber]>,
     descending: bool,
     layout: &TableLayout,
 ) -> bool {
@@ -338,7 +338,7 @@ pub(super) fn is_ordered(
 }
 
 /// Whether index keys of these columns are never truncated, so that they are ordered like the values.
-pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnIndex]) -> bool {
+pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnNumber]) -> bool {
     columns.iter().all(|column| match layout.definition.columns[usize::from(column.0)].column_type {
         ColumnType::Integer { .. } | ColumnType::Double => true,
         ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => length <= ORDERED_CHARACTERS_MAX,

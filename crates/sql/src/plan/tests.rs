@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Parameters};
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, IndexId, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState,
     TableDefinition, TableKind,
@@ -79,7 +79,7 @@ fn entries_table(id: TableId, base: &TableDefinition) -> TableDefinition {
         id: IndexId(0),
         name: "PRIMARY".into(),
         kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnIndex(0)],
+        columns: vec![ColumnNumber(0)],
         state: IndexState::Online,
     };
     TableDefinition {
@@ -87,7 +87,7 @@ fn entries_table(id: TableId, base: &TableDefinition) -> TableDefinition {
         kind: TableKind::UniqueEntries { base: base.id, index: IndexId(0) },
         columns: vec![column("key"), column("row")],
         indexes: vec![primary],
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         ..base.clone()
     }
 }
@@ -136,7 +136,7 @@ struct Dump<'d> {
 }
 
 impl Dump<'_> {
-    fn column(&self, index: ColumnIndex) -> &str {
+    fn column(&self, index: ColumnNumber) -> &str {
         self.definition.map_or("", |definition| &definition.columns[usize::from(index.0)].name)
     }
 

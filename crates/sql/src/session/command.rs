@@ -130,7 +130,7 @@ impl Engine {
             if column.hidden || !is_wanted {
                 continue;
             }
-            let described = ResultColumn::of_table(definition, junctor_model::id::ColumnIndex(position as u16));
+            let described = ResultColumn::of_table(definition, junctor_model::id::ColumnNumber(position as u16));
             columns.push((described, column.default.as_ref().and_then(default_text)));
         }
         Ok(columns)

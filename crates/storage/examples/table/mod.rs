@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, CommitNumber, IndexId, SchemaVersion, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, SchemaVersion, StatementNumber, TableId, TransactionId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
 use junctor_model::schema::{
@@ -94,7 +94,7 @@ pub fn layout() -> Arc<TableLayout> {
         id: IndexId(id),
         name: "".into(),
         kind,
-        columns: vec![ColumnIndex(column)],
+        columns: vec![ColumnNumber(column)],
         state: IndexState::Online,
     };
     let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
@@ -106,7 +106,7 @@ pub fn layout() -> Arc<TableLayout> {
         kind: TableKind::Base,
         columns: vec![column("id", INT), column("k", INT), column("c", text(120)), column("pad", text(60))],
         indexes: vec![index(0, IndexKind::Primary { ordered: true }, 0), index(1, IndexKind::Ordered, 1)],
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: 1,
         partition_by_written: false,
         collation: CollationId::DEFAULT,

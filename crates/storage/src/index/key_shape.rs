@@ -1,7 +1,7 @@
 //! How the key of an index is compared with a row and made from a row; decided once per index.
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_row_key;
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, ColumnType};
@@ -10,7 +10,7 @@ use junctor_model::value::ValueRef;
 /// The key columns of one index.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
-    columns: Box<[ColumnIndex]>,
+    columns: Box<[ColumnNumber]>,
     /// Set if the key is one integer column that is never NULL. It is compared without making the key.
     integer: Option<IntegerKey>,
     /// The offsets of the columns, if all are in the fixed part. A stored image has that part even without
@@ -24,7 +24,7 @@ pub(crate) struct KeyShape {
 enum DirectPart {
     Integer(IntegerKey),
     /// A VARBINARY, whose weights are its bytes.
-    Binary(ColumnIndex),
+    Binary(ColumnNumber),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +45,10 @@ struct IntegerKey {
 }
 
 impl KeyShape {
-    pub(crate) fn new(definitions: &[ColumnDefinition], columns: &[ColumnIndex]) -> KeyShape {
-        let definition = |column: &ColumnIndex| &definitions[usize::from(column.0)];
+    pub(crate) fn new(definitions: &[ColumnDefinition], columns: &[ColumnNumber]) -> KeyShape {
+        let definition = |column: &ColumnNumber| &definitions[usize::from(column.0)];
         let fixed: Option<Box<[FixedPart]>> = columns.iter().map(|column| fixed_part(definitions, *column)).collect();
-        let direct = |column: &ColumnIndex| match (definition(column).nullable, definition(column).column_type) {
+        let direct = |column: &ColumnNumber| match (definition(column).nullable, definition(column).column_type) {
             (false, ColumnType::Integer { bytes, unsigned }) => {
                 let offset = fixed_part(definitions, *column)?.start;
                 Some(DirectPart::Integer(IntegerKey { offset, bytes, is_signed: !unsigned }))
@@ -160,7 +160,7 @@ fn short_matches(stored: &[u8], is_signed: bool, key: &[u8]) -> bool {
 }
 
 /// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column.
-fn fixed_part(definitions: &[ColumnDefinition], column: ColumnIndex) -> Option<FixedPart> {
+fn fixed_part(definitions: &[ColumnDefinition], column: ColumnNumber) -> Option<FixedPart> {
     let bytes = definitions[usize::from(column.0)].column_type.fixed_bytes()?;
     let is_nullable = |definition: &&ColumnDefinition| definition.nullable;
     let before = &definitions[..usize::from(column.0)];
@@ -203,7 +203,7 @@ mod tests {
             let binary = ColumnType::VarChar { length: 20, collation: CollationId::BINARY };
             let number = ColumnType::Integer { bytes: integer.0, unsigned: integer.1 };
             let definitions = [column("pad", number, true), column("number", number, false), column("text", binary, false)];
-            let columns: Vec<ColumnIndex> = columns.into_iter().map(ColumnIndex).collect();
+            let columns: Vec<ColumnNumber> = columns.into_iter().map(ColumnNumber).collect();
             let (format, shape) = (RowFormat::new(&definitions), KeyShape::new(&definitions, &columns));
             let mut image = Vec::new();
             let values = [ValueRef::Null, value_of(integer.0, integer.1, bits), ValueRef::Bytes(&text)];

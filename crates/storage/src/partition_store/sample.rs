@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, IndexId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
 use junctor_model::schema::{
@@ -31,7 +31,7 @@ pub(crate) fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinitio
         id: IndexId(id),
         name: format!("index_{id}").into(),
         kind,
-        columns: columns.iter().copied().map(ColumnIndex).collect(),
+        columns: columns.iter().copied().map(ColumnNumber).collect(),
         state: IndexState::Online,
     }
 }

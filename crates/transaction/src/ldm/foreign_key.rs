@@ -3,7 +3,7 @@
 
 use junctor_expression::ParametersBuilder;
 use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, key_of_parent};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::row::RowView;
 use junctor_signals::write_rows::FollowUp;
 
@@ -66,7 +66,7 @@ fn names_itself(key: &ChildKey, row: RowView<'_>) -> bool {
     key.is_self && own().is_some_and(|own| child_key(key, row) == Some(own))
 }
 
-fn values_of(columns: &[ColumnIndex], row: RowView<'_>) -> Vec<u8> {
+fn values_of(columns: &[ColumnNumber], row: RowView<'_>) -> Vec<u8> {
     let mut builder = ParametersBuilder::new();
     columns.iter().for_each(|column| builder.push(row.column(*column)));
     let mut bytes = Vec::new();

@@ -2,7 +2,7 @@
 //! foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{ColumnIndex, IndexId};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
@@ -89,7 +89,7 @@ pub(super) fn updated(
 }
 
 /// The columns of a unique index. Skipping an unknown index would let duplicates in.
-fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnIndex] {
+fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnNumber] {
     match definition.index(index) {
         Some(index) => &index.columns,
         None => junctor_kernel::invariant::fail(
@@ -100,7 +100,7 @@ fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnIndex] {
 }
 
 /// The key of an entry. A row with NULL in one of the columns has none.
-fn entry_key(definition: &TableDefinition, columns: &[ColumnIndex], row: RowView<'_>) -> Option<Vec<u8>> {
+fn entry_key(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     let has_null = append_row_key(&definition.columns, columns, row, &mut key);
     (!has_null).then_some(key)
@@ -122,7 +122,7 @@ pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) 
 
 /// Key values as error 1062 shows them: joined by hyphens, cut to 64 characters, with bytes that are not
 /// UTF-8 as `\xNN`.
-fn shown(columns: &[ColumnIndex], row: RowView<'_>) -> Box<str> {
+fn shown(columns: &[ColumnNumber], row: RowView<'_>) -> Box<str> {
     let mut text = String::new();
     for (position, column) in columns.iter().enumerate() {
         if position > 0 {

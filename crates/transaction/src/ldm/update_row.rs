@@ -4,7 +4,7 @@
 use junctor_expression::program::Node;
 use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};
 use junctor_model::error::Result;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_row_key;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
@@ -125,13 +125,13 @@ impl RowBuilder {
 fn independent(assignments: &[Assignment]) -> usize {
     let is_free = |end: &usize| {
         let before = &assignments[..*end];
-        let is_set = |column: ColumnIndex| before.iter().any(|assignment| assignment.column == column);
+        let is_set = |column: ColumnNumber| before.iter().any(|assignment| assignment.column == column);
         !is_set(assignments[*end].column) && !reads_any(&assignments[*end].value, &is_set)
     };
     1 + (1..assignments.len()).take_while(is_free).count()
 }
 
-fn reads_any(expression: &Expression, is_set: &dyn Fn(ColumnIndex) -> bool) -> bool {
+fn reads_any(expression: &Expression, is_set: &dyn Fn(ColumnNumber) -> bool) -> bool {
     let mut reads = false;
     expression.visit(&mut |part| {
         if let Node::Column { index, .. } = &part.node {
@@ -161,7 +161,7 @@ fn assign_together(
         }
     };
     for (position, value) in values.iter_mut().enumerate() {
-        *value = view.column(ColumnIndex(position as u16));
+        *value = view.column(ColumnNumber(position as u16));
     }
     for Assignment { column, value } in assignments {
         let position = usize::from(column.0);

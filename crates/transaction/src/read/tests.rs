@@ -3,7 +3,7 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnIndex, CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{ColumnNumber, CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, Value};
@@ -20,7 +20,7 @@ fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)
 }
 
-fn column(table: &SampleTable, column: ColumnIndex) -> Expression {
+fn column(table: &SampleTable, column: ColumnNumber) -> Expression {
     let definition = &table.layout.definition.columns[usize::from(column.0)];
     Expression::column(column, definition, &definition.name)
 }
@@ -31,12 +31,12 @@ fn projection(values: Vec<Expression>) -> Projection {
 }
 
 /// The text column of the sample table.
-const TEXT: ColumnIndex = ColumnIndex(3);
+const TEXT: ColumnNumber = ColumnNumber(3);
 
 /// A projection of these columns: once encoded by a plan of the row, once value by value.
-fn planned_and_computed(table: &SampleTable, chosen: &[ColumnIndex]) -> [Projection; 2] {
+fn planned_and_computed(table: &SampleTable, chosen: &[ColumnNumber]) -> [Projection; 2] {
     let values: Vec<Expression> = chosen.iter().map(|index| column(table, *index)).collect();
-    let definition = |index: &ColumnIndex| &table.layout.definition.columns[usize::from(index.0)];
+    let definition = |index: &ColumnNumber| &table.layout.definition.columns[usize::from(index.0)];
     let columns: Vec<ResultColumn> =
         chosen.iter().map(|index| ResultColumn::of_definition(definition(index))).collect();
     let computed = Projection::new(values, columns);

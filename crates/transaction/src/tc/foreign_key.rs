@@ -19,7 +19,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{
     ChildKey, ForeignKeyWork, ParentKey, ParentLookup, ReferentialAction, RowWrite, no_parent,
 };
-use junctor_model::id::{ColumnIndex, IndexId, PartitionId, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, PartitionId, TableId};
 use junctor_model::key::append_escaped;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{IndexKind, TableDefinition, TableLayout};
@@ -302,7 +302,7 @@ impl TcBlock {
         child: &Arc<TableLayout>,
         action: WriteAction,
         access: Access,
-        columns: &[ColumnIndex],
+        columns: &[ColumnNumber],
     ) -> Result<WriteProgram> {
         let definition = &child.definition;
         let write = match &action {
@@ -331,7 +331,7 @@ impl TcBlock {
         definition: &TableDefinition,
         write: RowWrite<'_>,
     ) -> Result<Vec<(IndexId, Arc<TableLayout>)>> {
-        let touches = |columns: &[ColumnIndex]| match write {
+        let touches = |columns: &[ColumnNumber]| match write {
             RowWrite::Update(changed) => columns.iter().any(|column| changed.contains(column)),
             _ => true,
         };
@@ -362,7 +362,7 @@ fn may_be_split(program: &WriteProgram, path: &[TableId]) -> bool {
 }
 
 /// Sets the children's columns to the new values, which are parameters.
-fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteAction {
+fn new_keys(definition: &TableDefinition, columns: &[ColumnNumber]) -> WriteAction {
     let assignments = (0..).zip(columns).map(|(ordinal, column)| {
         let defined = &definition.columns[usize::from(column.0)];
         let result = Expression::column(*column, defined, &defined.name).result;
@@ -372,7 +372,7 @@ fn new_keys(definition: &TableDefinition, columns: &[ColumnIndex]) -> WriteActio
 }
 
 /// Sets the children's columns to NULL.
-fn no_keys(columns: &[ColumnIndex]) -> WriteAction {
+fn no_keys(columns: &[ColumnNumber]) -> WriteAction {
     let assignments = columns.iter().map(|column| Assignment { column: *column, value: Expression::null() });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }

@@ -8,7 +8,7 @@ use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{
-    ColumnIndex, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
+    ColumnNumber, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
 };
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
@@ -537,9 +537,9 @@ pub(crate) struct SampleTable {
     pub entries: Arc<TableLayout>,
 }
 
-pub(crate) const ID: ColumnIndex = ColumnIndex(0);
-pub(crate) const K: ColumnIndex = ColumnIndex(1);
-pub(crate) const U: ColumnIndex = ColumnIndex(2);
+pub(crate) const ID: ColumnNumber = ColumnNumber(0);
+pub(crate) const K: ColumnNumber = ColumnNumber(1);
+pub(crate) const U: ColumnNumber = ColumnNumber(2);
 pub(crate) const INDEX_K: IndexId = IndexId(1);
 pub(crate) const INDEX_U: IndexId = IndexId(2);
 
@@ -561,7 +561,7 @@ fn index(id: u16, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
         id: IndexId(id),
         name: name.into(),
         kind,
-        columns: vec![ColumnIndex(column)],
+        columns: vec![ColumnNumber(column)],
         state: IndexState::Online,
     }
 }
@@ -584,7 +584,7 @@ fn table(
         next_index: IndexId(indexes.len() as u16),
         foreign_keys: Vec::new(),
         indexes,
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: partitions,
         partition_by_written: false,
         collation: CollationId::DEFAULT,

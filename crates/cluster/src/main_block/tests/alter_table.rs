@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_model::alteration::Alteration;
 use junctor_model::foreign_key::{ForeignKey, ReferentialAction};
-use junctor_model::id::{ColumnIndex, ConnectionId, TableId};
+use junctor_model::id::{ColumnNumber, ConnectionId, TableId};
 use junctor_model::schema::{IndexDefinition, IndexKind, IndexState};
 use junctor_signals::MainSignal;
 use junctor_signals::block_tables::UnlockTables;
@@ -18,7 +18,7 @@ const OTHER: ConnectionId = ConnectionId(2);
 fn foreign_key(name: &str, parent: &str) -> ForeignKey {
     ForeignKey {
         name: name.into(),
-        columns: vec![ColumnIndex(1)],
+        columns: vec![ColumnNumber(1)],
         parent: ("d".into(), parent.into()),
         parent_columns: vec!["id".into()],
         on_delete: ReferentialAction::Cascade,

@@ -8,7 +8,7 @@ use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, Outbox, T
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{ColumnIndex, ConnectionId, IndexId, PartitionId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, ConnectionId, IndexId, PartitionId, SchemaVersion, TableId};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
 };
@@ -257,7 +257,7 @@ pub(super) fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition
         id: IndexId(0),
         name: name.into(),
         kind,
-        columns: vec![ColumnIndex(column)],
+        columns: vec![ColumnNumber(column)],
         state: IndexState::Online,
     }
 }
@@ -279,7 +279,7 @@ pub(super) fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exi
         kind: TableKind::Base,
         columns: vec![column("id"), column("k")],
         indexes,
-        partition_columns: vec![ColumnIndex(0)],
+        partition_columns: vec![ColumnNumber(0)],
         partition_count: 2,
         partition_by_written: false,
         collation: CollationId::DEFAULT,

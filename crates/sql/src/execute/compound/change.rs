@@ -9,7 +9,7 @@ use junctor_expression::Parameters;
 use junctor_expression::parameter::read_value;
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
@@ -263,7 +263,7 @@ fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mu
             values.push(value);
             rest = after;
         }
-        let key_of = |wanted: &[ColumnIndex]| {
+        let key_of = |wanted: &[ColumnNumber]| {
             let mut key = Vec::new();
             for index in wanted {
                 let column = &definition.columns[usize::from(index.0)];

@@ -13,7 +13,7 @@ use junctor_expression::{Parameters, StoreMode};
 use junctor_gateway::gateway::WriteOptions;
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnType, TableLayout};
@@ -404,7 +404,7 @@ impl Insert<'_> {
         let found = images.iter().find_map(|image| image.get(4..)).map(|image| RowView::new(&layout.row_format, image));
         let is_same = found.is_some_and(|found| {
             let mut columns = layout.definition.columns.iter().zip(0..).filter(|(column, _)| !column.hidden);
-            columns.all(|(_, index)| found.column(ColumnIndex(index)) == new.column(ColumnIndex(index)))
+            columns.all(|(_, index)| found.column(ColumnNumber(index)) == new.column(ColumnNumber(index)))
         });
         if is_same {
             self.work.counts.written += 1;
@@ -459,7 +459,7 @@ impl Insert<'_> {
         }
         let view = RowView::new(&plan.table.row_format, row.image.image);
         for position in 0..plan.table.definition.columns.len() {
-            builder.push(view.column(ColumnIndex(position as u16)));
+            builder.push(view.column(ColumnNumber(position as u16)));
         }
         let given = Parameters::from_bytes(row.parameters);
         for ordinal in selected.clone() {
@@ -517,7 +517,7 @@ fn taken_number(plan: &InsertPlan, number: u64) -> Box<Error> {
 /// The partition and primary key of the row that a unique entry refers to.
 fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
     let Some((_, image)) = image.split_first_chunk::<4>() else { return Err(broken_reply()) };
-    match RowView::new(&entries.row_format, image).column(ColumnIndex(1)) {
+    match RowView::new(&entries.row_format, image).column(ColumnNumber(1)) {
         ValueRef::Bytes([high, low, key @ ..]) => Ok((u16::from_be_bytes([*high, *low]), key.to_vec())),
         _ => Err(broken_reply()),
     }

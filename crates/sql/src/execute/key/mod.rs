@@ -6,7 +6,7 @@ use std::ops::Range;
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{PartitionInputs, PartitionScope, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::key::{IntegerKeys, append_escaped};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
@@ -44,7 +44,7 @@ pub(crate) struct InputWriter<'i, 't> {
 #[derive(Clone, Copy)]
 struct KeyParts<'k> {
     definition: &'k TableDefinition,
-    columns: &'k [ColumnIndex],
+    columns: &'k [ColumnNumber],
     /// The values of each column. At most one column has several.
     values: &'k [KeyValues],
 }
@@ -353,7 +353,7 @@ impl KeyMaker {
     fn piece(
         &mut self,
         definition: &TableDefinition,
-        column: ColumnIndex,
+        column: ColumnNumber,
         piece: &Piece,
         values: &Values<'_>,
     ) -> Result<()> {
@@ -528,7 +528,7 @@ fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
 /// The partition of a complete primary key.
 pub(super) fn partition_of_key(
     definition: &TableDefinition,
-    primary: &[ColumnIndex],
+    primary: &[ColumnNumber],
     key: &[u8],
     partition_key: &mut Vec<u8>,
 ) -> u16 {
@@ -545,7 +545,7 @@ pub(super) fn partition_of_key(
 /// the key.
 fn location_of(
     definition: &TableDefinition,
-    columns: &[ColumnIndex],
+    columns: &[ColumnNumber],
     key: &[u8],
     partition_key: &mut Vec<u8>,
 ) -> KeyLocation {
@@ -564,7 +564,7 @@ fn location_of(
 }
 
 /// Length of the first column's part of a key: fixed for numbers, up to the end mark for strings.
-fn part_length(definition: &TableDefinition, column: ColumnIndex, bytes: &[u8]) -> usize {
+fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8]) -> usize {
     let column = &definition.columns[usize::from(column.0)];
     let marker = usize::from(column.nullable);
     if marker == 1 && bytes.first() == Some(&0) {

@@ -33,10 +33,10 @@ fn table() -> TableDefinition {
             id: IndexId(0),
             name: "PRIMARY".into(),
             kind: IndexKind::Primary { ordered: true },
-            columns: vec![ColumnIndex(0), ColumnIndex(2)],
+            columns: vec![ColumnNumber(0), ColumnNumber(2)],
             state: IndexState::Online,
         }],
-        partition_columns: vec![ColumnIndex(2)],
+        partition_columns: vec![ColumnNumber(2)],
         partition_count: 16,
         partition_by_written: true,
         collation: junctor_model::collation::CollationId::DEFAULT,
@@ -58,7 +58,8 @@ fn interval(lower: Option<(i64, bool)>, upper: Option<(i64, bool)>) -> Piece {
 type Range = (Vec<u8>, Option<Vec<u8>>);
 
 fn ranges(columns: &[u16], prefix: Vec<KeyValues>, pieces: Vec<Piece>, descending: bool) -> Vec<Range> {
-    let template = RangeTemplate { columns: columns.iter().map(|index| ColumnIndex(*index)).collect(), prefix, pieces };
+    let template =
+        RangeTemplate { columns: columns.iter().map(|index| ColumnNumber(*index)).collect(), prefix, pieces };
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
@@ -147,7 +148,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
     let mut bytes = Vec::new();
     builder.append_to(&mut bytes).expect("five values are few");
     let template = KeyTemplate {
-        columns: vec![ColumnIndex(0), ColumnIndex(2)],
+        columns: vec![ColumnNumber(0), ColumnNumber(2)],
         alternatives: vec![vec![KeyValues::One(constant(1)), KeyValues::Parameters(0)]],
     };
     let scratch = Scratch::new();
@@ -185,7 +186,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
 #[test]
 fn keys_that_no_row_can_have_are_left_out() {
     let template = KeyTemplate {
-        columns: vec![ColumnIndex(0)],
+        columns: vec![ColumnNumber(0)],
         alternatives: [Value::Int(200), Value::Null, Value::Double(1.5), Value::Int(3), Value::Bytes(b"3".to_vec())]
             .map(|value| vec![KeyValues::One(Operand::Constant(value))])
             .to_vec(),
@@ -203,13 +204,13 @@ fn keys_that_no_row_can_have_are_left_out() {
 fn integer_table(bytes: u8, unsigned: bool) -> TableDefinition {
     let mut definition = table();
     definition.columns = vec![column("a", ColumnType::Integer { bytes, unsigned }, false)];
-    definition.indexes[0].columns = vec![ColumnIndex(0)];
-    definition.partition_columns = vec![ColumnIndex(0)];
+    definition.indexes[0].columns = vec![ColumnNumber(0)];
+    definition.partition_columns = vec![ColumnNumber(0)];
     definition
 }
 
 fn list_of(values: KeyValues) -> KeyTemplate {
-    KeyTemplate { columns: vec![ColumnIndex(0)], alternatives: vec![vec![values]] }
+    KeyTemplate { columns: vec![ColumnNumber(0)], alternatives: vec![vec![values]] }
 }
 
 type HashedKeys = Vec<(u64, Vec<u8>)>;

@@ -94,7 +94,7 @@ pub(super) fn value_text(value: &Value) -> Vec<u8> {
 /// `PRI`, `UNI`, `MUL` or nothing: the strongest key that contains the column. Without a primary key the
 /// first unique key without nullable columns counts as primary, as in MySQL.
 pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static str {
-    let is_column = |part: &junctor_model::id::ColumnIndex| usize::from(part.0) == position;
+    let is_column = |part: &junctor_model::id::ColumnNumber| usize::from(part.0) == position;
     let visible = visible_indexes(table);
     let has_no_null =
         |index: &IndexDefinition| index.columns.iter().all(|part| !table.columns[usize::from(part.0)].nullable);
@@ -112,7 +112,7 @@ pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static s
 /// The keys in MySQL's order: primary key, unique keys without nullable columns, other unique keys, plain
 /// keys. A hidden primary key is omitted.
 pub(super) fn visible_indexes(table: &TableDefinition) -> Vec<&IndexDefinition> {
-    let column = |part: &junctor_model::id::ColumnIndex| &table.columns[usize::from(part.0)];
+    let column = |part: &junctor_model::id::ColumnNumber| &table.columns[usize::from(part.0)];
     let mut indexes: Vec<&IndexDefinition> =
         table.indexes.iter().filter(|index| !index.columns.iter().any(|part| column(part).hidden)).collect();
     indexes.sort_by_key(|index| match index.kind {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::{
-    ColumnIndex, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
+    ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
 };
 use junctor_model::key::append_value;
 use junctor_model::schema::{ColumnType, IndexKind, TableLayout};
@@ -59,7 +59,7 @@ fn k_of(store: &PartitionStore, id: i32, snapshot: u64, own: Option<TransactionI
     let (key, hash) = integer_key(id);
     let (_, version) = store.read_primary(&key, hash, CommitNumber(snapshot), own)?;
     let mut scratch = Vec::new();
-    match store.view(&version, &mut scratch).column(ColumnIndex(1)) {
+    match store.view(&version, &mut scratch).column(ColumnNumber(1)) {
         ValueRef::Int(k) => Some(k),
         other => panic!("k is {other:?}"),
     }
@@ -69,7 +69,7 @@ fn ids_by_k(store: &PartitionStore, bounds: RangeBounds<'_>, direction: Directio
     let mut ids = Vec::new();
     let range = ScanRange { index: IndexId(1), bounds, direction };
     let end = store.scan(range, &mut ScanCursor::default(), CommitNumber(snapshot), None, usize::MAX, |_, view| {
-        if let ValueRef::Int(id) = view.column(ColumnIndex(0)) {
+        if let ValueRef::Int(id) = view.column(ColumnNumber(0)) {
             ids.push(id);
         }
         ControlFlow::Continue(())

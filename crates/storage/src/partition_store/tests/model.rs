@@ -203,7 +203,7 @@ impl Pair {
             let range = ScanRange { index: IndexId(1), bounds: RangeBounds::ALL, direction };
             loop {
                 let end = self.store.scan(range, &mut cursor, CommitNumber(snapshot), own_name, 3, |_, view| {
-                    let number = |column| match view.column(ColumnIndex(column)) {
+                    let number = |column| match view.column(ColumnNumber(column)) {
                         ValueRef::Int(value) => Some(value as i32),
                         _ => None,
                     };

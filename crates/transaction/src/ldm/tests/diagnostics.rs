@@ -6,7 +6,7 @@ use junctor_expression::Expression;
 use junctor_expression::program::ArithmeticOperator;
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
-use junctor_model::id::ColumnIndex;
+use junctor_model::id::ColumnNumber;
 use junctor_model::value::Value;
 use junctor_signals::execute_statement::{ExecuteStatementReply, Reading};
 use junctor_signals::program::{Access, Output, Projection, Returning, WriteProgram};
@@ -18,7 +18,7 @@ fn constant(value: i64) -> Expression {
     Expression::constant(Value::Int(value), CollationId::DEFAULT)
 }
 
-fn column(table: &SampleTable, column: ColumnIndex) -> Expression {
+fn column(table: &SampleTable, column: ColumnNumber) -> Expression {
     let definition = &table.layout.definition.columns[usize::from(column.0)];
     Expression::column(column, definition, &definition.name)
 }

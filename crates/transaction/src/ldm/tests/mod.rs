@@ -8,7 +8,7 @@ use junctor_expression::{AggregateKind, Expression};
 use junctor_kernel::{Address, Buffer, Duration, NodeId, WorldEvent};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
-use junctor_model::id::{ColumnIndex, CommitNumber, PartitionId, SchemaVersion, TransactionId};
+use junctor_model::id::{ColumnNumber, CommitNumber, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
 use junctor_signals::Module;
@@ -50,7 +50,7 @@ fn constant(value: i64) -> Expression {
 }
 
 impl SampleTable {
-    fn column(&self, column: ColumnIndex) -> Expression {
+    fn column(&self, column: ColumnNumber) -> Expression {
         let definition = &self.layout.definition.columns[usize::from(column.0)];
         Expression::column(column, definition, &definition.name)
     }
@@ -81,12 +81,12 @@ impl SampleTable {
         self.program(WriteAction::Delete, access, true)
     }
 
-    pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnIndex, Expression)>) -> Arc<WriteProgram> {
+    pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnNumber, Expression)>) -> Arc<WriteProgram> {
         let assignments = assignments.into_iter().map(|(column, value)| Assignment { column, value }).collect();
         self.program(WriteAction::Update { assignments, ignore: false }, access, true)
     }
 
-    pub(crate) fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
+    pub(crate) fn add_to(&self, column: ColumnNumber, access: Access, number: i64) -> Arc<WriteProgram> {
         let sum = Expression::arithmetic(ArithmeticOperator::Add, self.column(column), constant(number));
         self.update(access, vec![(column, sum)])
     }

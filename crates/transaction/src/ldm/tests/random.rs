@@ -127,7 +127,7 @@ fn check_entries(harness: &Harness, table: &SampleTable, seed: u64) {
         }
         for (_, image) in rows_of(&table.entries, index) {
             let view = RowView::new(&table.entries.row_format, &image);
-            let bytes = |column| match view.column(junctor_model::id::ColumnIndex(column)).to_value() {
+            let bytes = |column| match view.column(junctor_model::id::ColumnNumber(column)).to_value() {
                 Value::Bytes(bytes) => bytes,
                 other => panic!("{other:?}"),
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_model::error::ErrorCode;
 use junctor_model::foreign_key::{ForeignKey, ForeignKeyWork, ReferentialAction, RowWrite};
-use junctor_model::id::{ColumnIndex, TableId};
+use junctor_model::id::{ColumnNumber, TableId};
 use junctor_model::schema::{IndexKind, TableDefinition, TableKind, TableLayout};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, WriteProgram};
@@ -33,7 +33,7 @@ impl Member {
         self.with_keys(&self.table.delete(access), RowWrite::Delete)
     }
 
-    fn add_to(&self, column: ColumnIndex, access: Access, number: i64) -> Arc<WriteProgram> {
+    fn add_to(&self, column: ColumnNumber, access: Access, number: i64) -> Arc<WriteProgram> {
         self.with_keys(&self.table.add_to(column, access, number), RowWrite::Update(&[column]))
     }
 }
