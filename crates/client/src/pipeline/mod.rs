@@ -1,9 +1,9 @@
 //! Hot path, budget 300 instructions a request without its contents: the pipelined requests of a connection.
 //!
 //! No background task exists. A future that waits for a reply does the input and output when it is polled: it
-//! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport wakes
-//! only one task, that of the mover: the first future that began to wait. When the mover no longer waits, the
-//! next waiting future is woken and becomes the mover. A future that was polled must therefore be polled
+//! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport can
+//! wake only one task: that of the leader, the future that began to wait first. When the leader no longer
+//! waits, the next waiting future is woken and becomes the leader. A future that was polled must therefore be polled
 //! again when its task is woken, or be dropped.
 //!
 //! Wakers are woken and dropped after the lock is released: both may run code that takes the lock.
@@ -34,7 +34,7 @@ const JOINED_BYTES_MAX: usize = 8 * 1024;
 /// The requests of a connection in the order in which they were made, and the transport.
 pub(crate) struct Pipeline {
     state: Mutex<State>,
-    /// Wakes the mover. The transport never sees another waker.
+    /// Wakes the leader. The transport never sees another waker.
     waker: Waker,
 }
 
@@ -63,9 +63,9 @@ struct State {
     /// The last ticket that was issued.
     last_ticket: u64,
     /// The future whose task the transport wakes.
-    mover: Option<Waiter>,
-    mover_waker: Arc<MoverWaker>,
-    /// The transport will wake the mover when bytes arrive.
+    leader: Option<Waiter>,
+    leader_waker: Arc<LeaderWaker>,
+    /// The transport will wake the leader when bytes arrive.
     is_registered: bool,
     /// Wakers to wake after the lock is released. Usually one, for which no memory is allocated.
     woken: Option<Waker>,
@@ -87,11 +87,11 @@ enum Waiter {
     Room(u64),
 }
 
-/// Forwards the transport's wake-ups to the current mover.
+/// Forwards the transport's wake-ups to the current leader.
 #[derive(Default)]
-struct MoverWaker(Mutex<Option<Waker>>);
+struct LeaderWaker(Mutex<Option<Waker>>);
 
-impl MoverWaker {
+impl LeaderWaker {
     fn set(&self, waker: Option<Waker>) -> Option<Waker> {
         std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), waker)
     }
@@ -101,7 +101,7 @@ impl MoverWaker {
     }
 }
 
-impl Wake for MoverWaker {
+impl Wake for LeaderWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -165,15 +165,15 @@ enum Slot {
     Answered(Vec<u8>),
     /// The reply exceeded `answer_bytes_max` and was discarded.
     Oversized,
-    /// The reply was taken or discarded; the slot goes away once it is the first.
-    Taken,
+    /// The reply was returned or discarded. The slot is removed once it is the first.
+    Finished,
 }
 
 impl Pipeline {
     pub(crate) fn new(transport: Box<dyn Transport>, received: Vec<u8>, answer_bytes_max: usize) -> Pipeline {
-        let mover_waker = Arc::new(MoverWaker::default());
+        let leader_waker = Arc::new(LeaderWaker::default());
         Pipeline {
-            waker: Waker::from(Arc::clone(&mover_waker)),
+            waker: Waker::from(Arc::clone(&leader_waker)),
             state: Mutex::new(State {
                 transport,
                 queue: VecDeque::new(),
@@ -188,8 +188,8 @@ impl Pipeline {
                 answered: 0,
                 room_waiters: Vec::new(),
                 last_ticket: 0,
-                mover: None,
-                mover_waker,
+                leader: None,
+                leader_waker,
                 is_registered: false,
                 woken: None,
                 more_woken: Vec::new(),
@@ -287,7 +287,7 @@ impl State {
             match received {
                 Poll::Pending => return,
                 Poll::Ready(Ok(bytes)) if bytes.is_empty() => self.fail(Error::lost("it was closed")),
-                Poll::Ready(Ok(bytes)) => self.take(bytes),
+                Poll::Ready(Ok(bytes)) => self.on_received(bytes),
                 Poll::Ready(Err(error)) => self.fail(Error::lost(&error.to_string())),
             }
         }
@@ -313,7 +313,7 @@ impl State {
                         if bytes.is_empty() {
                             break;
                         }
-                        self.take(bytes);
+                        self.on_received(bytes);
                     }
                     self.fail(Error::lost(&error.to_string()));
                 }
@@ -347,7 +347,7 @@ impl State {
     }
 
     /// Appends received bytes and dispatches the complete replies.
-    fn take(&mut self, bytes: Vec<u8>) {
+    fn on_received(&mut self, bytes: Vec<u8>) {
         if self.position == self.received.len() {
             self.transport.give(std::mem::replace(&mut self.received, bytes));
             (self.position, self.scanned) = (0, 0);
@@ -407,7 +407,7 @@ impl State {
         }
         let slot = match &self.slots[self.answered] {
             // The caller gave up before the reply arrived.
-            Slot::Dropped => Slot::Taken,
+            Slot::Dropped => Slot::Finished,
             _ if is_oversized => Slot::Oversized,
             // The usual case: the buffer has exactly this reply, which takes it without a copy.
             _ if start == 0 && end == self.received.len() => {
@@ -425,40 +425,40 @@ impl State {
         if let Slot::Waiting(Some(waker)) = before {
             self.wake(waker);
         }
-        self.drop_taken();
+        self.drop_finished();
     }
 
-    /// Removes the leading slots whose replies were taken.
-    fn drop_taken(&mut self) {
-        while self.slots.pop_front_if(|slot| matches!(slot, Slot::Taken)).is_some() {
+    /// Removes finished slots from the front.
+    fn drop_finished(&mut self) {
+        while self.slots.pop_front_if(|slot| matches!(slot, Slot::Finished)).is_some() {
             self.first = self.first.wrapping_add(1);
             self.answered -= 1;
         }
     }
 
-    /// Called when a future is polled. It becomes the mover if the pipeline has none.
-    fn begin_moving(&mut self, waiter: Waiter, waker: &Waker) {
-        if *self.mover.get_or_insert(waiter) == waiter && !self.mover_waker.will_wake(waker) {
-            let before = self.mover_waker.set(Some(waker.clone()));
+    /// Called when a future is polled. The future becomes the leader if the pipeline has none.
+    fn become_leader_if_none(&mut self, waiter: Waiter, waker: &Waker) {
+        if *self.leader.get_or_insert(waiter) == waiter && !self.leader_waker.will_wake(waker) {
+            let before = self.leader_waker.set(Some(waker.clone()));
             self.discarded.extend(before);
         }
     }
 
-    /// Called when a future no longer waits. If it was the mover, wakes the first future that still waits,
-    /// which becomes the mover when it is polled.
-    fn end_moving(&mut self, waiter: Waiter) {
-        if self.mover.is_some_and(|mover| mover != waiter) {
-            // This future may have received the bytes that the mover's registration was for. Only a poll of
-            // the mover registers it with the transport again.
+    /// Called when a future no longer waits. If that future was the leader, wakes the first future that still
+    /// waits, which becomes the leader when it is polled.
+    fn end_wait(&mut self, waiter: Waiter) {
+        if self.leader.is_some_and(|leader| leader != waiter) {
+            // This future may have received the bytes for which the leader had registered with the transport.
+            // Only a poll of the leader registers it again, so wake the leader.
             if !self.is_registered {
-                let waker = self.mover_waker.set(None);
-                self.discarded.extend(self.mover_waker.set(waker.clone()));
+                let waker = self.leader_waker.set(None);
+                self.discarded.extend(self.leader_waker.set(waker.clone()));
                 waker.into_iter().for_each(|waker| self.wake(waker));
             }
             return;
         }
-        self.mover = None;
-        let before = self.mover_waker.set(None);
+        self.leader = None;
+        let before = self.leader_waker.set(None);
         self.discarded.extend(before);
         let waiting = self.slots.iter().skip(self.answered).find_map(|slot| match slot {
             Slot::Waiting(waker) => waker.as_ref(),

@@ -1,4 +1,4 @@
-//! One mover at a time does the input and output, and no waiting task is forgotten.
+//! One leader at a time does the input and output, and no waiting task is forgotten.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -40,7 +40,7 @@ impl Future for Room<'_> {
                 state.last_ticket += 1;
                 state.last_ticket
             });
-            state.begin_moving(Waiter::Room(ticket), context.waker());
+            state.become_leader_if_none(Waiter::Room(ticket), context.waker());
             state.exchange(&mut Context::from_waker(&pipeline.waker), None);
         }
         if let Some(failure) = &state.failure {
@@ -67,7 +67,7 @@ impl Drop for Room<'_> {
             let (_, waker) = state.room_waiters.remove(index);
             state.discarded.push(waker);
         }
-        state.end_moving(Waiter::Room(ticket));
+        state.end_wait(Waiter::Room(ticket));
     }
 }
 
@@ -79,13 +79,13 @@ impl Future for PendingReply {
         let mut locked = this.pipeline.lock();
         let state = &mut *locked;
         if !state.is_answered(this.number) {
-            state.begin_moving(Waiter::Reply(this.number), context.waker());
+            state.become_leader_if_none(Waiter::Reply(this.number), context.waker());
             state.exchange(&mut Context::from_waker(&this.pipeline.waker), Some(this.number));
         }
         let index = this.number.wrapping_sub(state.first) as usize;
         let failure = state.failure.clone();
         let Some(slot) = state.slots.get_mut(index) else { return Poll::Ready(Err(Error::protocol(POLLED_TWICE))) };
-        let answer = match std::mem::replace(slot, Slot::Taken) {
+        let answer = match std::mem::replace(slot, Slot::Finished) {
             Slot::Answered(bytes) => Ok(bytes),
             Slot::Oversized => Err(Error::value("The reply is longer than answer_bytes_max".into())),
             Slot::Waiting(before) => match failure {
@@ -103,13 +103,13 @@ impl Future for PendingReply {
                     return Poll::Pending;
                 }
             },
-            Slot::Dropped | Slot::Taken => Err(Error::protocol(POLLED_TWICE)),
+            Slot::Dropped | Slot::Finished => Err(Error::protocol(POLLED_TWICE)),
         };
-        // After a failure the slot has no reply; `drop_taken` counts each removed slot as answered.
+        // After a failure the slot has no reply; `drop_finished` counts each removed slot as answered.
         if state.is_answered(this.number) {
-            state.drop_taken();
+            state.drop_finished();
         }
-        state.end_moving(Waiter::Reply(this.number));
+        state.end_wait(Waiter::Reply(this.number));
         drop(locked);
         this.is_done = true;
         Poll::Ready(answer)
@@ -127,14 +127,14 @@ impl Drop for PendingReply {
         let index = self.number.wrapping_sub(state.first) as usize;
         if let Some(slot) = state.slots.get_mut(index) {
             // A reply that is still to come needs its slot, or the numbers of later replies would not match.
-            let before = std::mem::replace(slot, if is_answered { Slot::Taken } else { Slot::Dropped });
+            let before = std::mem::replace(slot, if is_answered { Slot::Finished } else { Slot::Dropped });
             if let Slot::Waiting(Some(waker)) = before {
                 state.discarded.push(waker);
             }
         }
         if is_answered {
-            state.drop_taken();
+            state.drop_finished();
         }
-        state.end_moving(Waiter::Reply(self.number));
+        state.end_wait(Waiter::Reply(self.number));
     }
 }
