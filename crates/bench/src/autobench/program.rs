@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Explain;
-use crate::process::server::bound_command;
+use crate::process::server::command_killed_with_parent;
 use crate::sysbench::complaints_of;
 use crate::{Failure, Outcome};
 
@@ -95,7 +95,7 @@ impl<'a> Running<'a> {
     fn start(job: &'a Job) -> Outcome<Running<'a>> {
         let file = OpenOptions::new().create(true).append(true).open(&job.output).explain(job.output.display())?;
         let before = file.metadata()?.len();
-        let mut command: Command = bound_command(&job.words[0]);
+        let mut command: Command = command_killed_with_parent(&job.words[0]);
         command.args(&job.words[1..]);
         // With a process group of its own the program gets no Ctrl-C. This program ends it.
         command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);

@@ -11,7 +11,7 @@ use super::binding::{CpuBinding, has_numactl};
 use super::configuration::ServerPart;
 use crate::failure::Explain;
 use crate::process::junctor::start_with_ready_line;
-use crate::process::server::bound_command;
+use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder, command};
 use crate::{Failure, Outcome};
 
@@ -75,7 +75,7 @@ fn start(part: &ServerPart, binding: &CpuBinding, base: &Path, binary: &Path) ->
         fs::write(&path, settings).explain(path.display())?;
         words.extend(["--config".into(), path.to_string_lossy().into_owned()]);
     }
-    let mut command = bound_command(&words[0]);
+    let mut command = command_killed_with_parent(&words[0]);
     // With a process group of its own the node gets no Ctrl-C. This program stops it after sysbench.
     command.args(&words[1..]).process_group(0);
     start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)

@@ -7,7 +7,7 @@ use super::{CompareOptions, Pair};
 use crate::echo;
 use crate::load::{Load, Until};
 use crate::process::junctor::start_with_ready_line;
-use crate::process::server::bound_command;
+use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder};
 use crate::report::Table;
 use crate::statistics::median;
@@ -108,7 +108,7 @@ pub fn start_echo(reply: &[u8]) -> Outcome<Server> {
     let file = folder.path().join("reply");
     fs::write(&file, reply)?;
     let program = std::env::current_exe()?;
-    let mut command = bound_command(&program.to_string_lossy());
+    let mut command = command_killed_with_parent(&program.to_string_lossy());
     command.args(["echo", "--reply"]).arg(&file);
     start_with_ready_line("echo", command, echo::READY, folder, 10)
 }

@@ -13,7 +13,7 @@ use crate::Outcome;
 use crate::failure::Explain;
 use crate::mysql::Connection;
 use crate::process::junctor::start_with_ready_line;
-use crate::process::server::bound_command;
+use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder};
 
 const READY_TIME_MAX_S: u64 = 120;
@@ -67,7 +67,7 @@ impl ProcessNode {
     /// The node does not start. The failure holds the end of its log.
     pub fn start(binary: &Path, setup: &Setup) -> Outcome<ProcessNode> {
         let folder = TemporaryFolder::new("lab")?;
-        let mut command = bound_command(&binary.to_string_lossy());
+        let mut command = command_killed_with_parent(&binary.to_string_lossy());
         command.args(["serve", "--port", "0", "--no-cpu-binding", "--total-memory", MEMORY, "--data-dir"]);
         command.arg(folder.path().join("data"));
         if let Some(thread_config) = &setup.thread_config {

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::server::{self, bound_command};
+use super::server::{self, command_killed_with_parent};
 use super::{Server, TemporaryFolder};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
@@ -66,7 +66,7 @@ pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     words.extend([binary, "serve".into(), "--port".into(), "0".into(), "--data-dir".into()]);
     words.push(folder.path().join("data").to_string_lossy().into_owned());
     words.extend(options.arguments.iter().cloned());
-    let mut command = bound_command(&words[0]);
+    let mut command = command_killed_with_parent(&words[0]);
     command.args(&words[1..]);
     start_with_ready_line("Junctor", command, "ready: mysql ", folder, options.ready_time_max_s)
 }

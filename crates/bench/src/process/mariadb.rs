@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::server::bound_command;
+use super::server::command_killed_with_parent;
 use super::{Server, TemporaryFolder, command};
 use crate::failure::Explain;
 use crate::mysql::Connection;
@@ -49,7 +49,7 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
         return Err(Failure::new(format!("mariadb-install-db: {}{}", finished.output, finished.errors)));
     }
     let address = free_address()?;
-    let mut daemon = bound_command(&daemon_path());
+    let mut daemon = command_killed_with_parent(&daemon_path());
     daemon.args(["--no-defaults", &user, &data]).args(ARGUMENTS).args(more_arguments);
     daemon.arg(format!("--port={}", address.port()));
     daemon.arg(format!("--socket={}", folder.path().join("socket").display()));

@@ -111,7 +111,7 @@ impl Drop for Server {
 
 /// A command whose process dies with the thread that starts it, so that a killed driver leaves no server
 /// behind.
-pub fn bound_command(program: &str) -> Command {
+pub fn command_killed_with_parent(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
