@@ -136,7 +136,7 @@ impl Connection {
         let login = Login { version: VERSION, user: &options.user, proof: &proof, database: &options.database };
         let (id, server_version) = (greeting.connection, greeting.server_version.into());
         let pipeline = Arc::new(Pipeline::new(transport, rest, options.answer_bytes_max));
-        let answer = pipeline.begin(|_, out| login.emit(out))?;
+        let answer = pipeline.begin(|_, out| login.encode(out))?;
         let connection = Connection {
             pipeline,
             id,
@@ -342,7 +342,7 @@ impl Connection {
     /// Sends a request and waits for its rows.
     pub(crate) async fn request(&self, request: &Request<'_>) -> Result<Rows> {
         self.pipeline.room().await?;
-        let answer = self.pipeline.begin(|number, out| request.emit(number, out))?;
+        let answer = self.pipeline.begin(|number, out| request.encode(number, out))?;
         self.rows_of(answer).await
     }
 
@@ -408,12 +408,12 @@ fn attempts_max(error: &Error) -> u32 {
 async fn receive_greeting(transport: &mut dyn Transport) -> Result<(Vec<u8>, Vec<u8>)> {
     let mut received = Vec::new();
     loop {
-        if let Some((_, length)) = frame::head(&received) {
+        if let Some((_, length)) = frame::decode_header(&received) {
             if length > LOGIN_PAYLOAD_BYTES_MAX {
                 return Err(Error::protocol("greeting"));
             }
-            if received.len() >= frame::HEAD_BYTES + length {
-                let rest = received.split_off(frame::HEAD_BYTES + length);
+            if received.len() >= frame::HEADER_BYTES + length {
+                let rest = received.split_off(frame::HEADER_BYTES + length);
                 return Ok((received, rest));
             }
         }

@@ -10,9 +10,9 @@ use super::pipeline::Pipeline;
 use super::row::{Columns, Row};
 use super::statement::{is_number, parse_prepared};
 use super::value::ToValue;
-use junctor_wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND};
+use junctor_wire::reply::{KEY_ROWS_HEADER_BYTES, NOT_FOUND};
 use junctor_wire::request::begin_integer_keys;
-use junctor_wire::value::put_value;
+use junctor_wire::value::encode_value;
 use junctor_wire::{KEYS_MAX, KeyValues, READER_COLUMNS_MAX, Reply, Request, frame, next_frame};
 
 /// A primary key: one value, or a tuple with a value for each column in the key's order.
@@ -107,14 +107,14 @@ impl KeyReader {
             return Err(Error::value(format!("A reader has 1 to {READER_COLUMNS_MAX} columns")));
         }
         let is_too_long = |name: &&&str| name.len() > usize::from(u16::MAX);
-        // Refused here, where the message can name the culprit: `emit` only reports that something is too
+        // Refused here, where the message can name the culprit: `encode` only reports that something is too
         // long.
         if let Some(name) = [database, table].iter().chain(columns).find(is_too_long) {
             return Err(Error::name_too_long(name));
         }
         pipeline.room().await?;
         let request = Request::PrepareReader { reader, database, table, columns: columns.to_vec() };
-        let answer = pipeline.begin(|number, out| request.emit(number, out))?;
+        let answer = pipeline.begin(|number, out| request.encode(number, out))?;
         let (parameters, columns) = parse_prepared(&answer.await?)?;
         let (columns, key_columns) = (Arc::new(columns), usize::from(parameters));
         Ok(KeyReader { pipeline: Arc::clone(pipeline), reader, columns, key_columns })
@@ -143,7 +143,7 @@ impl KeyReader {
         }
         let values = if K::IS_INTEGER { Vec::new() } else { self.values_of(keys)? };
         self.pipeline.room().await?;
-        let answer = self.pipeline.begin(|number, out| self.emit(number, keys, &values, out))?.await?;
+        let answer = self.pipeline.begin(|number, out| self.encode(number, keys, &values, out))?.await?;
         let found = self.parse_found(answer)?;
         match found.len() == keys.len() {
             true => Ok(found),
@@ -152,7 +152,7 @@ impl KeyReader {
     }
 
     #[inline]
-    fn emit<K: Key>(&self, number: u32, keys: &[K], values: &[u8], out: &mut Vec<u8>) -> bool {
+    fn encode<K: Key>(&self, number: u32, keys: &[K], values: &[u8], out: &mut Vec<u8>) -> bool {
         if K::IS_INTEGER {
             out.reserve(32 + keys.len() * 8);
             let start = begin_integer_keys(number, self.reader, keys.len() as u32, out);
@@ -164,7 +164,7 @@ impl KeyReader {
             return frame::end_frame(start, out);
         }
         let keys = KeyValues::Values { keys: keys.len() as u32, values };
-        Request::ReadKeys { reader: self.reader, keys }.emit(number, out)
+        Request::ReadKeys { reader: self.reader, keys }.encode(number, out)
     }
 
     /// Encodes the values of keys. Checks the number of values of each key: the encoding does not separate
@@ -178,7 +178,7 @@ impl KeyReader {
                 let value = value.to_value();
                 count += 1;
                 is_finite &= is_number(value);
-                put_value(value, &mut values);
+                encode_value(value, &mut values);
             });
             if count != self.key_columns {
                 let columns = self.key_columns;
@@ -194,7 +194,7 @@ impl KeyReader {
     fn parse_found(&self, answer: Vec<u8>) -> Result<FoundRows> {
         let (frame, _) = next_frame(&answer).ok_or(Error::protocol("end"))?;
         let (status, body_end, keys) = match Reply::parse(frame)?.1 {
-            Reply::KeyRows(rows) => (rows.status, KEY_ROWS_HEAD_BYTES + rows.body.len(), rows.index.len()),
+            Reply::KeyRows(rows) => (rows.status, KEY_ROWS_HEADER_BYTES + rows.body.len(), rows.index.len()),
             Reply::Failed { errno, sqlstate, message } => return Err(Error::server(errno, sqlstate, message)),
             _ => return Err(Error::protocol("kind")),
         };
@@ -207,7 +207,7 @@ impl KeyReader {
 impl Drop for KeyReader {
     fn drop(&mut self) {
         let request = Request::CloseReader { reader: self.reader };
-        self.pipeline.begin_and_discard(|number, out| request.emit(number, out));
+        self.pipeline.begin_and_discard(|number, out| request.encode(number, out));
     }
 }
 
@@ -257,7 +257,7 @@ impl FoundRows {
         }
         // The offset comes from the node and is not trusted: the slice ends at the rows, and a frame must lie
         // inside it.
-        let rows = self.bytes.get(KEY_ROWS_HEAD_BYTES..self.body_end)?;
+        let rows = self.bytes.get(KEY_ROWS_HEADER_BYTES..self.body_end)?;
         let (frame, _) = next_frame(rows.get(offset as usize..)?)?;
         Some(Row::new(&self.columns, frame.payload))
     }

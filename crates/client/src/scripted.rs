@@ -39,7 +39,7 @@ pub(super) fn connected() -> (ScriptedNode, Connection) {
     let node = ScriptedNode::default();
     let greeting = Greeting { version: VERSION, connection: 1, salt: [5; SALT_BYTES], server_version: "8.0" };
     let mut bytes = Vec::new();
-    greeting.emit(&mut bytes);
+    greeting.encode(&mut bytes);
     node.lock().greeting = Some(bytes);
     node.answer(ScriptedNode::done);
     let options = Options::new("ann");
@@ -72,24 +72,28 @@ impl ScriptedNode {
         self.lock().is_stopped = false;
     }
 
-    /// Queues a reply: `emit` appends it for the request number that it is given.
-    pub(super) fn answer(&self, emit: impl FnOnce(u32, &mut Vec<u8>) + Send + 'static) {
-        self.lock().answers.push_back(Box::new(emit));
+    /// Queues a reply: `encode` appends it for the request number that it is given.
+    pub(super) fn answer(&self, encode: impl FnOnce(u32, &mut Vec<u8>) + Send + 'static) {
+        self.lock().answers.push_back(Box::new(encode));
     }
 
     /// Appends a reply without rows.
     pub(super) fn done(number: u32, out: &mut Vec<u8>) {
-        reply::emit_done(number, &Done { status: 1, warnings: 0, affected_rows: 0, last_insert_id: 0, info: "" }, out);
+        reply::encode_done(
+            number,
+            &Done { status: 1, warnings: 0, affected_rows: 0, last_insert_id: 0, info: "" },
+            out,
+        );
     }
 
     /// Makes an error reply.
     pub(super) fn failed(errno: u16) -> impl FnOnce(u32, &mut Vec<u8>) + Send {
-        move |number, out| reply::emit_failed(number, errno, *b"HY000", "", out)
+        move |number, out| reply::encode_failed(number, errno, *b"HY000", "", out)
     }
 
     /// Appends the reply to the preparation of a statement without parameters.
     pub(super) fn prepared(number: u32, out: &mut Vec<u8>) {
-        reply::emit_prepared(number, 0, &[], out);
+        reply::encode_prepared(number, 0, &[], out);
     }
 
     /// The printable text that was sent since the login. Dots replace all other bytes.
@@ -126,15 +130,15 @@ impl Transport for ScriptedNode {
         if let Some(greeting) = state.greeting.take() {
             return Poll::Ready(Ok(greeting));
         }
-        let emit = match state.unanswered.front() {
+        let encode = match state.unanswered.front() {
             None => return Poll::Pending,
             Some(&kind::CLOSE) => Some(Box::new(ScriptedNode::done) as Emit),
             Some(_) => state.answers.pop_front(),
         };
-        let Some(emit) = emit else { return Poll::Pending };
+        let Some(encode) = encode else { return Poll::Pending };
         state.unanswered.pop_front();
         let mut bytes = Vec::new();
-        emit(state.number, &mut bytes);
+        encode(state.number, &mut bytes);
         state.number += 1;
         Poll::Ready(Ok(bytes))
     }

@@ -9,7 +9,7 @@ use super::error::{Error, Result};
 use super::pipeline::{PendingReply, Pipeline};
 use super::row::{Columns, Outcome, Rows};
 use super::value::ToValue;
-use junctor_wire::request::put_values;
+use junctor_wire::request::encode_values;
 use junctor_wire::{Reply, Request, next_frame};
 
 /// A prepared statement. It belongs to its connection and runs in the connection's open transaction, if any.
@@ -29,7 +29,7 @@ impl Statement {
         text: &str,
     ) -> Result<(Statement, PendingReply)> {
         let request = Request::Prepare { handle, text };
-        let answer = pipeline.begin(|number, out| request.emit(number, out))?;
+        let answer = pipeline.begin(|number, out| request.encode(number, out))?;
         Ok((Statement { pipeline: Arc::clone(pipeline), handle, prepared: OnceLock::new() }, answer))
     }
 
@@ -71,16 +71,16 @@ impl Statement {
             return Err(Error::value("A value is NaN or infinite".into()));
         }
         let mut values = Vec::with_capacity(parameters.len() * 16);
-        put_values(parameters.iter().map(|value| value.to_value()), &mut values);
+        encode_values(parameters.iter().map(|value| value.to_value()), &mut values);
         let request = Request::Execute { handle: self.handle, count, values: &values };
-        self.pipeline.begin(|number, out| request.emit(number, out))
+        self.pipeline.begin(|number, out| request.encode(number, out))
     }
 }
 
 impl Drop for Statement {
     fn drop(&mut self) {
         let request = Request::Close { handle: self.handle };
-        self.pipeline.begin_and_discard(|number, out| request.emit(number, out));
+        self.pipeline.begin_and_discard(|number, out| request.encode(number, out));
     }
 }
 

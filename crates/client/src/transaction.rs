@@ -79,7 +79,7 @@ impl<'c> Transaction<'c> {
         let transaction = Transaction { connection, is_ended: false };
         let begun = |text| {
             let pipeline = &transaction.connection.pipeline;
-            pipeline.begin(|number, out| Request::RunText(text).emit(number, out))
+            pipeline.begin(|number, out| Request::RunText(text).encode(number, out))
         };
         let level = level.map(begun).transpose()?;
         let begin = begun(begin)?;
@@ -134,7 +134,7 @@ impl<'c> Transaction<'c> {
     async fn end(mut self, statement: &str) -> Result<()> {
         let pipeline = &self.connection.pipeline;
         pipeline.room().await?;
-        let answer = pipeline.begin(|number, out| Request::RunText(statement).emit(number, out))?;
+        let answer = pipeline.begin(|number, out| Request::RunText(statement).encode(number, out))?;
         // From here on the request decides, even if this future is dropped: `drop` must not roll back as
         // well.
         self.is_ended = true;
@@ -160,7 +160,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
             let pipeline = &self.connection.pipeline;
-            pipeline.begin_and_discard(|number, out| Request::RunText("ROLLBACK").emit(number, out));
+            pipeline.begin_and_discard(|number, out| Request::RunText("ROLLBACK").encode(number, out));
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     /// Queues more bytes than may wait to be sent.
     fn fill(connection: &Connection) {
         let text = "x".repeat(2 << 20);
-        let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).emit(number, out));
+        let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).encode(number, out));
         drop(answer.expect("it fits a request"));
     }
 

@@ -22,9 +22,9 @@ macro_rules! protocols {
             /// Every protocol, in the order of their numbers.
             pub const ALL: &[Protocol] = &[$(Protocol::$name,)*];
 
-            pub(crate) fn emit_too_many_connections(self, out: &mut Vec<u8>) {
+            pub(crate) fn encode_too_many_connections(self, out: &mut Vec<u8>) {
                 match self {
-                    $(Protocol::$name => <$folder::Link as ProtocolLink>::emit_too_many_connections(out),)*
+                    $(Protocol::$name => <$folder::Link as ProtocolLink>::encode_too_many_connections(out),)*
                 }
             }
         }
@@ -92,9 +92,9 @@ macro_rules! protocols {
                 }
             }
 
-            pub fn emit_opened(&mut self, completion: &Completion, out: &mut Vec<u8>) {
+            pub fn encode_opened(&mut self, completion: &Completion, out: &mut Vec<u8>) {
                 match self {
-                    $(SessionState::$name(state) => state.emit_opened(completion, out),)*
+                    $(SessionState::$name(state) => state.encode_opened(completion, out),)*
                 }
             }
 

@@ -610,7 +610,7 @@ fn answers_that_are_too_long_are_an_error_and_nothing_more() {
 fn exchange(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
     let mut stream = TcpStream::connect(address(node)).expect("it listens");
     let mut login = Vec::new();
-    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
     login.extend_from_slice(bytes);
     stream.write_all(&login).expect("it reads");
     let mut received = Vec::new();
@@ -644,7 +644,7 @@ fn exchange(node: &RunningServer, bytes: &[u8], answers: usize) -> Vec<u16> {
 fn logged_in(node: &RunningServer) -> TcpStream {
     let mut stream = TcpStream::connect(address(node)).expect("it listens");
     let mut login = Vec::new();
-    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
     stream.write_all(&login).expect("it reads");
     take_answers(&mut stream, 1);
     stream
@@ -680,7 +680,7 @@ fn requests_that_come_in_pieces_are_answered_each() {
     let requests = [Request::Close { handle: 9 }, Request::Ping, Request::RunText("SELECT 1"), Request::Ping];
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
     for (number, request) in requests.iter().enumerate() {
-        assert!(request.emit(number as u32, &mut bytes));
+        assert!(request.encode(number as u32, &mut bytes));
         ends.push(bytes.len());
     }
     let mut stream = logged_in(&node);
@@ -709,7 +709,7 @@ fn what_nobody_has_asked_is_said_under_number_0() {
     let node = node();
     let mut stream = logged_in(&node);
     let mut bytes = Vec::new();
-    assert!(Request::RunText("SET SESSION wait_timeout = 1").emit(7, &mut bytes));
+    assert!(Request::RunText("SET SESSION wait_timeout = 1").encode(7, &mut bytes));
     stream.write_all(&bytes).expect("it reads");
     assert_eq!(take_answers(&mut stream, 1), [7]);
     assert_eq!(take_answers(&mut stream, 1), [0]);
@@ -727,7 +727,7 @@ fn what_is_malformed_ends_its_connection_and_nothing_else() {
     };
     let request = |request: Request<'_>| {
         let mut bytes = Vec::new();
-        assert!(request.emit(1, &mut bytes));
+        assert!(request.encode(1, &mut bytes));
         bytes
     };
     assert_eq!(exchange(&node, &frame(0x10, &[1, 0]), 2), [1835]);
@@ -752,7 +752,7 @@ fn what_is_malformed_ends_its_connection_and_nothing_else() {
     // A request may arrive byte by byte.
     let mut stream = TcpStream::connect(address(&node)).expect("it listens");
     let mut login = Vec::new();
-    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+    assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
     for byte in login.iter().chain(&request(Request::Ping)) {
         stream.write_all(&[*byte]).expect("it reads");
     }

@@ -9,7 +9,7 @@ use junctor_front::mysql::wire::greeting::{Greeting, NATIVE_PASSWORD, SALT_BYTES
 use junctor_front::mysql::wire::handshake_response::ClientAnswer;
 use junctor_front::mysql::wire::parameter::{ColumnType, ParameterType, ParameterValue, decode_parameters};
 use junctor_front::mysql::wire::reply::{
-    ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, emit_column_count,
+    ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count,
 };
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, StatusFlags};
 use junctor_kernel::block::{Host, Priority, Signal, SignalClass};
@@ -97,7 +97,7 @@ impl Host<FakeSignal> for FakeHost {
                     status: StatusFlags::AUTOCOMMIT,
                     plugin: NATIVE_PASSWORD,
                 };
-                PacketWriter::new(&mut bytes, 0).packet(|out| greeting.emit(out));
+                PacketWriter::new(&mut bytes, 0).packet(|out| greeting.encode(out));
                 let reader = PacketReader::new(1, 1 << 20);
                 self.connections.insert(socket, Connection { reader, capabilities: None, statements: Vec::new() });
                 outbox.request(WorldRequest::SendBytes { socket, bytes });
@@ -151,15 +151,15 @@ impl Connection {
             let ClientAnswer::Response(response) = ClientAnswer::parse(payload).unwrap() else { return None };
             assert_eq!(response.user, b"root");
             self.capabilities = Some(response.capabilities);
-            out.packet(|out| ok.emit(out));
+            out.packet(|out| ok.encode(out));
             return Some(bytes);
         };
         match Command::parse(payload, capabilities).unwrap() {
             Command::Query { statement: b"fail" } => {
                 let error = ErrorReply { errno: 1064, sqlstate: *b"42000", message: b"requested failure" };
-                out.packet(|out| error.emit(out));
+                out.packet(|out| error.encode(out));
             }
-            Command::Query { statement: b"do" } => out.packet(|out| ok.emit(out)),
+            Command::Query { statement: b"do" } => out.packet(|out| ok.encode(out)),
             Command::Query { statement } => {
                 let text = String::from_utf8(statement.to_vec()).unwrap();
                 let numbers = text.split(|character: char| !character.is_ascii_digit() && character != '-');
@@ -174,7 +174,7 @@ impl Connection {
                     parameter_count: parameter_count as u16,
                     warning_count: 0,
                 };
-                out.packet(|out| reply.emit(out));
+                out.packet(|out| reply.encode(out));
                 columns(&mut out, capabilities, parameter_count);
                 columns(&mut out, capabilities, parameter_count);
             }
@@ -208,15 +208,15 @@ fn columns(out: &mut PacketWriter<'_>, capabilities: Capabilities, count: usize)
         decimals: 0,
     };
     for _ in 0..count {
-        out.packet(|out| column.emit(out));
+        out.packet(|out| column.encode(out));
     }
     if columns_have_end(capabilities) {
-        out.packet(|out| ResultEnd::default().emit_eof(out));
+        out.packet(|out| ResultEnd::default().encode_eof(out));
     }
 }
 
 fn result(out: &mut PacketWriter<'_>, capabilities: Capabilities, values: Vec<i64>, is_binary: bool) {
-    out.packet(|out| emit_column_count(values.len() as u16, out));
+    out.packet(|out| encode_column_count(values.len() as u16, out));
     columns(out, capabilities, values.len());
     out.packet(|out| {
         if is_binary {
@@ -230,5 +230,5 @@ fn result(out: &mut PacketWriter<'_>, capabilities: Capabilities, values: Vec<i6
             }
         }
     });
-    out.packet(|out| ResultEnd::default().emit(capabilities, out));
+    out.packet(|out| ResultEnd::default().encode(capabilities, out));
 }

@@ -19,15 +19,15 @@ impl std::error::Error for Malformed {}
 
 /// A cursor over a payload.
 #[derive(Clone, Copy, Debug)]
-pub struct Fields<'a> {
+pub struct FieldReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     /// A cursor at the start of `payload`.
     #[inline]
-    pub fn new(payload: &'a [u8]) -> Fields<'a> {
-        Fields { rest: payload }
+    pub fn new(payload: &'a [u8]) -> FieldReader<'a> {
+        FieldReader { rest: payload }
     }
 
     /// The unread bytes.
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> {
     ///
     /// # Errors
     /// Bytes are left.
-    pub fn end(self) -> Result<(), Malformed> {
+    pub fn expect_end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed { field: "end" }) }
     }
 }
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
 /// Appends a text after its two-byte length. Returns false and appends nothing if the text has more than
 /// 65,535 bytes: a name that was cut would be the name of something else.
 #[must_use]
-pub fn put_text(text: &str, out: &mut Vec<u8>) -> bool {
+pub fn encode_text(text: &str, out: &mut Vec<u8>) -> bool {
     let Ok(length) = u16::try_from(text.len()) else { return false };
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(text.as_bytes());

@@ -2,7 +2,7 @@
 //! it already is a frame of kind [`ROW`]: a partition produces rows in the form in which they are sent.
 
 /// Bytes of a frame before its payload.
-pub const HEAD_BYTES: usize = 4;
+pub const HEADER_BYTES: usize = 4;
 /// A payload of this many bytes continues in the next frame of the same kind. Only rows may be that long.
 pub const PAYLOAD_BYTES_MAX: usize = 0xFF_FFFF;
 /// Kind of a result row in the binary encoding.
@@ -13,23 +13,23 @@ pub const ROW: u8 = 0;
 pub struct Frame<'a> {
     /// [`ROW`], or a constant of `request::kind` or `reply::kind`.
     pub kind: u8,
-    /// The bytes after the head.
+    /// The bytes after the header.
     pub payload: &'a [u8],
 }
 
-/// Decodes a frame's head: the kind, and the length of the payload in bytes. `None` if `bytes` has fewer than
-/// [`HEAD_BYTES`].
+/// Decodes a frame's header: the kind, and the length of the payload in bytes. `None` if `bytes` has fewer
+/// than [`HEADER_BYTES`].
 #[inline]
-pub fn head(bytes: &[u8]) -> Option<(u8, usize)> {
-    let [a, b, c, kind] = *bytes.first_chunk::<HEAD_BYTES>()?;
+pub fn decode_header(bytes: &[u8]) -> Option<(u8, usize)> {
+    let [a, b, c, kind] = *bytes.first_chunk::<HEADER_BYTES>()?;
     Some((kind, u32::from_le_bytes([a, b, c, 0]) as usize))
 }
 
 /// Splits the first frame from the bytes after it. `None` while the frame is incomplete.
 #[inline]
 pub fn next_frame(bytes: &[u8]) -> Option<(Frame<'_>, &[u8])> {
-    let (kind, length) = head(bytes)?;
-    let (payload, rest) = bytes[HEAD_BYTES..].split_at_checked(length)?;
+    let (kind, length) = decode_header(bytes)?;
+    let (payload, rest) = bytes[HEADER_BYTES..].split_at_checked(length)?;
     Some((Frame { kind, payload }, rest))
 }
 
@@ -46,7 +46,7 @@ pub fn begin_frame(kind: u8, out: &mut Vec<u8>) -> usize {
 #[inline]
 #[must_use]
 pub fn end_frame(start: usize, out: &mut Vec<u8>) -> bool {
-    let length = out.len() - start - HEAD_BYTES;
+    let length = out.len() - start - HEADER_BYTES;
     // A payload of exactly the maximum would announce a continuation frame.
     if length >= PAYLOAD_BYTES_MAX {
         out.truncate(start);

@@ -13,7 +13,7 @@ pub mod request;
 pub mod reply;
 pub mod proof;
 
-pub use field::{Fields, Malformed};
+pub use field::{FieldReader, Malformed};
 pub use frame::{Frame, next_frame};
 pub use reply::{Columns, Reply};
 pub use request::{KeyValues, Request};

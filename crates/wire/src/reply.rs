@@ -3,7 +3,7 @@
 
 use junctor_model::row_encoding::ResultColumn;
 
-use super::field::{Fields, Malformed, put_text};
+use super::field::{FieldReader, Malformed, encode_text};
 use super::frame::{self, Frame, begin_frame, end_frame};
 use super::{MAGIC, SALT_BYTES};
 
@@ -43,7 +43,7 @@ pub struct Greeting<'a> {
 
 impl<'a> Greeting<'a> {
     /// Appends the frame.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let start = begin_frame(kind::GREETING, out);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&self.version.to_le_bytes());
@@ -58,7 +58,7 @@ impl<'a> Greeting<'a> {
     /// # Errors
     /// The payload is malformed, or does not begin with [`MAGIC`] because the peer speaks another protocol.
     pub fn parse(payload: &'a [u8]) -> Result<Greeting<'a>, Malformed> {
-        let mut fields = Fields::new(payload);
+        let mut fields = FieldReader::new(payload);
         if fields.array("magic")? != MAGIC {
             return Err(Malformed { field: "magic" });
         }
@@ -91,7 +91,7 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn parse(fields: &mut Fields<'a>) -> Result<Columns<'a>, Malformed> {
+    fn parse(fields: &mut FieldReader<'a>) -> Result<Columns<'a>, Malformed> {
         let count = fields.u16("columns")?;
         let columns = Columns { count, bytes: fields.rest() };
         // Checked here, since `iter` has no way to report an error.
@@ -113,13 +113,13 @@ impl<'a> Columns<'a> {
 
     /// Decodes the columns in their order.
     pub fn iter(&self) -> impl Iterator<Item = ColumnView<'a>> + use<'a> {
-        let mut fields = Fields::new(self.bytes);
+        let mut fields = FieldReader::new(self.bytes);
         (0..self.count).map_while(move |_| ColumnView::parse(&mut fields).ok())
     }
 }
 
 impl<'a> ColumnView<'a> {
-    fn parse(fields: &mut Fields<'a>) -> Result<ColumnView<'a>, Malformed> {
+    fn parse(fields: &mut FieldReader<'a>) -> Result<ColumnView<'a>, Malformed> {
         let (wire_type, decimals) = (fields.u8("column")?, fields.u8("column")?);
         let (flags, charset) = (fields.u16("column")?, fields.u16("column")?);
         Ok(ColumnView { wire_type, flags, charset, decimals, name: fields.text("column")? })
@@ -132,7 +132,7 @@ pub const COLUMN_NAME_CHARACTERS_MAX: usize = 256;
 
 /// Appends columns in the form that [`Columns`] decodes. Cuts each name to [`COLUMN_NAME_CHARACTERS_MAX`]
 /// characters.
-pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
+pub fn encode_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
     let count = columns.len().min(usize::from(u16::MAX));
     out.extend_from_slice(&(count as u16).to_le_bytes());
     for column in &columns[..count] {
@@ -141,7 +141,7 @@ pub fn put_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
         out.extend_from_slice(&column.charset.to_le_bytes());
         let name_bytes = column.name.char_indices().nth(COLUMN_NAME_CHARACTERS_MAX).map(|(end, _)| end);
         // Cannot fail: 256 characters have at most 1,024 bytes.
-        let _ = put_text(&column.name[..name_bytes.unwrap_or(column.name.len())], out);
+        let _ = encode_text(&column.name[..name_bytes.unwrap_or(column.name.len())], out);
     }
 }
 
@@ -174,15 +174,15 @@ pub struct KeyRows<'a> {
 
 /// In place of a row's offset: no row has the key.
 pub const NOT_FOUND: u32 = u32::MAX;
-/// Bytes before the body of [`KeyRows`], including the frame's head.
-pub const KEY_ROWS_HEAD_BYTES: usize = frame::HEAD_BYTES + 16;
-/// Maximum size of a frame of [`KeyRows`] in bytes, including its head.
+/// Bytes before the body of [`KeyRows`], including the frame's header.
+pub const KEY_ROWS_HEADER_BYTES: usize = frame::HEADER_BYTES + 16;
+/// Maximum size of a frame of [`KeyRows`] in bytes, including its header.
 pub const KEY_ROWS_BYTES_MAX: usize = frame::PAYLOAD_BYTES_MAX;
 
-/// Reserves [`KEY_ROWS_HEAD_BYTES`] for [`end_key_rows`]. The caller then appends the body and the index.
+/// Reserves [`KEY_ROWS_HEADER_BYTES`] for [`end_key_rows`]. The caller then appends the body and the index.
 #[inline]
 pub fn begin_key_rows(out: &mut Vec<u8>) {
-    out.extend_from_slice(&[0; KEY_ROWS_HEAD_BYTES]);
+    out.extend_from_slice(&[0; KEY_ROWS_HEADER_BYTES]);
 }
 
 /// Fills in the bytes that [`begin_key_rows`] reserved at the start of `out`, once body and index are
@@ -190,17 +190,17 @@ pub fn begin_key_rows(out: &mut Vec<u8>) {
 #[inline]
 #[must_use]
 pub fn end_key_rows(number: u32, status: u8, keys: usize, out: &mut [u8]) -> bool {
-    let payload = out.len() - frame::HEAD_BYTES;
-    let body = out.len() - KEY_ROWS_HEAD_BYTES - keys * 4;
+    let payload = out.len() - frame::HEADER_BYTES;
+    let body = out.len() - KEY_ROWS_HEADER_BYTES - keys * 4;
     if payload >= frame::PAYLOAD_BYTES_MAX {
         return false;
     }
-    let head = &mut out[..KEY_ROWS_HEAD_BYTES];
-    head[..4].copy_from_slice(&(payload as u32 | u32::from(kind::KEY_ROWS) << 24).to_le_bytes());
-    head[4..8].copy_from_slice(&number.to_le_bytes());
-    head[8..12].copy_from_slice(&u32::from(status).to_le_bytes());
-    head[12..16].copy_from_slice(&(keys as u32).to_le_bytes());
-    head[16..20].copy_from_slice(&(body as u32).to_le_bytes());
+    let header = &mut out[..KEY_ROWS_HEADER_BYTES];
+    header[..4].copy_from_slice(&(payload as u32 | u32::from(kind::KEY_ROWS) << 24).to_le_bytes());
+    header[4..8].copy_from_slice(&number.to_le_bytes());
+    header[8..12].copy_from_slice(&u32::from(status).to_le_bytes());
+    header[12..16].copy_from_slice(&(keys as u32).to_le_bytes());
+    header[16..20].copy_from_slice(&(body as u32).to_le_bytes());
     true
 }
 
@@ -248,7 +248,7 @@ impl<'a> Reply<'a> {
         if frame.kind == frame::ROW {
             return Ok((0, Reply::Row(frame.payload)));
         }
-        let mut fields = Fields::new(frame.payload);
+        let mut fields = FieldReader::new(frame.payload);
         let number = fields.u32("number")?;
         let reply = match frame.kind {
             kind::KEY_ROWS => return Ok((number, Reply::KeyRows(parse_key_rows(fields)?))),
@@ -270,22 +270,22 @@ impl<'a> Reply<'a> {
             }
             _ => return Err(Malformed { field: "kind" }),
         };
-        fields.end()?;
+        fields.expect_end()?;
         Ok((number, reply))
     }
 }
 
-fn parse_key_rows(mut fields: Fields<'_>) -> Result<KeyRows<'_>, Malformed> {
+fn parse_key_rows(mut fields: FieldReader<'_>) -> Result<KeyRows<'_>, Malformed> {
     let status = fields.u32("status")? as u8;
     let (keys, body) = (fields.u32("keys")? as usize, fields.u32("body")? as usize);
     let body = fields.bytes(body, "body")?;
     let index = fields.bytes(keys.saturating_mul(4), "index")?;
-    fields.end()?;
+    fields.expect_end()?;
     Ok(KeyRows { status, body, index: index.as_chunks().0 })
 }
 
 /// Appends [`Reply::Done`]. Cuts `info` to 64 KiB.
-pub fn emit_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
+pub fn encode_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
     let start = begin_frame(kind::DONE, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.push(done.status);
@@ -297,7 +297,7 @@ pub fn emit_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
 }
 
 /// Appends [`Reply::Failed`]. Cuts `message` to 64 KiB.
-pub fn emit_failed(number: u32, errno: u16, sqlstate: [u8; 5], message: &str, out: &mut Vec<u8>) {
+pub fn encode_failed(number: u32, errno: u16, sqlstate: [u8; 5], message: &str, out: &mut Vec<u8>) {
     let start = begin_frame(kind::FAILED, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&errno.to_le_bytes());
@@ -307,16 +307,16 @@ pub fn emit_failed(number: u32, errno: u16, sqlstate: [u8; 5], message: &str, ou
 }
 
 /// Appends [`Reply::Prepared`].
-pub fn emit_prepared(number: u32, parameters: u16, columns: &[ResultColumn], out: &mut Vec<u8>) {
+pub fn encode_prepared(number: u32, parameters: u16, columns: &[ResultColumn], out: &mut Vec<u8>) {
     let start = begin_frame(kind::PREPARED, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(&parameters.to_le_bytes());
-    put_columns(columns, out);
+    encode_columns(columns, out);
     end_bounded_frame(start, out);
 }
 
-/// Appends [`Reply::Columns`]. `columns` comes from [`put_columns`].
-pub fn emit_columns(number: u32, columns: &[u8], out: &mut Vec<u8>) {
+/// Appends [`Reply::Columns`]. `columns` comes from [`encode_columns`].
+pub fn encode_columns_frame(number: u32, columns: &[u8], out: &mut Vec<u8>) {
     let start = begin_frame(kind::COLUMNS, out);
     out.extend_from_slice(&number.to_le_bytes());
     out.extend_from_slice(columns);

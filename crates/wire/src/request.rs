@@ -2,9 +2,9 @@
 
 use junctor_model::value::ValueRef;
 
-use super::field::{Fields, Malformed, put_text};
+use super::field::{FieldReader, Malformed, encode_text};
 use super::frame::{begin_frame, end_frame};
-use super::value::{put_value, read_value};
+use super::value::{encode_value, read_value};
 use super::{KEYS_MAX, READER_COLUMNS_MAX, VERSION};
 
 /// Kinds of the frames that clients send. All are below 0x80.
@@ -48,13 +48,13 @@ impl<'a> Login<'a> {
     /// Appends the frame. Returns false and appends nothing if a text has more than 65,535 bytes or the proof
     /// more than 255.
     #[must_use]
-    pub fn emit(&self, out: &mut Vec<u8>) -> bool {
+    pub fn encode(&self, out: &mut Vec<u8>) -> bool {
         let Ok(proof_bytes) = u8::try_from(self.proof.len()) else { return false };
-        emit(kind::LOGIN, 0, out, |out| {
+        encode(kind::LOGIN, 0, out, |out| {
             out.extend_from_slice(&self.version.to_le_bytes());
             out.push(proof_bytes);
             out.extend_from_slice(self.proof);
-            put_text(self.user, out) && put_text(self.database, out)
+            encode_text(self.user, out) && encode_text(self.database, out)
         })
     }
 
@@ -64,7 +64,7 @@ impl<'a> Login<'a> {
     /// # Errors
     /// The payload is malformed.
     pub fn parse(payload: &'a [u8]) -> Result<Login<'a>, Malformed> {
-        let mut fields = Fields::new(payload);
+        let mut fields = FieldReader::new(payload);
         fields.u32("number")?;
         let version = fields.u16("version")?;
         if version != VERSION {
@@ -74,7 +74,7 @@ impl<'a> Login<'a> {
         let proof = fields.bytes(proof_bytes, "proof")?;
         let user = fields.text("user")?;
         let database = fields.text("database")?;
-        fields.end()?;
+        fields.expect_end()?;
         Ok(Login { version, user, proof, database })
     }
 }
@@ -176,14 +176,14 @@ impl<'a> Request<'a> {
     /// The payload is malformed.
     #[inline]
     pub fn parse(kind: u8, payload: &'a [u8]) -> (u32, Result<Option<Request<'a>>, Malformed>) {
-        let mut fields = Fields::new(payload);
+        let mut fields = FieldReader::new(payload);
         match fields.u32("number") {
             Ok(number) => (number, Self::parse_fields(kind, fields)),
             Err(error) => (0, Err(error)),
         }
     }
 
-    fn parse_fields(kind: u8, mut fields: Fields<'a>) -> Result<Option<Request<'a>>, Malformed> {
+    fn parse_fields(kind: u8, mut fields: FieldReader<'a>) -> Result<Option<Request<'a>>, Malformed> {
         let request = match kind {
             kind::READ_KEYS => {
                 let reader = fields.u32("reader")?;
@@ -217,18 +217,18 @@ impl<'a> Request<'a> {
             }
             _ => return Ok(None),
         };
-        fields.end()?;
+        fields.expect_end()?;
         Ok(Some(request))
     }
 
     /// Appends the frame. Returns false and appends nothing if the request exceeds a frame, a name exceeds
     /// 65,535 bytes, or a reader has more than [`READER_COLUMNS_MAX`] columns.
     #[must_use]
-    pub fn emit(&self, number: u32, out: &mut Vec<u8>) -> bool {
-        emit(self.kind(), number, out, |out| self.put_contents(out))
+    pub fn encode(&self, number: u32, out: &mut Vec<u8>) -> bool {
+        encode(self.kind(), number, out, |out| self.encode_contents(out))
     }
 
-    fn put_contents(&self, out: &mut Vec<u8>) -> bool {
+    fn encode_contents(&self, out: &mut Vec<u8>) -> bool {
         match self {
             Request::Ping | Request::Reset => {}
             Request::RunText(text) => out.extend_from_slice(text.as_bytes()),
@@ -246,11 +246,11 @@ impl<'a> Request<'a> {
             }
             Request::PrepareReader { reader, database, table, columns } => {
                 out.extend_from_slice(&reader.to_le_bytes());
-                if columns.len() > READER_COLUMNS_MAX || !put_text(database, out) || !put_text(table, out) {
+                if columns.len() > READER_COLUMNS_MAX || !encode_text(database, out) || !encode_text(table, out) {
                     return false;
                 }
                 out.extend_from_slice(&(columns.len() as u16).to_le_bytes());
-                return columns.iter().all(|column| put_text(column, out));
+                return columns.iter().all(|column| encode_text(column, out));
             }
             Request::ReadKeys { reader, keys } => {
                 out.extend_from_slice(&reader.to_le_bytes());
@@ -286,7 +286,7 @@ impl<'a> Request<'a> {
 /// # Errors
 /// The form is unknown, there are more than [`KEYS_MAX`] keys, or fewer integers than the number says.
 #[inline]
-pub fn parse_keys<'a>(fields: &mut Fields<'a>) -> Result<KeyValues<'a>, Malformed> {
+pub fn parse_keys<'a>(fields: &mut FieldReader<'a>) -> Result<KeyValues<'a>, Malformed> {
     let (form, count) = (fields.u8("form")?, fields.u32("keys")?);
     // The client chooses this number freely, and the server does work for each key it counts.
     if count as usize > KEYS_MAX {
@@ -323,19 +323,19 @@ pub fn begin_integer_keys(number: u32, reader: u32, count: u32, out: &mut Vec<u8
 /// # Errors
 /// `values` has more or fewer than `count` values, or one of them is malformed.
 pub fn parse_values(count: u16, values: &[u8], push: &mut dyn FnMut(ValueRef<'_>)) -> Result<(), Malformed> {
-    let mut fields = Fields::new(values);
+    let mut fields = FieldReader::new(values);
     for _ in 0..count {
         push(read_value(&mut fields)?);
     }
-    fields.end()
+    fields.expect_end()
 }
 
 /// Appends parameter values in the form of [`Request::Execute`].
-pub fn put_values<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut Vec<u8>) {
-    values.into_iter().for_each(|value| put_value(value, out));
+pub fn encode_values<'v>(values: impl IntoIterator<Item = ValueRef<'v>>, out: &mut Vec<u8>) {
+    values.into_iter().for_each(|value| encode_value(value, out));
 }
 
-fn emit(kind: u8, number: u32, out: &mut Vec<u8>, contents: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+fn encode(kind: u8, number: u32, out: &mut Vec<u8>, contents: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
     let start = begin_frame(kind, out);
     out.extend_from_slice(&number.to_le_bytes());
     if !contents(out) {

@@ -4,14 +4,14 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, ValueRef};
 use proptest::prelude::*;
 
-use super::frame::{self, head};
-use super::reply::{self, Done, Greeting, KEY_ROWS_HEAD_BYTES, begin_key_rows, end_key_rows};
-use super::request::{Login, parse_values, put_values};
+use super::frame::{self, decode_header};
+use super::reply::{self, Done, Greeting, KEY_ROWS_HEADER_BYTES, begin_key_rows, end_key_rows};
+use super::request::{Login, encode_values, parse_values};
 use super::*;
 
 fn encoded(request: &Request<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    assert!(request.emit(7, &mut bytes));
+    assert!(request.encode(7, &mut bytes));
     bytes
 }
 
@@ -28,7 +28,7 @@ fn every_request_decodes_to_itself() {
             ValueRef::Decimal(decimal),
             ValueRef::Bytes(b"text"),
         ];
-        put_values(all, &mut values);
+        encode_values(all, &mut values);
         let mut read = Vec::new();
         parse_values(6, &values, &mut |value| read.push(value.to_value())).expect("the values are complete");
         assert_eq!(read, all.map(ValueRef::to_value));
@@ -62,11 +62,11 @@ fn every_request_decodes_to_itself() {
 fn logins_and_greetings_decode_to_themselves() {
     let greeting = Greeting { version: 1, connection: 9, salt: [5; SALT_BYTES], server_version: "8.0" };
     let mut bytes = Vec::new();
-    greeting.emit(&mut bytes);
+    greeting.encode(&mut bytes);
     assert_eq!(Greeting::parse(next_frame(&bytes).expect("the frame is complete").0.payload), Ok(greeting));
     let login = Login { version: VERSION, user: "ann", proof: &[1; 20], database: "shop" };
     let mut bytes = Vec::new();
-    assert!(login.emit(&mut bytes));
+    assert!(login.encode(&mut bytes));
     assert_eq!(Login::parse(next_frame(&bytes).expect("the frame is complete").0.payload), Ok(login));
 }
 
@@ -74,7 +74,7 @@ fn logins_and_greetings_decode_to_themselves() {
 fn a_request_longer_than_a_frame_is_not_encoded() {
     let mut bytes = b"before".to_vec();
     let text = "x".repeat(frame::PAYLOAD_BYTES_MAX);
-    assert!(!Request::RunText(&text).emit(7, &mut bytes));
+    assert!(!Request::RunText(&text).encode(7, &mut bytes));
     assert_eq!(bytes, b"before");
 }
 
@@ -94,17 +94,17 @@ fn a_request_with_a_name_that_does_not_fit_is_not_encoded() {
         }
         for request in requests {
             let mut bytes = b"before".to_vec();
-            assert_eq!(request.emit(7, &mut bytes), is_encoded);
+            assert_eq!(request.encode(7, &mut bytes), is_encoded);
             assert_eq!(bytes.len() > 6, is_encoded);
         }
         for (user, database) in [(name, ""), ("", name)] {
             let mut bytes = Vec::new();
-            assert_eq!(Login { version: VERSION, user, proof: &[], database }.emit(&mut bytes), is_encoded);
+            assert_eq!(Login { version: VERSION, user, proof: &[], database }.encode(&mut bytes), is_encoded);
             assert_eq!(!bytes.is_empty(), is_encoded);
         }
     }
     let mut bytes = Vec::new();
-    assert!(!Login { version: VERSION, user: "ann", proof: &[1; 256], database: "" }.emit(&mut bytes));
+    assert!(!Login { version: VERSION, user: "ann", proof: &[1; 256], database: "" }.encode(&mut bytes));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_long_column_name_is_cut_at_its_maximum() {
     };
     // The most columns that a result has.
     let mut bytes = Vec::new();
-    reply::emit_prepared(9, 2, &vec![column; 4096], &mut bytes);
+    reply::encode_prepared(9, 2, &vec![column; 4096], &mut bytes);
     let (frame, _) = next_frame(&bytes).expect("the frame is complete");
     let Ok((9, Reply::Prepared { columns, .. })) = Reply::parse(frame) else { panic!("{}", bytes.len()) };
     assert_eq!(columns.len(), 4096);
@@ -144,8 +144,8 @@ fn the_number_of_keys_is_bounded_before_the_keys_are_read() {
 fn replies_decode_to_themselves() {
     let mut bytes = Vec::new();
     let done = Done { status: 3, warnings: 1, affected_rows: 2, last_insert_id: 3, info: "Rows matched: 2" };
-    reply::emit_done(7, &done, &mut bytes);
-    reply::emit_failed(8, 1062, *b"23000", "Duplicate entry", &mut bytes);
+    reply::encode_done(7, &done, &mut bytes);
+    reply::encode_failed(8, 1062, *b"23000", "Duplicate entry", &mut bytes);
     let column = ResultColumn {
         name: "a".into(),
         org_name: "a".into(),
@@ -158,7 +158,7 @@ fn replies_decode_to_themselves() {
         length: 11,
         decimals: 0,
     };
-    reply::emit_prepared(9, 2, &[column.clone(), column], &mut bytes);
+    reply::encode_prepared(9, 2, &[column.clone(), column], &mut bytes);
     let (first, rest) = next_frame(&bytes).expect("the frame is complete");
     assert_eq!(Reply::parse(first), Ok((7, Reply::Done(done))));
     let (second, rest) = next_frame(rest).expect("the frame is complete");
@@ -176,8 +176,8 @@ fn rows_by_keys_are_not_longer_than_a_frame() {
     begin_key_rows(&mut bytes);
     bytes.extend_from_slice(&[0; 8]);
     assert!(end_key_rows(7, 1, 1, &mut bytes));
-    assert_eq!(head(&bytes), Some((reply::kind::KEY_ROWS, KEY_ROWS_HEAD_BYTES + 8 - frame::HEAD_BYTES)));
-    bytes.resize(frame::PAYLOAD_BYTES_MAX + frame::HEAD_BYTES, 0);
+    assert_eq!(decode_header(&bytes), Some((reply::kind::KEY_ROWS, KEY_ROWS_HEADER_BYTES + 8 - frame::HEADER_BYTES)));
+    bytes.resize(frame::PAYLOAD_BYTES_MAX + frame::HEADER_BYTES, 0);
     assert!(!end_key_rows(7, 1, 1, &mut bytes));
 }
 
@@ -210,14 +210,14 @@ proptest! {
     #[test]
     fn changed_requests_are_read_without_harm(position in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let mut values = Vec::new();
-        put_values([ValueRef::Int(1), ValueRef::Bytes(b"abc")], &mut values);
+        encode_values([ValueRef::Int(1), ValueRef::Bytes(b"abc")], &mut values);
         for request in [
             Request::Execute { handle: 1, count: 2, values: &values },
             Request::PrepareReader { reader: 1, database: "d", table: "t", columns: vec!["a", "b"] },
             Request::ReadKeys { reader: 1, keys: KeyValues::Integers(&[[1; 8]; 3]) },
         ] {
             let mut bytes = encoded(&request);
-            let at = frame::HEAD_BYTES + position.index(bytes.len() - frame::HEAD_BYTES);
+            let at = frame::HEADER_BYTES + position.index(bytes.len() - frame::HEADER_BYTES);
             bytes[at] = byte;
             let (frame, _) = next_frame(&bytes).expect("the length is unchanged");
             let cut = &frame.payload[..cut.index(frame.payload.len() + 1)];

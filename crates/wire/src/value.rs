@@ -2,7 +2,7 @@
 
 use junctor_model::value::{Decimal, ValueRef};
 
-use super::field::{Fields, Malformed};
+use super::field::{FieldReader, Malformed};
 
 const TAG_NULL: u8 = 0;
 const TAG_INT: u8 = 1;
@@ -18,7 +18,7 @@ const MANTISSA_END: u128 = 10u128.pow(38);
 
 /// Appends a value with its tag. [`read_value`] reads it.
 #[inline]
-pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub fn encode_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     let mut number = |tag: u8, bytes: [u8; 8]| {
         out.push(tag);
         out.extend_from_slice(&bytes);
@@ -40,13 +40,13 @@ pub fn put_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a value that [`put_value`] appended.
+/// Reads a value that [`encode_value`] appended.
 ///
 /// # Errors
 /// The value is incomplete, its tag is unknown, a double is infinite or not a number, or a decimal number has
 /// too many digits.
 #[inline]
-pub fn read_value<'a>(fields: &mut Fields<'a>) -> Result<ValueRef<'a>, Malformed> {
+pub fn read_value<'a>(fields: &mut FieldReader<'a>) -> Result<ValueRef<'a>, Malformed> {
     const FIELD: &str = "value";
     Ok(match fields.u8(FIELD)? {
         TAG_NULL => ValueRef::Null,

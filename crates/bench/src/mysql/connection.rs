@@ -153,7 +153,7 @@ impl<S: Read + Write> Connection<S> {
         let packets = PacketReader::new(0, PAYLOAD_BYTES_MAX);
         let mut connection = Connection { stream, packets, received: Vec::new(), taken: 0, sends_quit: true };
         Greeting::parse(&connection.read_packet()?)?;
-        connection.send_login(|out| login(database).emit(out), 1)?;
+        connection.send_login(|out| login(database).encode(out), 1)?;
         let mut reply = connection.read_packet()?;
         if reply.first() == Some(&AUTHENTICATION_SWITCH_HEADER) {
             // Every authentication method takes an empty reply for an empty password.
@@ -270,9 +270,9 @@ impl<S: Read + Write> Connection<S> {
         Ok(self.stream.write_all(&request)?)
     }
 
-    fn send_login(&mut self, emit: impl FnOnce(&mut Vec<u8>), sequence: u8) -> Reply<()> {
+    fn send_login(&mut self, encode: impl FnOnce(&mut Vec<u8>), sequence: u8) -> Reply<()> {
         let mut packet = Vec::new();
-        PacketWriter::new(&mut packet, sequence).packet(emit);
+        PacketWriter::new(&mut packet, sequence).packet(encode);
         self.packets.expect_sequence(sequence.wrapping_add(1));
         Ok(self.stream.write_all(&packet)?)
     }

@@ -2,7 +2,7 @@
 
 use junctor_front::mysql::wire::command::{CursorKind, StmtExecute};
 use junctor_front::mysql::wire::parameter::{
-    ColumnType, ParameterBlock, ParameterType, ParameterValue, emit_parameters,
+    ColumnType, ParameterBlock, ParameterType, ParameterValue, encode_parameters,
 };
 use junctor_front::mysql::wire::{Capabilities, Command, PacketWriter};
 
@@ -17,7 +17,7 @@ pub const CAPABILITIES: Capabilities = Capabilities::from_bits(
 
 /// Appends the packet of a command.
 pub fn push_command(out: &mut Vec<u8>, command: Command<'_>) {
-    PacketWriter::new(out, 0).packet(|out| command.emit(CAPABILITIES, out));
+    PacketWriter::new(out, 0).packet(|out| command.encode(CAPABILITIES, out));
 }
 
 /// Appends the packet of a statement as text.
@@ -30,7 +30,7 @@ pub fn push_execute(out: &mut Vec<u8>, statement_id: u32, parameters: &[i64]) {
     let bigint = ParameterType { column_type: ColumnType::LongLong, unsigned: false };
     let values: Vec<_> = parameters.iter().map(|value| (bigint, ParameterValue::Signed(*value))).collect();
     let mut bytes = Vec::new();
-    emit_parameters(&values, true, &mut bytes);
+    encode_parameters(&values, true, &mut bytes);
     push_execute_encoded(out, statement_id, &bytes);
 }
 

@@ -3,8 +3,8 @@
 //! No background task exists. A future that waits for a reply does the input and output when it is polled: it
 //! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport can
 //! wake only one task: that of the leader, the future that began to wait first. When the leader no longer
-//! waits, the next waiting future is woken and becomes the leader. A future that was polled must therefore be polled
-//! again when its task is woken, or be dropped.
+//! waits, the next waiting future is woken and becomes the leader. A future that was polled must therefore be
+//! polled again when its task is woken, or be dropped.
 //!
 //! Wakers are woken and dropped after the lock is released: both may run code that takes the lock.
 
@@ -211,12 +211,12 @@ impl Pipeline {
         Room { pipeline: self, ticket: None }
     }
 
-    /// Queues a request, which is sent when a future waits. `emit` gets the request's number and appends the
-    /// frame; it returns false if the request is too long.
+    /// Queues a request, which is sent when a future waits. `encode` gets the request's number and appends
+    /// the frame; it returns false if the request is too long.
     ///
     /// # Errors
     /// The request is too long, or the connection is lost.
-    pub(crate) fn begin(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<PendingReply> {
+    pub(crate) fn begin(self: &Arc<Pipeline>, encode: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<PendingReply> {
         let mut locked = self.lock();
         let state = &mut *locked;
         if let Some(failure) = &state.failure {
@@ -232,10 +232,10 @@ impl Pipeline {
         }
         let Some(buffer) = state.queue.back_mut() else { return Err(Error::too_long()) };
         let before = buffer.len();
-        let is_whole = emit(number, buffer);
+        let is_whole = encode(number, buffer);
         state.queued_bytes += buffer.len() - before;
         if !is_whole {
-            // `emit` appended nothing; an empty buffer must not stay behind.
+            // `encode` appended nothing; an empty buffer must not stay behind.
             if !joins {
                 state.queue.pop_back();
             }
@@ -246,8 +246,8 @@ impl Pipeline {
     }
 
     /// Queues a request whose reply is discarded, and sends it immediately if the transport can take it.
-    pub(crate) fn begin_and_discard(self: &Arc<Pipeline>, emit: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
-        if let Ok(answer) = self.begin(emit) {
+    pub(crate) fn begin_and_discard(self: &Arc<Pipeline>, encode: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
+        if let Ok(answer) = self.begin(encode) {
             self.lock().send(&mut Context::from_waker(&self.waker));
             drop(answer);
         }
@@ -360,8 +360,8 @@ impl State {
 
     /// Moves complete replies into their slots.
     fn dispatch(&mut self) {
-        while let Some((kind, length)) = frame::head(&self.received[self.scanned..]) {
-            let end = self.scanned + frame::HEAD_BYTES + length;
+        while let Some((kind, length)) = frame::decode_header(&self.received[self.scanned..]) {
+            let end = self.scanned + frame::HEADER_BYTES + length;
             if end > self.received.len() {
                 break;
             }
@@ -393,7 +393,7 @@ impl State {
     fn on_reply(&mut self, last_at: usize, end: usize) {
         let is_oversized = std::mem::take(&mut self.is_oversized);
         let start = std::mem::replace(&mut self.position, end);
-        let replied = self.received.get(last_at + frame::HEAD_BYTES..).and_then(|bytes| bytes.first_chunk());
+        let replied = self.received.get(last_at + frame::HEADER_BYTES..).and_then(|bytes| bytes.first_chunk());
         let replied = replied.map(|number| u32::from_le_bytes(*number));
         let number = self.first.wrapping_add(self.answered as u32);
         if self.answered == self.slots.len() || replied != Some(number) {

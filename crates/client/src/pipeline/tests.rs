@@ -21,7 +21,7 @@ struct OneWaker(Arc<Mutex<Inbox>>);
 impl OneWaker {
     fn answer(&self, number: u32) {
         let mut bytes = Vec::new();
-        reply::emit_failed(number, 1000, *b"HY000", "", &mut bytes);
+        reply::encode_failed(number, 1000, *b"HY000", "", &mut bytes);
         let mut line = self.0.lock().expect("no test panics with the lock");
         line.received.push_back(bytes);
         let waker = line.waker.take();
@@ -66,7 +66,7 @@ impl Wake for Wakes {
 
 impl Task {
     fn new(pipeline: &Arc<Pipeline>) -> Task {
-        let answer = pipeline.begin(|number, out| Request::Ping.emit(number, out)).expect("the request fits");
+        let answer = pipeline.begin(|number, out| Request::Ping.encode(number, out)).expect("the request fits");
         Task { answer: Some(answer), wakes: Arc::default() }
     }
 

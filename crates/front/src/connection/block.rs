@@ -158,7 +158,7 @@ impl RecvBlock {
         let mut greeting = context.buffers.take(512);
         if self.count >= self.settings.connections_max {
             self.counted.connections_refused += 1;
-            protocol.emit_too_many_connections(&mut greeting);
+            protocol.encode_too_many_connections(&mut greeting);
             outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
             outbox.request(WorldRequest::CloseSocket { socket });
             return;

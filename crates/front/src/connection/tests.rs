@@ -53,7 +53,7 @@ impl Recv {
         let login = match protocol {
             Protocol::Native => {
                 let mut login = Vec::new();
-                assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.emit(&mut login));
+                assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
                 login
             }
             // CLIENT_PROTOCOL_41 and CLIENT_SECURE_CONNECTION; user root, no password.
@@ -128,7 +128,7 @@ fn command(protocol: Protocol, number: u8) -> (Vec<u8>, Vec<u8>) {
         Protocol::MySql => (vec![2, 0, 0, 0, 3, number], vec![3, number]),
         Protocol::Native => {
             let mut bytes = Vec::new();
-            assert!(Request::Ping.emit(u32::from(number), &mut bytes));
+            assert!(Request::Ping.encode(u32::from(number), &mut bytes));
             let payload = bytes[3..].to_vec();
             (bytes, payload)
         }

@@ -1,7 +1,7 @@
 //! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in
 //! one piece. Packets and logins of one connection.
 
-use super::login::{Handshake, HandshakeStep, LoginContext, emit_refusal};
+use super::login::{Handshake, HandshakeStep, LoginContext, encode_refusal};
 use super::wire::capability::Capabilities;
 use super::wire::change_user::ChangeUser;
 use super::wire::command::code;
@@ -42,8 +42,8 @@ impl ProtocolLink for Link {
         }
     }
 
-    fn emit_too_many_connections(out: &mut Vec<u8>) {
-        emit_refusal(&Refusal::too_many_connections(), 0, out);
+    fn encode_too_many_connections(out: &mut Vec<u8>) {
+        encode_refusal(&Refusal::too_many_connections(), 0, out);
     }
 
     fn awaits_login(&self) -> bool {
@@ -58,7 +58,7 @@ impl ProtocolLink for Link {
             // The reader keeps the beginning of an incomplete payload, so all bytes are consumed.
             Ok(None) => return (bytes.len() - rest.len(), Input::Incomplete),
             Err(error) => {
-                emit_protocol_error(error, self.reader.failure_sequence(), context.out);
+                encode_protocol_error(error, self.reader.failure_sequence(), context.out);
                 return (bytes.len(), Input::Close);
             }
         };
@@ -102,7 +102,7 @@ impl Link {
                     self.handshake.on_change_user(&command, self.capabilities, &mut login)
                 }
                 Err(error) => {
-                    emit_protocol_error(error, sequence.wrapping_add(1), out);
+                    encode_protocol_error(error, sequence.wrapping_add(1), out);
                     return Input::Close;
                 }
             },
@@ -132,7 +132,7 @@ impl Link {
     }
 }
 
-fn emit_protocol_error(error: ProtocolError, sequence: u8, out: &mut Vec<u8>) {
+fn encode_protocol_error(error: ProtocolError, sequence: u8, out: &mut Vec<u8>) {
     let reply = ErrorReply::from_protocol_error(error);
-    PacketWriter::new(out, sequence).packet(|out| reply.emit(out));
+    PacketWriter::new(out, sequence).packet(|out| reply.encode(out));
 }

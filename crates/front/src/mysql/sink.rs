@@ -9,7 +9,7 @@ use super::wire::capability::Capabilities;
 use super::wire::column::{ColumnDefault, ColumnDefinition, ColumnFlags};
 use super::wire::packet::PacketWriter;
 use super::wire::parameter_type::ColumnType;
-use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, emit_column_count};
+use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count};
 use super::wire::status::StatusFlags;
 
 /// Longest single copy in bytes.
@@ -28,8 +28,8 @@ pub struct PacketSink<'a> {
 }
 
 impl PacketSink<'_> {
-    fn packet(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
-        PacketWriter::new(self.out, 0).packet(emit);
+    fn packet(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        PacketWriter::new(self.out, 0).packet(encode);
     }
 }
 
@@ -38,7 +38,7 @@ impl ResultSink for PacketSink<'_> {
         let encoded = header.encoded.get_or_init(|| encode_header(header));
         self.out.extend_from_slice(encoded);
         if columns_have_end(self.capabilities) {
-            self.packet(|out| result_end(completion).emit_eof(out));
+            self.packet(|out| result_end(completion).encode_eof(out));
         }
     }
 
@@ -56,7 +56,7 @@ impl ResultSink for PacketSink<'_> {
 
     fn end_rows(&mut self, completion: &Completion) {
         let capabilities = self.capabilities;
-        self.packet(|out| result_end(completion).emit(capabilities, out));
+        self.packet(|out| result_end(completion).encode(capabilities, out));
     }
 
     fn complete(&mut self, completion: &Completion) {
@@ -67,7 +67,7 @@ impl ResultSink for PacketSink<'_> {
             warning_count: completion.warnings,
             info: completion.info.as_bytes(),
         };
-        self.packet(|out| reply.emit(out));
+        self.packet(|out| reply.encode(out));
     }
 
     fn error(&mut self, error: &Error) {
@@ -78,7 +78,7 @@ impl ResultSink for PacketSink<'_> {
             self.out.truncate(start);
         }
         let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: error.message.as_bytes() };
-        self.packet(|out| reply.emit(out));
+        self.packet(|out| reply.encode(out));
     }
 
     fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, completion: &Completion) {
@@ -89,25 +89,25 @@ impl ResultSink for PacketSink<'_> {
             parameter_count: parameters,
             warning_count: completion.warnings,
         };
-        self.packet(|out| reply.emit(out));
+        self.packet(|out| reply.encode(out));
         for _ in 0..parameters {
-            self.packet(|out| PARAMETER_DEFINITION.emit(out));
+            self.packet(|out| PARAMETER_DEFINITION.encode(out));
         }
         if parameters > 0 && columns_have_end(self.capabilities) {
-            self.packet(|out| result_end(completion).emit_eof(out));
+            self.packet(|out| result_end(completion).encode_eof(out));
         }
         for column in &header.columns {
-            self.packet(|out| definition(column).emit(out));
+            self.packet(|out| definition(column).encode(out));
         }
         if columns > 0 && columns_have_end(self.capabilities) {
-            self.packet(|out| result_end(completion).emit_eof(out));
+            self.packet(|out| result_end(completion).encode_eof(out));
         }
     }
 
     fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
         for (column, default) in columns {
             let default = default.as_deref().map_or(ColumnDefault::Null, ColumnDefault::Text);
-            self.packet(|out| definition(column).emit_with_default(default, out));
+            self.packet(|out| definition(column).encode_with_default(default, out));
         }
         self.end_rows(completion);
     }
@@ -138,9 +138,9 @@ const PARAMETER_DEFINITION: ColumnDefinition<'static> = ColumnDefinition {
 
 fn encode_header(header: &ResultHeader) -> Box<[u8]> {
     let mut out = Vec::new();
-    PacketWriter::new(&mut out, 0).packet(|out| emit_column_count(header.columns.len() as u16, out));
+    PacketWriter::new(&mut out, 0).packet(|out| encode_column_count(header.columns.len() as u16, out));
     for column in &header.columns {
-        PacketWriter::new(&mut out, 0).packet(|out| definition(column).emit(out));
+        PacketWriter::new(&mut out, 0).packet(|out| definition(column).encode(out));
     }
     out.into_boxed_slice()
 }
@@ -218,23 +218,23 @@ mod tests {
         for has_more in [false, true] {
             let completion = Completion { has_more, ..Completion::default() };
             let expected = StatusFlags::NONE.with(StatusFlags::MORE_RESULTS_EXIST, has_more);
-            let emitted = |capabilities, emit: fn(&mut PacketSink<'_>, &Completion)| {
+            let encoded = |capabilities, encode: fn(&mut PacketSink<'_>, &Completion)| {
                 let mut out = Vec::new();
-                emit(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
+                encode(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
                 out
             };
             let rows = |sink: &mut PacketSink<'_>, completion: &Completion| {
                 sink.header(&ResultHeader::default(), completion);
                 sink.end_rows(completion);
             };
-            let old = emitted(Capabilities::NONE, rows);
+            let old = encoded(Capabilities::NONE, rows);
             let ends: Vec<_> =
                 payloads(&old)[1..].iter().map(|end| ResultEnd::parse_eof(end).unwrap().status).collect();
             assert_eq!(ends, [expected; 2]);
-            let new = emitted(Capabilities::DEPRECATE_EOF, rows);
+            let new = encoded(Capabilities::DEPRECATE_EOF, rows);
             let ends: Vec<_> = payloads(&new)[1..].iter().map(|end| OkReply::parse(end).unwrap().status).collect();
             assert_eq!(ends, [expected]);
-            let done = emitted(Capabilities::NONE, |sink, completion| sink.complete(completion));
+            let done = encoded(Capabilities::NONE, |sink, completion| sink.complete(completion));
             assert_eq!(OkReply::parse(payloads(&done)[0]).unwrap().status, expected);
         }
     }

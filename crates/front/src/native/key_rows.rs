@@ -5,9 +5,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_sql::result::{KeyRows, NO_PARTITION};
 use junctor_wire::frame;
-use junctor_wire::reply::{KEY_ROWS_HEAD_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
+use junctor_wire::reply::{KEY_ROWS_HEADER_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
 
-/// Writes the frame to `out`, which is empty. If the first answer has room for the frame's head, its buffer
+/// Writes the frame to `out`, which is empty. If the first answer has room for the frame's header, its buffer
 /// becomes the frame's.
 ///
 /// Errors: 1153 if the frame is too long, 1105 if an answer has fewer packets than keys.
@@ -22,7 +22,7 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
         Some((partition, _, bytes)) => {
             std::mem::swap(out, bytes);
             last = *partition;
-            note_start(&mut starts, last, KEY_ROWS_HEAD_BYTES);
+            note_start(&mut starts, last, KEY_ROWS_HEADER_BYTES);
         }
         None => begin_key_rows(out),
     }
@@ -42,11 +42,11 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
     for (entry, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
         let mut at = NOT_FOUND;
         if let Some(start) = starts.get_mut(usize::from(*partition)) {
-            let (_, length) = body.get(*start as usize..).and_then(frame::head).ok_or_else(broken)?;
+            let (_, length) = body.get(*start as usize..).and_then(frame::decode_header).ok_or_else(broken)?;
             if length > 0 {
-                at = *start - KEY_ROWS_HEAD_BYTES as u32;
+                at = *start - KEY_ROWS_HEADER_BYTES as u32;
             }
-            *start += (frame::HEAD_BYTES + length) as u32;
+            *start += (frame::HEADER_BYTES + length) as u32;
         }
         *entry = at.to_le_bytes();
     }

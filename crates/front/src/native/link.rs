@@ -23,12 +23,12 @@ pub(crate) struct Link {
 impl ProtocolLink for Link {
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Link {
         let LinkOpening { connection, peer, challenge, server_version, command_bytes_max } = *opening;
-        Greeting { version: VERSION, connection: connection.0, salt: challenge, server_version }.emit(out);
+        Greeting { version: VERSION, connection: connection.0, salt: challenge, server_version }.encode(out);
         Link { is_logged_in: false, peer, challenge, command_bytes_max }
     }
 
-    fn emit_too_many_connections(out: &mut Vec<u8>) {
-        emit_refusal(&Refusal::too_many_connections(), out);
+    fn encode_too_many_connections(out: &mut Vec<u8>) {
+        encode_refusal(&Refusal::too_many_connections(), out);
     }
 
     fn awaits_login(&self) -> bool {
@@ -37,19 +37,19 @@ impl ProtocolLink for Link {
 
     #[inline]
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
-        let Some((_, length)) = frame::head(bytes) else { return (0, Input::Incomplete) };
+        let Some((_, length)) = frame::decode_header(bytes) else { return (0, Input::Incomplete) };
         let longest = if self.is_logged_in { self.command_bytes_max } else { LOGIN_PAYLOAD_BYTES_MAX };
         // Only rows continue in a second frame, so a frame of the maximum length is no request.
         if length > longest || length >= frame::PAYLOAD_BYTES_MAX {
-            emit_refusal(&packet_too_large(), context.out);
+            encode_refusal(&packet_too_large(), context.out);
             return (0, Input::Close);
         }
-        let frame_bytes = frame::HEAD_BYTES + length;
+        let frame_bytes = frame::HEADER_BYTES + length;
         if bytes.len() < frame_bytes {
             return (0, Input::Incomplete);
         }
-        // The kind, the last byte of the head, belongs to the request.
-        let request = frame::HEAD_BYTES - 1..frame_bytes;
+        // The kind, the last byte of the header, belongs to the request.
+        let request = frame::HEADER_BYTES - 1..frame_bytes;
         let input = match self.is_logged_in {
             true => Input::Command(request),
             false => self.log_in(&bytes[request], context),
@@ -71,7 +71,7 @@ impl Link {
                 Input::LoggedIn(Box::new(login))
             }
             Err(refusal) => {
-                emit_refusal(&refusal, context.out);
+                encode_refusal(&refusal, context.out);
                 Input::Close
             }
         }
@@ -97,8 +97,8 @@ impl Link {
 }
 
 /// Appends the reason why a connection is refused or ended. It answers no request, so its number is 0.
-fn emit_refusal(refusal: &Refusal, out: &mut Vec<u8>) {
-    reply::emit_failed(0, refusal.errno, refusal.sqlstate, &refusal.message, out);
+fn encode_refusal(refusal: &Refusal, out: &mut Vec<u8>) {
+    reply::encode_failed(0, refusal.errno, refusal.sqlstate, &refusal.message, out);
 }
 
 fn packet_too_large() -> Refusal {

@@ -25,10 +25,10 @@ impl ResultSink for NativeSink<'_> {
     fn header(&mut self, header: &ResultHeader, _completion: &Completion) {
         let columns = header.native.get_or_init(|| {
             let mut encoded = Vec::new();
-            reply::put_columns(&header.columns, &mut encoded);
+            reply::encode_columns(&header.columns, &mut encoded);
             encoded.into()
         });
-        reply::emit_columns(self.number, columns, self.out);
+        reply::encode_columns_frame(self.number, columns, self.out);
     }
 
     fn row_packets(&mut self, packets: &[u8]) {
@@ -51,7 +51,7 @@ impl ResultSink for NativeSink<'_> {
             last_insert_id: completion.last_insert_id,
             info: &completion.info,
         };
-        reply::emit_done(self.number, &done, self.out);
+        reply::encode_done(self.number, &done, self.out);
     }
 
     fn error(&mut self, error: &Error) {
@@ -60,12 +60,12 @@ impl ResultSink for NativeSink<'_> {
         }
         let mut sqlstate = *b"HY000";
         sqlstate.copy_from_slice(&error.code.sqlstate().as_bytes()[..5]);
-        reply::emit_failed(self.number, error.code.errno(), sqlstate, &error.message, self.out);
+        reply::encode_failed(self.number, error.code.errno(), sqlstate, &error.message, self.out);
     }
 
     fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, _completion: &Completion) {
         self.prepared = Some(statement);
-        reply::emit_prepared(self.number, parameters, &header.columns, self.out);
+        reply::encode_prepared(self.number, parameters, &header.columns, self.out);
     }
 
     fn field_list(&mut self, _columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
@@ -82,7 +82,7 @@ impl ResultSink for NativeSink<'_> {
     }
 
     fn plain_text(&mut self, text: &str) {
-        reply::emit_done(
+        reply::encode_done(
             self.number,
             &Done { status: 0, warnings: 0, affected_rows: 0, last_insert_id: 0, info: text },
             self.out,

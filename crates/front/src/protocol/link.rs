@@ -68,7 +68,7 @@ pub(crate) trait ProtocolLink: Sized {
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Self;
 
     /// Appends error 1040 for a connection that exceeds the maximum.
-    fn emit_too_many_connections(out: &mut Vec<u8>);
+    fn encode_too_many_connections(out: &mut Vec<u8>);
 
     /// Whether the client is in the middle of a login, which may take at most `connect_timeout` seconds.
     fn awaits_login(&self) -> bool;

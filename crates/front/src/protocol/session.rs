@@ -43,7 +43,7 @@ pub(crate) trait ProtocolSession: Sized {
     fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
 
     /// Appends the answer to a successful login. A protocol whose login has no answer appends nothing.
-    fn emit_opened(&mut self, completion: &Completion, out: &mut Vec<u8>) {
+    fn encode_opened(&mut self, completion: &Completion, out: &mut Vec<u8>) {
         self.sink(out, Some(0)).complete(completion);
     }
 

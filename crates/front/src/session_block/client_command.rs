@@ -45,7 +45,7 @@ impl SqlBlock {
         let mut answer = turn.buffers.take(64);
         let after = match self.engine.open_session(&opening, turn) {
             Ok(session) => {
-                protocol.emit_opened(&session.completion(), &mut answer);
+                protocol.encode_opened(&session.completion(), &mut answer);
                 let record = SessionRecord {
                     command: CommandState::Idle,
                     state_since: turn.now,

@@ -7,7 +7,7 @@ use junctor_front::mysql::wire::command::{CursorKind, StmtExecute};
 use junctor_front::mysql::wire::greeting::{Greeting, NATIVE_PASSWORD};
 use junctor_front::mysql::wire::handshake_response::HandshakeResponse;
 use junctor_front::mysql::wire::parameter::{
-    ColumnType, ParameterBlock, ParameterType, ParameterValue, emit_parameters,
+    ColumnType, ParameterBlock, ParameterType, ParameterValue, encode_parameters,
 };
 use junctor_front::mysql::wire::reply::{ErrorReply, OkReply, PrepareReply, columns_have_end};
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, ProtocolError};
@@ -238,7 +238,7 @@ impl Client {
             plugin: Some(NATIVE_PASSWORD),
             attributes: Default::default(),
         };
-        PacketWriter::new(&mut self.output, next).packet(|out| response.emit(out));
+        PacketWriter::new(&mut self.output, next).packet(|out| response.encode(out));
         self.reader.expect_sequence(next.wrapping_add(1));
         self.stage = Stage::Login;
         Ok(())
@@ -272,7 +272,7 @@ impl Client {
         let mut bytes = Vec::new();
         let parameters: Vec<_> = statement.parameters.iter().map(wire_parameter).collect();
         debug_assert_eq!(parameters.len(), usize::from(prepared.parameter_count));
-        emit_parameters(&parameters, !prepared.types_sent, &mut bytes);
+        encode_parameters(&parameters, !prepared.types_sent, &mut bytes);
         let parameters = ParameterBlock { bytes: &bytes, named: false };
         let execution = StmtExecute { statement_id: prepared.id, cursor: CursorKind::None, parameters };
         self.command(&Command::StmtExecute(execution));
@@ -296,7 +296,7 @@ impl Client {
 
     fn command(&mut self, command: &Command<'_>) {
         let capabilities = self.capabilities;
-        PacketWriter::new(&mut self.output, 0).packet(|out| command.emit(capabilities, out));
+        PacketWriter::new(&mut self.output, 0).packet(|out| command.encode(capabilities, out));
         self.reader.expect_sequence(1);
     }
 }

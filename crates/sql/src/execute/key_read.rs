@@ -13,7 +13,7 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::{ReadProgram, RowProtocol};
 use junctor_signals::read_rows::OperationId;
 use junctor_wire::KeyValues;
-use junctor_wire::field::{Fields, Malformed};
+use junctor_wire::field::{FieldReader, Malformed};
 use junctor_wire::value::read_value;
 
 use super::bound::{KeyFit, append_key_floor};
@@ -183,8 +183,8 @@ fn push_values(
 ) -> Result<()> {
     let primary = &definition.primary().columns;
     let (mut fields, mut integers) = match keys {
-        KeyValues::Values { values, .. } => (Fields::new(values), [].iter()),
-        KeyValues::Integers(integers) if primary.len() == 1 => (Fields::new(&[]), integers.iter()),
+        KeyValues::Values { values, .. } => (FieldReader::new(values), [].iter()),
+        KeyValues::Integers(integers) if primary.len() == 1 => (FieldReader::new(&[]), integers.iter()),
         KeyValues::Integers(_) => return Err(malformed(Malformed { field: "keys" })),
     };
     for _ in 0..keys.len() {
@@ -210,7 +210,7 @@ fn push_values(
         writer.inputs.push_hashed_key_at(partition, key_hash(key), key, writer.turn.buffers);
         order.push(partition);
     }
-    fields.end().map_err(malformed)
+    fields.expect_end().map_err(malformed)
 }
 
 #[cold]

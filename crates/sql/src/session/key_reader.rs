@@ -8,7 +8,7 @@ use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Access, Output, ReadProgram};
-use junctor_wire::field::Fields;
+use junctor_wire::field::FieldReader;
 use junctor_wire::request::parse_keys;
 use junctor_wire::{KEYS_MAX, KeyValues};
 
@@ -76,7 +76,7 @@ impl StatementContext<'_, '_> {
 
     /// Starts a read again that had to wait, or whose table definition changed.
     pub(super) fn retry_key_read(&mut self, reader: u32, input: StatementInput<'_>, bytes: &[u8]) -> Progress {
-        match parse_keys(&mut Fields::new(bytes)) {
+        match parse_keys(&mut FieldReader::new(bytes)) {
             Ok(keys) => self.execute_key_read(reader, keys, input),
             Err(error) => invariant::fail("keys that were parsed once are well-formed", format_args!("{error}")),
         }

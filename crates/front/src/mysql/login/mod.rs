@@ -109,7 +109,7 @@ impl Handshake {
             status: StatusFlags::AUTOCOMMIT,
             plugin: NATIVE_PASSWORD,
         };
-        PacketWriter::new(out, 0).packet(|out| greeting.emit(out));
+        PacketWriter::new(out, 0).packet(|out| greeting.encode(out));
     }
 
     /// Takes a payload of the client and appends the answer.
@@ -178,7 +178,7 @@ impl Handshake {
         self.state = State::Switched(Box::new(claim));
         let request = AuthenticationSwitch { plugin: NATIVE_PASSWORD, salt: &self.challenge };
         let mut writer = PacketWriter::new(context.out, context.sequence.wrapping_add(1));
-        writer.packet(|out| request.emit(out));
+        writer.packet(|out| request.encode(out));
         HandshakeStep::Replied { expected_sequence: writer.sequence() }
     }
 
@@ -199,9 +199,9 @@ impl Handshake {
 }
 
 /// Appends the error packet of a refusal, with this sequence number.
-pub(super) fn emit_refusal(refusal: &Refusal, sequence: u8, out: &mut Vec<u8>) {
+pub(super) fn encode_refusal(refusal: &Refusal, sequence: u8, out: &mut Vec<u8>) {
     let reply = ErrorReply { errno: refusal.errno, sqlstate: refusal.sqlstate, message: refusal.message.as_bytes() };
-    PacketWriter::new(out, sequence).packet(|out| reply.emit(out));
+    PacketWriter::new(out, sequence).packet(|out| reply.encode(out));
 }
 
 fn refuse_old_client(context: &mut LoginContext<'_>) -> HandshakeStep {
@@ -211,7 +211,7 @@ fn refuse_old_client(context: &mut LoginContext<'_>) -> HandshakeStep {
 }
 
 fn refuse(refusal: Refusal, context: &mut LoginContext<'_>) -> HandshakeStep {
-    emit_refusal(&refusal, context.sequence.wrapping_add(1), context.out);
+    encode_refusal(&refusal, context.sequence.wrapping_add(1), context.out);
     HandshakeStep::Refused(refusal)
 }
 

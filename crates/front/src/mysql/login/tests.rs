@@ -45,7 +45,7 @@ fn login<'a>(user: &'a str, proof: &'a [u8]) -> HandshakeResponse<'a> {
 
 fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (Handshake, HandshakeStep) {
     let mut payload = Vec::new();
-    response.emit(&mut payload);
+    response.encode(&mut payload);
     let mut handshake = Handshake::new(peer, SALT);
     let step = take(&mut handshake, &payload, 1, out);
     (handshake, step)
@@ -245,7 +245,7 @@ fn a_change_of_user_is_a_login_with_the_same_salt() {
 #[test]
 fn one_connection_too_many_gets_its_error_first() {
     let mut out = Vec::new();
-    <Link as ProtocolLink>::emit_too_many_connections(&mut out);
+    <Link as ProtocolLink>::encode_too_many_connections(&mut out);
     assert_eq!(out, b"\x1d\0\0\0\xff\x10\x04#08004Too many connections");
 }
 

@@ -16,7 +16,7 @@ pub struct AuthenticationSwitch<'a> {
 
 impl<'a> AuthenticationSwitch<'a> {
     /// Appends the payload.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(HEADER);
         put_zero_terminated(out, self.plugin);
         out.extend_from_slice(self.salt);

@@ -49,7 +49,7 @@ impl<'a> ChangeUser<'a> {
     }
 
     /// Appends what follows the command byte. A proof longer than 255 bytes is cut.
-    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+    pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         put_zero_terminated(out, self.user);
         if capabilities.contains(Capabilities::SECURE_CONNECTION) {
             let length = self.authentication.len().min(usize::from(u8::MAX));
@@ -66,7 +66,7 @@ impl<'a> ChangeUser<'a> {
             put_zero_terminated(out, plugin);
         }
         if capabilities.contains(Capabilities::CONNECT_ATTRS) {
-            self.attributes.emit(out);
+            self.attributes.encode(out);
         }
     }
 }

@@ -107,7 +107,7 @@ pub enum ColumnDefault<'a> {
 
 impl<'a> ColumnDefinition<'a> {
     /// Appends the payload for a result or a prepared statement.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         put_length_encoded_bytes(out, CATALOG);
         put_length_encoded_bytes(out, self.schema);
         put_length_encoded_bytes(out, self.table);
@@ -123,8 +123,8 @@ impl<'a> ColumnDefinition<'a> {
     }
 
     /// Appends the payload for the answer to COM_FIELD_LIST.
-    pub fn emit_with_default(&self, default: ColumnDefault<'_>, out: &mut Vec<u8>) {
-        self.emit(out);
+    pub fn encode_with_default(&self, default: ColumnDefault<'_>, out: &mut Vec<u8>) {
+        self.encode(out);
         match default {
             ColumnDefault::Null => out.push(NULL_MARK),
             ColumnDefault::Text(text) => put_length_encoded_bytes(out, text),

@@ -185,10 +185,10 @@ impl<'a> Command<'a> {
     }
 
     /// Appends the payload, as a client with `capabilities` does; queries carry no attributes.
-    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+    pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         match *self {
             Self::Quit => out.push(code::QUIT),
-            Self::InitDb { database } => emit_text(code::INIT_DB, database, out),
+            Self::InitDb { database } => encode_text(code::INIT_DB, database, out),
             Self::Query { statement } => {
                 out.push(code::QUERY);
                 if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
@@ -203,28 +203,28 @@ impl<'a> Command<'a> {
             }
             Self::Statistics => out.push(code::STATISTICS),
             Self::ProcessInfo => out.push(code::PROCESS_INFO),
-            Self::ProcessKill { connection_id } => emit_number(code::PROCESS_KILL, connection_id, out),
+            Self::ProcessKill { connection_id } => encode_number(code::PROCESS_KILL, connection_id, out),
             Self::Ping => out.push(code::PING),
             Self::ChangeUser(change_user) => {
                 out.push(code::CHANGE_USER);
-                change_user.emit(capabilities, out);
+                change_user.encode(capabilities, out);
             }
             Self::ResetConnection => out.push(code::RESET_CONNECTION),
             Self::SetOption { multi_statements } => {
                 out.push(code::SET_OPTION);
                 put_u16(out, if multi_statements { OPTION_MULTI_STATEMENTS_ON } else { OPTION_MULTI_STATEMENTS_OFF });
             }
-            Self::StmtPrepare { statement } => emit_text(code::STMT_PREPARE, statement, out),
-            Self::StmtExecute(execute) => execute.emit(out),
+            Self::StmtPrepare { statement } => encode_text(code::STMT_PREPARE, statement, out),
+            Self::StmtExecute(execute) => execute.encode(out),
             Self::StmtSendLongData { statement_id, parameter, data } => {
-                emit_number(code::STMT_SEND_LONG_DATA, statement_id, out);
+                encode_number(code::STMT_SEND_LONG_DATA, statement_id, out);
                 put_u16(out, parameter);
                 out.extend_from_slice(data);
             }
-            Self::StmtClose { statement_id } => emit_number(code::STMT_CLOSE, statement_id, out),
-            Self::StmtReset { statement_id } => emit_number(code::STMT_RESET, statement_id, out),
+            Self::StmtClose { statement_id } => encode_number(code::STMT_CLOSE, statement_id, out),
+            Self::StmtReset { statement_id } => encode_number(code::STMT_RESET, statement_id, out),
             Self::StmtFetch { statement_id, row_count } => {
-                emit_number(code::STMT_FETCH, statement_id, out);
+                encode_number(code::STMT_FETCH, statement_id, out);
                 put_u32(out, row_count);
             }
             Self::Unknown(code) => out.push(code),
@@ -248,8 +248,8 @@ impl<'a> StmtExecute<'a> {
         Ok(Self { statement_id, cursor, parameters })
     }
 
-    fn emit(&self, out: &mut Vec<u8>) {
-        emit_number(code::STMT_EXECUTE, self.statement_id, out);
+    fn encode(&self, out: &mut Vec<u8>) {
+        encode_number(code::STMT_EXECUTE, self.statement_id, out);
         out.push(match self.cursor {
             CursorKind::None => 0,
             CursorKind::ReadOnly => 1,
@@ -260,12 +260,12 @@ impl<'a> StmtExecute<'a> {
     }
 }
 
-fn emit_text(code: u8, text: &[u8], out: &mut Vec<u8>) {
+fn encode_text(code: u8, text: &[u8], out: &mut Vec<u8>) {
     out.push(code);
     out.extend_from_slice(text);
 }
 
-fn emit_number(code: u8, number: u32, out: &mut Vec<u8>) {
+fn encode_number(code: u8, number: u32, out: &mut Vec<u8>) {
     out.push(code);
     put_u32(out, number);
 }

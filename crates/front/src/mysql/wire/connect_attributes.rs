@@ -41,7 +41,7 @@ impl<'a> ConnectAttributes<'a> {
     }
 
     /// Appends the attributes with their length in front.
-    pub(super) fn emit(&self, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_length_encoded_bytes(out, self.bytes);
     }
 

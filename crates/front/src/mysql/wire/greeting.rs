@@ -35,7 +35,7 @@ pub struct Greeting<'a> {
 
 impl<'a> Greeting<'a> {
     /// Appends the payload.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         let (salt_first, salt_second) = self.salt.split_at(SALT_FIRST_BYTES);
         let [low_0, low_1, high_0, high_1] = self.capabilities.bits().to_le_bytes();
         out.push(PROTOCOL_VERSION);

@@ -86,7 +86,7 @@ impl<'a> ClientAnswer<'a> {
 
 impl HandshakeResponse<'_> {
     /// Appends the payload, with the fields that the capabilities name.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         put_u32(out, self.capabilities.bits());
         put_u32(out, self.packet_bytes_max);
         out.push(self.charset);
@@ -108,7 +108,7 @@ impl HandshakeResponse<'_> {
             put_zero_terminated(out, self.plugin.unwrap_or_default());
         }
         if self.capabilities.contains(Capabilities::CONNECT_ATTRS) {
-            self.attributes.emit(out);
+            self.attributes.encode(out);
         }
     }
 }

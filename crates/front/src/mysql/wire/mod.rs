@@ -1,7 +1,7 @@
 //! The bytes of the MySQL client/server protocol, one file per message. [`field::FieldReader`] checks bounds,
-//! so that the messages' `parse` and `emit` deal with meaning only.
+//! so that the messages' `parse` and `encode` deal with meaning only.
 //!
-//! Every `emit` appends a payload; [`packet::PacketWriter`] adds the headers. Every `parse` takes a payload
+//! Every `encode` appends a payload; [`packet::PacketWriter`] adds the headers. Every `parse` takes a payload
 //! from [`packet::PacketReader`], never panics, and names the field that it could not read.
 
 pub mod packet;

@@ -249,12 +249,12 @@ impl<'a> PacketWriter<'a> {
         self.sequence
     }
 
-    /// Appends one payload, which `emit` writes. `emit` must not remove bytes from the buffer.
+    /// Appends one payload, which `encode` writes. `encode` must not remove bytes from the buffer.
     #[inline]
-    pub fn packet(&mut self, emit: impl FnOnce(&mut Vec<u8>)) {
+    pub fn packet(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
         self.out.extend_from_slice(&[0, 0, 0, self.sequence]);
-        emit(self.out);
+        encode(self.out);
         let length = self.out.len() - start - HEADER_BYTES;
         if length >= PACKET_PAYLOAD_BYTES_MAX {
             return self.split(start, length);

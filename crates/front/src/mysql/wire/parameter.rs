@@ -283,7 +283,7 @@ fn read_time(fields: &mut FieldReader<'_>) -> Result<TimeValue, ProtocolError> {
 }
 
 /// Appends a parameter block without names, as a client does: null bitmap, types if `send_types`, and values.
-pub fn emit_parameters(parameters: &[(ParameterType, ParameterValue<'_>)], send_types: bool, out: &mut Vec<u8>) {
+pub fn encode_parameters(parameters: &[(ParameterType, ParameterValue<'_>)], send_types: bool, out: &mut Vec<u8>) {
     if parameters.is_empty() {
         return;
     }
@@ -301,15 +301,15 @@ pub fn emit_parameters(parameters: &[(ParameterType, ParameterValue<'_>)], send_
         }
     }
     for (parameter_type, value) in parameters {
-        emit_value(parameter_type.column_type, value, out);
+        encode_value(parameter_type.column_type, value, out);
     }
 }
 
-fn emit_value(column_type: ColumnType, value: &ParameterValue<'_>, out: &mut Vec<u8>) {
+fn encode_value(column_type: ColumnType, value: &ParameterValue<'_>, out: &mut Vec<u8>) {
     match *value {
         ParameterValue::Null => {}
-        ParameterValue::Signed(value) => emit_integer(column_type, value as u64, out),
-        ParameterValue::Unsigned(value) => emit_integer(column_type, value, out),
+        ParameterValue::Signed(value) => encode_integer(column_type, value as u64, out),
+        ParameterValue::Unsigned(value) => encode_integer(column_type, value, out),
         ParameterValue::Float(value) => out.extend_from_slice(&value.to_le_bytes()),
         ParameterValue::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
         ParameterValue::Decimal(bytes) | ParameterValue::Text(bytes) | ParameterValue::Blob(bytes) => {
@@ -317,11 +317,11 @@ fn emit_value(column_type: ColumnType, value: &ParameterValue<'_>, out: &mut Vec
         }
         ParameterValue::Date(date) => {
             out.push(4);
-            emit_date(date, out);
+            encode_date(date, out);
         }
         ParameterValue::DateTime(value) => {
             out.push(11);
-            emit_date(value.date, out);
+            encode_date(value.date, out);
             out.extend_from_slice(&[value.hour, value.minute, value.second]);
             put_u32(out, value.microsecond);
         }
@@ -334,7 +334,7 @@ fn emit_value(column_type: ColumnType, value: &ParameterValue<'_>, out: &mut Vec
     }
 }
 
-fn emit_integer(column_type: ColumnType, value: u64, out: &mut Vec<u8>) {
+fn encode_integer(column_type: ColumnType, value: u64, out: &mut Vec<u8>) {
     match column_type {
         ColumnType::Tiny => out.push(value as u8),
         ColumnType::Short | ColumnType::Year => put_u16(out, value as u16),
@@ -343,7 +343,7 @@ fn emit_integer(column_type: ColumnType, value: u64, out: &mut Vec<u8>) {
     }
 }
 
-fn emit_date(date: DateValue, out: &mut Vec<u8>) {
+fn encode_date(date: DateValue, out: &mut Vec<u8>) {
     put_u16(out, date.year);
     out.extend_from_slice(&[date.month, date.day]);
 }

@@ -36,18 +36,18 @@ pub struct OkReply<'a> {
 impl<'a> OkReply<'a> {
     /// Appends the payload.
     #[inline]
-    pub fn emit(&self, out: &mut Vec<u8>) {
-        self.emit_with_header(OK_HEADER, out);
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_with_header(OK_HEADER, out);
     }
 
     /// Appends the payload in the form that ends a result for clients with DEPRECATE_EOF.
     #[inline]
-    pub fn emit_as_result_end(&self, out: &mut Vec<u8>) {
-        self.emit_with_header(EOF_HEADER, out);
+    pub fn encode_as_result_end(&self, out: &mut Vec<u8>) {
+        self.encode_with_header(EOF_HEADER, out);
     }
 
     /// The text has its length in front whether or not state is tracked, because client libraries read it so.
-    fn emit_with_header(&self, header: u8, out: &mut Vec<u8>) {
+    fn encode_with_header(&self, header: u8, out: &mut Vec<u8>) {
         let [status_low, status_high] = self.status.bits().to_le_bytes();
         let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
         if self.affected_rows <= ONE_BYTE_INTEGER_MAX && self.last_insert_id <= ONE_BYTE_INTEGER_MAX {
@@ -101,7 +101,7 @@ impl<'a> ErrorReply<'a> {
     }
 
     /// Appends the payload. A text longer than [`ERROR_MESSAGE_BYTES_MAX`] is cut between two characters.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(ERROR_HEADER);
         put_u16(out, self.errno);
         out.push(b'#');
@@ -139,17 +139,17 @@ pub struct ResultEnd {
 impl ResultEnd {
     /// Appends the payload that ends rows or a list of fields, in the form the client negotiated.
     #[inline]
-    pub fn emit(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
+    pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         if capabilities.contains(Capabilities::DEPRECATE_EOF) {
             let ok = OkReply { status: self.status, warning_count: self.warning_count, ..OkReply::default() };
-            return ok.emit_as_result_end(out);
+            return ok.encode_as_result_end(out);
         }
-        self.emit_eof(out);
+        self.encode_eof(out);
     }
 
     /// Appends an EOF payload. Between column definitions and rows it is sent only if [`columns_have_end`].
     #[inline]
-    pub fn emit_eof(&self, out: &mut Vec<u8>) {
+    pub fn encode_eof(&self, out: &mut Vec<u8>) {
         let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
         let [status_low, status_high] = self.status.bits().to_le_bytes();
         out.extend_from_slice(&[EOF_HEADER, warnings_low, warnings_high, status_low, status_high]);
@@ -178,7 +178,7 @@ pub const fn columns_have_end(capabilities: Capabilities) -> bool {
 
 /// Appends the payload that starts a result: how many column definitions follow.
 #[inline]
-pub fn emit_column_count(column_count: u16, out: &mut Vec<u8>) {
+pub fn encode_column_count(column_count: u16, out: &mut Vec<u8>) {
     put_length_encoded_integer(out, u64::from(column_count));
 }
 
@@ -197,7 +197,7 @@ pub struct PrepareReply {
 
 impl PrepareReply {
     /// Appends the payload.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(OK_HEADER);
         put_u32(out, self.statement_id);
         put_u16(out, self.column_count);

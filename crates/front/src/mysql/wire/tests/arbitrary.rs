@@ -108,7 +108,7 @@ proptest! {
             attributes: Default::default(),
         };
         let mut bytes = Vec::new();
-        response.emit(&mut bytes);
+        response.encode(&mut bytes);
         prop_assert_eq!(ClientAnswer::parse(&bytes), Ok(ClientAnswer::Response(response)));
     }
 }

@@ -95,7 +95,7 @@ fn every_command_comes_back() {
         Command::Unknown(0x1e),
     ] {
         let mut bytes = Vec::new();
-        command.emit(Capabilities::SERVER, &mut bytes);
+        command.encode(Capabilities::SERVER, &mut bytes);
         assert_eq!(Command::parse(&bytes, Capabilities::SERVER), Ok(command));
     }
 }

@@ -10,13 +10,13 @@ use crate::mysql::wire::handshake_response::{ClientAnswer, HandshakeResponse};
 use crate::mysql::wire::packet::PacketWriter;
 use crate::mysql::wire::parameter_type::ColumnType;
 use crate::mysql::wire::reply::{
-    ERROR_MESSAGE_BYTES_MAX, ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, emit_column_count,
+    ERROR_MESSAGE_BYTES_MAX, ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count,
 };
 use crate::mysql::wire::status::StatusFlags;
 
-fn emitted(emit: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+fn encoded(encode: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
-    emit(&mut out);
+    encode(&mut out);
     out
 }
 
@@ -32,7 +32,7 @@ fn length_encoded_integers_use_the_shortest_form() {
         (0x100_0000, "fe 00 00 00 01 00 00 00 00"),
         (u64::MAX, "fe ff ff ff ff ff ff ff ff"),
     ] {
-        let encoded = emitted(|out| put_length_encoded_integer(out, value));
+        let encoded = encoded(|out| put_length_encoded_integer(out, value));
         assert_eq!(encoded, hex(bytes));
         let mut fields = FieldReader::new(&encoded);
         assert_eq!(fields.length_encoded_integer("value"), Ok(value));
@@ -57,13 +57,13 @@ fn a_length_beyond_the_payload_is_refused() {
 
 #[test]
 fn a_zero_inside_a_zero_terminated_string_cannot_move_the_next_field() {
-    assert_eq!(emitted(|out| put_zero_terminated(out, b"ab\0cd")), b"ab\0");
+    assert_eq!(encoded(|out| put_zero_terminated(out, b"ab\0cd")), b"ab\0");
 }
 
 #[test]
 fn ok_has_the_documented_bytes() {
     let ok = OkReply { status: StatusFlags::AUTOCOMMIT, ..OkReply::default() };
-    assert_eq!(emitted(|out| ok.emit(out)), hex("00 00 00 02 00 00 00"));
+    assert_eq!(encoded(|out| ok.encode(out)), hex("00 00 00 02 00 00 00"));
     let ok = OkReply {
         affected_rows: 300,
         last_insert_id: 7,
@@ -71,7 +71,7 @@ fn ok_has_the_documented_bytes() {
         warning_count: 2,
         info: b"Rows",
     };
-    let bytes = emitted(|out| ok.emit(out));
+    let bytes = encoded(|out| ok.encode(out));
     assert_eq!(bytes, hex("00 fc 2c 01 07 03 00 02 00 04 52 6f 77 73"));
     assert_eq!(OkReply::parse(&bytes), Ok(ok));
 }
@@ -79,9 +79,9 @@ fn ok_has_the_documented_bytes() {
 #[test]
 fn a_result_ends_in_the_form_the_client_negotiated() {
     let end = ResultEnd { status: StatusFlags::AUTOCOMMIT, warning_count: 1 };
-    assert_eq!(emitted(|out| end.emit(Capabilities::PROTOCOL_41, out)), hex("fe 01 00 02 00"));
+    assert_eq!(encoded(|out| end.encode(Capabilities::PROTOCOL_41, out)), hex("fe 01 00 02 00"));
     let modern = Capabilities::PROTOCOL_41 | Capabilities::DEPRECATE_EOF;
-    assert_eq!(emitted(|out| end.emit(modern, out)), hex("fe 00 00 02 00 01 00"));
+    assert_eq!(encoded(|out| end.encode(modern, out)), hex("fe 00 00 02 00 01 00"));
     assert!(columns_have_end(Capabilities::PROTOCOL_41) && !columns_have_end(modern));
     assert_eq!(ResultEnd::parse_eof(&hex("fe 01 00 02 00")), Ok(end));
 }
@@ -89,7 +89,7 @@ fn a_result_ends_in_the_form_the_client_negotiated() {
 #[test]
 fn an_error_has_the_documented_bytes() {
     let error = ErrorReply { errno: 1096, sqlstate: *b"HY000", message: b"No tables used" };
-    let packet = emitted(|out| PacketWriter::new(out, 1).packet(|out| error.emit(out)));
+    let packet = encoded(|out| PacketWriter::new(out, 1).packet(|out| error.encode(out)));
     let documented = hex("17 00 00 01 ff 48 04 23 48 59 30 30 30 4e 6f 20 74 61 62 6c 65 73 20 75 73 65 64");
     assert_eq!(packet, documented);
     assert_eq!(ErrorReply::parse(&packet[4..]), Ok(error));
@@ -99,7 +99,7 @@ fn an_error_has_the_documented_bytes() {
 fn a_long_error_text_is_cut_between_characters() {
     let message = "ä".repeat(400);
     let error = ErrorReply { errno: 1064, sqlstate: *b"42000", message: message.as_bytes() };
-    let bytes = emitted(|out| error.emit(out));
+    let bytes = encoded(|out| error.encode(out));
     let sent = ErrorReply::parse(&bytes).unwrap().message;
     assert_eq!(sent.len(), ERROR_MESSAGE_BYTES_MAX - 1);
     assert!(std::str::from_utf8(sent).is_ok());
@@ -120,7 +120,7 @@ fn protocol_errors_have_their_mysql_numbers() {
 #[test]
 fn a_prepared_statement_has_the_documented_head() {
     let reply = PrepareReply { statement_id: 1, column_count: 1, parameter_count: 2, warning_count: 0 };
-    let packet = emitted(|out| PacketWriter::new(out, 1).packet(|out| reply.emit(out)));
+    let packet = encoded(|out| PacketWriter::new(out, 1).packet(|out| reply.encode(out)));
     assert_eq!(packet, hex("0c 00 00 01 00 01 00 00 00 01 00 02 00 00 00 00"));
     assert_eq!(PrepareReply::parse(&packet[4..]), Ok(reply));
 }
@@ -139,7 +139,7 @@ fn a_column_has_the_documented_bytes() {
         flags: ColumnFlags::NONE,
         decimals: 31,
     };
-    let packet = emitted(|out| PacketWriter::new(out, 2).packet(|out| column.emit(out)));
+    let packet = encoded(|out| PacketWriter::new(out, 2).packet(|out| column.encode(out)));
     let documented = "27 00 00 02 03 64 65 66 00 00 00 11 40 40 76 65 72 73 69 6f 6e 5f 63 6f 6d 6d 65 6e 74 \
                       00 0c 08 00 1c 00 00 00 fd 00 00 1f 00 00";
     assert_eq!(packet, hex(documented));
@@ -161,7 +161,7 @@ fn a_listed_field_carries_its_default() {
         decimals: 0,
     };
     for (default, tail) in [(ColumnDefault::Null, "fb"), (ColumnDefault::Text(b"0"), "01 30")] {
-        let bytes = emitted(|out| column.emit_with_default(default, out));
+        let bytes = encoded(|out| column.encode_with_default(default, out));
         assert!(bytes.ends_with(&hex(tail)));
         assert_eq!(ColumnDefinition::parse(&bytes), Ok((column, Some(default))));
     }
@@ -169,8 +169,8 @@ fn a_listed_field_carries_its_default() {
 
 #[test]
 fn the_number_of_columns_is_length_encoded() {
-    assert_eq!(emitted(|out| emit_column_count(4, out)), [4]);
-    assert_eq!(emitted(|out| emit_column_count(4096, out)), hex("fc 00 10"));
+    assert_eq!(encoded(|out| encode_column_count(4, out)), [4]);
+    assert_eq!(encoded(|out| encode_column_count(4096, out)), hex("fc 00 10"));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn the_greeting_has_the_documented_layout() {
     expected.extend_from_slice(b"abcdefgh\0");
     expected.extend_from_slice(&hex("0f a7 ff 02 00 3f 01 15 00 00 00 00 00 00 00 00 00 00"));
     expected.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
-    let bytes = emitted(|out| greeting.emit(out));
+    let bytes = encoded(|out| greeting.encode(out));
     assert_eq!(bytes, expected);
     assert_eq!(Greeting::parse(&bytes), Ok(greeting));
 }
@@ -222,7 +222,7 @@ fn the_documented_answer_of_a_client_is_read() {
     assert_eq!(response.database, b"test");
     assert_eq!(response.plugin, Some(NATIVE_PASSWORD));
     assert_eq!((response.charset, response.packet_bytes_max), (8, 1 << 24));
-    assert_eq!(emitted(|out| response.emit(out)), bytes);
+    assert_eq!(encoded(|out| response.encode(out)), bytes);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn every_variant_of_an_answer_comes_back() {
                 false => ConnectAttributes::default(),
             },
         };
-        let bytes = emitted(|out| response.emit(out));
+        let bytes = encoded(|out| response.encode(out));
         assert_eq!(ClientAnswer::parse(&bytes), Ok(ClientAnswer::Response(response)));
     }
     let named: Vec<_> = ConnectAttributes::new(&attributes).unwrap().iter().collect();
@@ -299,7 +299,7 @@ fn a_request_for_tls_and_an_old_client_are_recognised() {
 #[test]
 fn a_request_to_switch_has_the_documented_bytes() {
     let request = AuthenticationSwitch { plugin: NATIVE_PASSWORD, salt: b"abcdefghijklmnopqrst" };
-    let bytes = emitted(|out| request.emit(out));
+    let bytes = encoded(|out| request.encode(out));
     assert_eq!(bytes, b"\xfemysql_native_password\0abcdefghijklmnopqrst\0");
     assert_eq!(AuthenticationSwitch::parse(&bytes), Ok(request));
 }

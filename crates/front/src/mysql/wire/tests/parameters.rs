@@ -4,7 +4,7 @@ use crate::mysql::wire::command::Command;
 use crate::mysql::wire::error::ProtocolError;
 use crate::mysql::wire::parameter::{
     ColumnType, DateTimeValue, DateValue, ParameterBlock, ParameterType, ParameterValue, TimeValue, decode_parameters,
-    emit_parameters,
+    encode_parameters,
 };
 use proptest::prelude::*;
 
@@ -184,7 +184,7 @@ proptest! {
         let expected: Vec<_> = parameters.iter().map(|(_, value)| *value).collect();
         for send_types in [true, false] {
             let mut bytes = Vec::new();
-            emit_parameters(&parameters, send_types, &mut bytes);
+            encode_parameters(&parameters, send_types, &mut bytes);
             prop_assert_eq!(decode(&plain(&bytes), parameters.len(), &mut types).unwrap(), expected.clone());
         }
     }
