@@ -142,8 +142,8 @@ impl Engine {
     pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
         let own = match plan {
-            Plan::Select(select) => Some((select.table.definition.id, &*select.table_shown)),
-            Plan::Change(change) => Some((change.table.definition.id, &*change.table_shown)),
+            Plan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
+            Plan::Change(change) => Some((change.table.definition.id, &*change.table_alias)),
             Plan::Insert(insert) => Some((insert.table.definition.id, &*insert.table.definition.name)),
             Plan::Compute(_) | Plan::Control(_) => None,
         };

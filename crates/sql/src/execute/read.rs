@@ -26,11 +26,11 @@ use super::packets::{Window, append_row};
 use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::sorter::{SortRequest, SortStep, Sorter};
-use super::state::{Execution, GatherState, LockReadState, PlanInput, ReadState, SortedState, Workspace};
+use super::state::{Execution, FinalStepState, LockReadState, PlanInput, ReadState, SortedState, Workspace};
 use super::write::{check_writable, locks_exclusively, send_lock_read};
 use crate::bind::{message, operand_type};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{AccessPath, Gather, LimitTemplate, Quantity, SelectPlan};
+use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
 /// Maximum number of partitions whose replies all get the header in front, because each of them may arrive
@@ -54,7 +54,7 @@ impl ReadState {
         plan: Arc<SelectPlan>,
         protocol: RowProtocol,
         (window, rows_max): (Window, u32),
-        gather: GatherState,
+        final_step: FinalStepState,
     ) -> ReadState {
         ReadState {
             plan,
@@ -67,7 +67,7 @@ impl ReadState {
             rows_max,
             window,
             rows: 0,
-            gather,
+            final_step,
             parameters: Vec::new(),
             references: Vec::new(),
             retry: RetryInput::None,
@@ -109,27 +109,28 @@ fn send_select(
     plan: &Arc<SelectPlan>,
     input: &PlanInput<'_>,
 ) -> Result<Started> {
-    if plan.lock.as_ref().is_some_and(|lock| locks_exclusively(lock)) {
+    if plan.locking_program.as_ref().is_some_and(|lock| locks_exclusively(lock)) {
         check_writable(context.session)?;
     }
     context.session.enter_statement();
     let parameters = Parameters::from_bytes(&context.engine.work.parameters);
     let window = window_of(plan.limit.as_ref(), parameters, context.session.variables.select_limit)?;
-    let guarded = !all_true(&plan.guards, parameters, &context.engine.work.scratch)?;
-    let is_empty = window.remaining == 0 && !matches!(plan.gather, Gather::Aggregate { .. }) && !plan.calc_found_rows;
-    let gather = gather_state(context.engine, plan, &window);
-    let mut state = ReadState::new(Arc::clone(plan), input.protocol, (window, rows_max(plan, &window)), gather);
-    if is_empty || guarded {
+    let never_true = !all_true(&plan.one_time_filter, parameters, &context.engine.work.scratch)?;
+    let is_empty =
+        window.remaining == 0 && !matches!(plan.final_step, FinalStep::Aggregate { .. }) && !plan.calc_found_rows;
+    let final_step = final_step_state(context.engine, plan, &window);
+    let mut state = ReadState::new(Arc::clone(plan), input.protocol, (window, rows_max(plan, &window)), final_step);
+    if is_empty || never_true {
         return Ok(Started::Empty(Box::new(state)));
     }
     let is_lookup = push_inputs(&mut context.engine.work, plan, context.turn)?;
     if context.engine.work.inputs.is_empty() {
         return Ok(Started::Empty(Box::new(state)));
     }
-    if is_lookup || needs_parameters(&plan.gather) {
+    if is_lookup || needs_parameters(&plan.final_step) {
         state.parameters = context.copy_parameters();
     }
-    if let Some(lock) = &plan.lock {
+    if let Some(lock) = &plan.locking_program {
         let ReadState { plan, protocol, window, parameters, rows_max, .. } = state;
         let state = LockReadState { plan, protocol, window, parameters };
         send_lock_read(context, lock, state, rows_max, input)?;
@@ -196,7 +197,7 @@ fn reserve_output(
     program: &ReadProgram,
     state: &mut ReadState,
 ) {
-    if state.is_lookup || !matches!(state.gather, GatherState::Stream) || context.sink.pending_bytes() > 0 {
+    if state.is_lookup || !matches!(state.final_step, FinalStepState::Stream) || context.sink.pending_bytes() > 0 {
         return;
     }
     let inputs = &context.engine.work.inputs;
@@ -280,9 +281,9 @@ pub(super) fn push_path(
 
 /// Whether all conditions that need no row are true.
 #[inline]
-pub(super) fn all_true(guards: &[Expression], parameters: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
-    for guard in guards {
-        if !guard.is_true(None, parameters, scratch)? {
+pub(super) fn all_true(conditions: &[Expression], parameters: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
+    for condition in conditions {
+        if !condition.is_true(None, parameters, scratch)? {
             return Ok(false);
         }
     }
@@ -313,26 +314,26 @@ pub(super) fn rows_of(quantity: Quantity, parameters: Parameters<'_>) -> Result<
 
 /// Maximum number of rows that each partition returns.
 fn rows_max(select: &SelectPlan, window: &Window) -> u32 {
-    let limited = match select.gather {
-        Gather::Stream => true,
-        Gather::Sort { ordered, distinct } => ordered && !distinct,
-        Gather::Aggregate { .. } => false,
+    let limited = match select.final_step {
+        FinalStep::Stream => true,
+        FinalStep::Sort { ordered, distinct } => ordered && !distinct,
+        FinalStep::Aggregate { .. } => false,
     };
     if limited && !select.calc_found_rows { window.rows_needed().min(u64::from(u32::MAX)) as u32 } else { u32::MAX }
 }
 
 /// The initial state of combining rows.
-pub(super) fn gather_state(engine: &mut Engine, select: &SelectPlan, window: &Window) -> GatherState {
-    match &select.gather {
-        Gather::Stream => GatherState::Stream,
-        Gather::Sort { distinct, .. } => {
+pub(super) fn final_step_state(engine: &mut Engine, select: &SelectPlan, window: &Window) -> FinalStepState {
+    match &select.final_step {
+        FinalStep::Stream => FinalStepState::Stream,
+        FinalStep::Sort { distinct, .. } => {
             let wanted = if select.calc_found_rows { u64::MAX } else { window.rows_needed() };
             let counts_all = *distinct && select.calc_found_rows;
             let bytes_max = engine.settings.sort_buffer_bytes_max;
             let request = SortRequest { distinct: *distinct, wanted, counts_all };
-            GatherState::Sort(Sorter::begin(request, bytes_max, &mut engine.work.sorters))
+            FinalStepState::Sort(Sorter::begin(request, bytes_max, &mut engine.work.sorters))
         }
-        Gather::Aggregate { aggregates, .. } => GatherState::Aggregate(accumulators(aggregates)),
+        FinalStep::Aggregate { aggregates, .. } => FinalStepState::Aggregate(accumulators(aggregates)),
     }
 }
 
@@ -342,8 +343,8 @@ pub(super) fn accumulators(aggregates: &[Aggregate]) -> Vec<Accumulator> {
 }
 
 /// Whether the row that is computed from aggregates may read the statement's own parameters.
-fn needs_parameters(gather: &Gather) -> bool {
-    matches!(gather, Gather::Aggregate { first_parameter, .. } if *first_parameter > 0)
+fn needs_parameters(final_step: &FinalStep) -> bool {
+    matches!(final_step, FinalStep::Aggregate { first_parameter, .. } if *first_parameter > 0)
 }
 
 /// Continues a query with rows of one partition.
@@ -394,7 +395,7 @@ fn continue_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
 
 /// Whether the rows received so far complete the result.
 fn is_satisfied(state: &ReadState) -> bool {
-    let streams = matches!(state.gather, GatherState::Stream);
+    let streams = matches!(state.final_step, FinalStepState::Stream);
     streams && !state.is_lookup && state.window.remaining == 0 && !state.plan.calc_found_rows
 }
 
@@ -404,8 +405,8 @@ fn take_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, repl
     if state.is_lookup {
         return take_references(state, output);
     }
-    match &mut state.gather {
-        GatherState::Stream => {
+    match &mut state.final_step {
+        FinalStepState::Stream => {
             let header_bytes = if *is_prefixed { state.header_bytes } else { 0 };
             let sends_header = !std::mem::replace(&mut state.header_sent, true);
             if sends_header && !*is_prefixed {
@@ -422,8 +423,8 @@ fn take_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, repl
             state.rows += if state.plan.calc_found_rows { u64::from(*rows) } else { taken };
             Ok(())
         }
-        GatherState::Sort(sorter) => sorter.take(output),
-        GatherState::Aggregate(accumulators) => merge_states(accumulators, output),
+        FinalStepState::Sort(sorter) => sorter.take(output),
+        FinalStepState::Aggregate(accumulators) => merge_states(accumulators, output),
     }
 }
 
@@ -498,17 +499,17 @@ pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: R
     release(context.engine, context.session, &mut state, context.turn);
     let plan = state.plan;
     let parameters = state.parameters;
-    let progress = match state.gather {
-        GatherState::Stream => {
+    let progress = match state.final_step {
+        FinalStepState::Stream => {
             if !state.header_sent {
                 context.sink.header(&plan.header, &context.session.completion());
             }
             finish_rows(context, state.rows)
         }
-        GatherState::Sort(sorter) => {
+        FinalStepState::Sort(sorter) => {
             reserve_room(context, sorter.bytes());
             context.sink.header(&plan.header, &context.session.completion());
-            let counts_all = plan.calc_found_rows && matches!(plan.gather, Gather::Sort { distinct: true, .. });
+            let counts_all = plan.calc_found_rows && matches!(plan.final_step, FinalStep::Sort { distinct: true, .. });
             let counted = (plan.calc_found_rows && !counts_all).then(|| sorter.len() as u64);
             let (window, asked) = (state.window, state.window);
             context.session.execution = Execution::Sorted(SortedState {
@@ -522,10 +523,10 @@ pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: R
             });
             send_sorted_rows(context)
         }
-        GatherState::Aggregate(accumulators) => {
+        FinalStepState::Aggregate(accumulators) => {
             let mut window = state.window;
             let scratch = &context.engine.work.scratch;
-            let row = aggregate_row(&plan.gather, &accumulators, &parameters, state.protocol, scratch);
+            let row = aggregate_row(&plan.final_step, &accumulators, &parameters, state.protocol, scratch);
             context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
             match row {
                 Err(error) => fail(context, &error),
@@ -546,14 +547,14 @@ pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: R
 
 /// Encodes the single row that is computed from aggregates.
 fn aggregate_row(
-    gather: &Gather,
+    final_step: &FinalStep,
     accumulators: &[Accumulator],
     parameters: &[u8],
     protocol: RowProtocol,
     scratch: &Scratch,
 ) -> Result<Vec<u8>> {
-    let Gather::Aggregate { projection, first_parameter, .. } = gather else {
-        invariant::fail("aggregates are merged for a plan that has them", format_args!("{gather:?}"))
+    let FinalStep::Aggregate { projection, first_parameter, .. } = final_step else {
+        invariant::fail("aggregates are merged for a plan that has them", format_args!("{final_step:?}"))
     };
     let mut builder = ParametersBuilder::new();
     let own = Parameters::from_bytes(parameters);
@@ -641,7 +642,7 @@ pub(super) fn abandon_read(
 ) {
     release(engine, session, &mut state, turn);
     turn.buffers.give(state.parameters);
-    if let GatherState::Sort(sorter) = state.gather {
+    if let FinalStepState::Sort(sorter) = state.final_step {
         sorter.retire(&mut engine.work.sorters);
     }
 }

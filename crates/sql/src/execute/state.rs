@@ -151,7 +151,7 @@ pub(crate) struct ReadState {
     pub window: Window,
     /// Number of rows sent. For FOUND_ROWS() without a limit, the number of rows found.
     pub rows: u64,
-    pub gather: GatherState,
+    pub final_step: FinalStepState,
     /// The statement's parameters if a later step needs them, otherwise empty.
     pub parameters: Vec<u8>,
     /// References of the rows that the lookup found, each as `[length u16] reference`.
@@ -161,7 +161,7 @@ pub(crate) struct ReadState {
 
 /// The way in which the session combines the rows of the partitions.
 #[derive(Debug)]
-pub(crate) enum GatherState {
+pub(crate) enum FinalStepState {
     Stream,
     Sort(Box<Sorter>),
     Aggregate(Vec<Accumulator>),

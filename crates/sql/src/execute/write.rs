@@ -21,12 +21,12 @@ use super::insert::Numbered;
 use super::key::{InputWriter, Values};
 use super::numbers::NumberRequest;
 use super::packets::{Window, row_start};
-use super::read::{all_true, finish_select, gather_state, merge_states, push_path, rows_of};
+use super::read::{all_true, final_step_state, finish_select, merge_states, push_path, rows_of};
 use super::retry::{RetryInput, RetryState};
 use super::savepoint::newest_savepoint;
 use super::session::Session;
 use super::sorter::{SortRequest, Sorter};
-use super::state::{Execution, GatherState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
+use super::state::{Execution, FinalStepState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
 use super::transaction::note_lost_transaction;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
@@ -119,13 +119,13 @@ fn send_change(
     context.session.enter_statement();
     let Workspace { inputs, parameters, scratch, keys, .. } = &mut context.engine.work;
     let first_program = match &plan.ordered {
-        Some(ordered) if !ordered.after_duplicate => &ordered.lock,
+        Some(ordered) if !ordered.after_duplicate => &ordered.locking_program,
         _ => &plan.program,
     };
     let sent: &[u8] = if first_program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let limit = plan.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
-    if limit == Some(0) || !all_true(&plan.guards, values.parameters, scratch)? {
+    if limit == Some(0) || !all_true(&plan.one_time_filter, values.parameters, scratch)? {
         return Ok(Started::Nothing);
     }
     let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
@@ -354,12 +354,12 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: Numbered) -> 
 /// Sends the complete rows of a locking query.
 fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState, outputs: Vec<Vec<u8>>) -> Progress {
     let LockReadState { plan, protocol, window, parameters } = state;
-    let gather = gather_state(context.engine, &plan, &window);
-    let mut read = ReadState { parameters, ..ReadState::new(plan, protocol, (window, u32::MAX), gather) };
+    let final_step = final_step_state(context.engine, &plan, &window);
+    let mut read = ReadState { parameters, ..ReadState::new(plan, protocol, (window, u32::MAX), final_step) };
     let mut failed = None;
     for output in &outputs {
-        let taken = match &mut read.gather {
-            GatherState::Stream => {
+        let taken = match &mut read.final_step {
+            FinalStepState::Stream => {
                 if !read.header_sent {
                     context.sink.header(&read.plan.header, &context.session.completion());
                     read.header_sent = true;
@@ -370,8 +370,8 @@ fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState
                 read.rows += if read.plan.calc_found_rows { rows } else { taken };
                 Ok(())
             }
-            GatherState::Sort(sorter) => sorter.take(output),
-            GatherState::Aggregate(accumulators) => merge_states(accumulators, output),
+            FinalStepState::Sort(sorter) => sorter.take(output),
+            FinalStepState::Aggregate(accumulators) => merge_states(accumulators, output),
         };
         if let Err(error) = taken {
             failed = Some(error);

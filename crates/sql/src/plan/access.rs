@@ -1,4 +1,4 @@
-//! The choice of an access path. A whole unique key is best, then the longest prefix of an index bound by
+//! The chosen of an access path. A whole unique key is best, then the longest prefix of an index bound by
 //! equality, then a range; the last resort is a scan of all rows.
 
 use std::sync::Arc;
@@ -79,15 +79,15 @@ pub enum AccessPath {
 
 /// The chosen access path.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(super) struct ChosenPath {
     pub path: AccessPath,
     pub access: Access,
     /// Positions of the conjuncts that hold for every row that the path finds, so the filter omits them.
     pub implied: Vec<usize>,
 }
 
-/// The input of the choice.
-pub(super) struct Wanted<'a> {
+/// The input of the chosen.
+pub(super) struct AccessRequest<'a> {
     pub dictionary: &'a Dictionary,
     pub layout: &'a Arc<TableLayout>,
     pub conjuncts: &'a [Expression],
@@ -103,21 +103,21 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Chooses the access path. Error: 1176 for a hint that names an unknown index.
-pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
-    let definition = &wanted.layout.definition;
-    check_hints(definition, wanted.hints)?;
-    let mut restrictions = restrictions_of(definition, wanted.conjuncts);
+pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
+    let definition = &request.layout.definition;
+    check_hints(definition, request.hints)?;
+    let mut restrictions = restrictions_of(definition, request.conjuncts);
     // A pattern without a fixed prefix ranges over the whole index, which costs more than a scan of the rows.
-    restrictions.retain(|restriction| !restriction.pieces.iter().any(|piece| is_open(piece, wanted.parameters)));
-    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, wanted.hints);
+    restrictions.retain(|restriction| !restriction.pieces.iter().any(|piece| is_open(piece, request.parameters)));
+    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
     let primary = definition.primary();
     if usable(primary)
-        && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, wanted.conjuncts)
+        && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, request.conjuncts)
     {
-        return Ok(Choice { path: AccessPath::PrimaryKeys(keys), access: Access::PrimaryKeys, implied });
+        return Ok(ChosenPath { path: AccessPath::PrimaryKeys(keys), access: Access::PrimaryKeys, implied });
     }
-    if let Some(choice) = unique_keys(wanted, &restrictions, &usable) {
-        return Ok(choice);
+    if let Some(chosen) = unique_keys(request, &restrictions, &usable) {
+        return Ok(chosen);
     }
     let scope = scope_of(definition, &restrictions);
     let candidates = definition.indexes.iter().filter(|index| index.is_ordered() && usable(index));
@@ -127,7 +127,7 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
         // Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
         // index.
         let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.pieces.is_empty());
-        let gives_order = wanted.order.is_some_and(|order| order_is_served(&ranges, order));
+        let gives_order = request.order.is_some_and(|order| order_is_served(&ranges, order));
         if score == 0 && !gives_order {
             continue;
         }
@@ -138,11 +138,11 @@ pub(super) fn choose(wanted: &Wanted<'_>) -> Result<Choice> {
     }
     Ok(match best {
         Some((_, index, ranges, implied)) => {
-            let descending = wanted.descending && wanted.order.is_some_and(|order| order_is_served(&ranges, order));
+            let descending = request.descending && request.order.is_some_and(|order| order_is_served(&ranges, order));
             let access = Access::IndexRanges { index: index.id, descending };
-            Choice { path: AccessPath::Ranges { index: index.id, descending, ranges, scope }, access, implied }
+            ChosenPath { path: AccessPath::Ranges { index: index.id, descending, ranges, scope }, access, implied }
         }
-        None => Choice { path: AccessPath::AllRows(scope), access: Access::AllRows, implied: Vec::new() },
+        None => ChosenPath { path: AccessPath::AllRows(scope), access: Access::AllRows, implied: Vec::new() },
     })
 }
 
@@ -258,19 +258,19 @@ fn whole_alternatives(
 }
 
 fn unique_keys(
-    wanted: &Wanted<'_>,
+    request: &AccessRequest<'_>,
     restrictions: &[Restriction],
     usable: &dyn Fn(&IndexDefinition) -> bool,
-) -> Option<Choice> {
-    if wanted.for_write {
+) -> Option<ChosenPath> {
+    if request.for_write {
         return None;
     }
-    let definition = &wanted.layout.definition;
+    let definition = &request.layout.definition;
     definition.indexes.iter().filter(|index| usable(index)).find_map(|index| {
         let IndexKind::Unique { entries, .. } = index.kind else { return None };
-        let (keys, _) = whole_keys(definition, index, restrictions, wanted.conjuncts)?;
+        let (keys, _) = whole_keys(definition, index, restrictions, request.conjuncts)?;
         let lookup = ReadProgram {
-            table: Arc::clone(wanted.dictionary.table(entries)?),
+            table: Arc::clone(request.dictionary.table(entries)?),
             access: Access::PrimaryKeys,
             filter: None,
             output: Output::Images,
@@ -280,7 +280,7 @@ fn unique_keys(
         };
         let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
         // The entry and its row are read in two steps, so the row is tested against the whole condition.
-        Some(Choice { path, access: Access::PrimaryKeys, implied: Vec::new() })
+        Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new() })
     })
 }
 

@@ -11,11 +11,13 @@ use junctor_signals::program::{
     Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 
-use super::access::{AccessPath, Wanted, choose};
+use super::access::{AccessPath, AccessRequest, choose};
 use super::conflict::{clustered_columns, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
-use super::select::{guards_and_filter, is_never, is_ordered, is_single_row, keys_keep_order, output_reads_parameter};
+use super::select::{
+    is_always_false, is_ordered, is_single_row, keys_keep_order, output_reads_parameter, split_filter,
+};
 use super::statement::Planned;
 use super::{Plan, Quantity};
 use crate::bind::{Binder, Clause, Environment, Scope, among_numbers, bind_returning_list, default_into};
@@ -41,11 +43,11 @@ pub struct ChangePlan {
     /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
     /// The table's alias, or its name if it has none.
-    pub table_shown: Box<str>,
+    pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
     /// Conditions with the same value for every row. Unless all are true, no row is found.
-    pub guards: Vec<Expression>,
+    pub one_time_filter: Vec<Expression>,
     /// Maximum number of rows to change; 0 changes none.
     pub limit: Option<Quantity>,
     /// The write in one step.
@@ -62,10 +64,10 @@ pub struct ChangePlan {
 pub struct OrderedChange {
     /// The locking read of all rows that satisfy the condition. It returns the columns of
     /// [`row_key_columns`]: as entries if the rows are ordered, else as packets.
-    pub lock: Arc<WriteProgram>,
+    pub locking_program: Arc<WriteProgram>,
     /// The write of rows by primary key, without a condition.
     pub write: Arc<WriteProgram>,
-    /// Whether each partition returns its rows in the wanted order, so that it need not lock more than the
+    /// Whether each partition returns its rows in the requested order, so that it need not lock more than the
     /// limit.
     pub is_first: bool,
     /// Whether rows are written one by one, because a new key may equal the present key of another row.
@@ -177,7 +179,7 @@ fn plan_change(
     let (returning, header) = returning_of(binder, request.returning, layout, &sort)?;
     let order = plain_order(&sort);
     let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
-    let wanted = Wanted {
+    let access_request = AccessRequest {
         dictionary: binder.environment.dictionary,
         layout,
         parameters: binder.environment.parameters,
@@ -187,10 +189,10 @@ fn plan_change(
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
     };
-    let choice = choose(&wanted)?;
+    let chosen = choose(&access_request)?;
     let limit = request.limit.map(Quantity::of).transpose()?;
-    let is_first = sort.is_empty() || is_ordered(&choice, order_columns, wanted.descending, layout);
-    let is_single = is_single_row(&choice.path);
+    let is_first = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
+    let is_single = is_single_row(&chosen.path);
     // IGNORE skips single rows, so each row needs its own write.
     let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
     let in_turn = may_leave_out || request.touches_unique && !is_single;
@@ -202,8 +204,8 @@ fn plan_change(
         true => clustered_order(layout),
         false => sort,
     };
-    let never = filter.as_ref().is_some_and(is_never);
-    let (guards, filter) = guards_and_filter(filter, &choice.implied);
+    let never = filter.as_ref().is_some_and(is_always_false);
+    let (one_time_filter, filter) = split_filter(filter, &chosen.implied);
     let of_action = match &action {
         WriteAction::Update { assignments, .. } => {
             assignments.iter().any(|assignment| reads_parameter(&assignment.value))
@@ -213,7 +215,7 @@ fn plan_change(
     let program = WriteProgram {
         table: Arc::clone(layout),
         action,
-        access: choice.access,
+        access: chosen.access,
         reads_parameters: of_action
             || filter.as_ref().is_some_and(reads_parameter)
             || returning.as_ref().is_some_and(|returning| output_reads_parameter(&returning.output)),
@@ -223,7 +225,7 @@ fn plan_change(
         returning,
     };
     let ordered = by_steps.then(|| OrderedChange {
-        lock: lock_program(layout, &program, sort, request.ignore),
+        locking_program: locking_program(layout, &program, sort, request.ignore),
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
         is_first,
         in_turn,
@@ -233,9 +235,9 @@ fn plan_change(
     let plan = ChangePlan {
         kind: request.kind,
         table: Arc::clone(layout),
-        table_shown: binder.scope.table.into(),
-        path: if never { AccessPath::Nothing } else { choice.path },
-        guards,
+        table_alias: binder.scope.table.into(),
+        path: if never { AccessPath::Nothing } else { chosen.path },
+        one_time_filter,
         limit,
         program: Arc::new(program),
         ordered,
@@ -275,7 +277,7 @@ fn returning_of(
 }
 
 /// The read that locks the rows of a change and returns the columns that locate them.
-fn lock_program(
+fn locking_program(
     layout: &Arc<TableLayout>,
     change: &WriteProgram,
     sort: Vec<SortKey>,

@@ -13,7 +13,7 @@ use junctor_signals::read_status::StatusTable;
 
 use super::operand::LimitTemplate;
 use super::order::{bind_order, check_distinct_order};
-use super::select::refuse_missing;
+use super::select::reject_unsupported;
 use super::statement::{Planned, QueryPlan, VirtualSource};
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
@@ -41,7 +41,7 @@ pub struct ComputePlan {
     /// The source of the rows.
     pub source: ComputeSource,
     /// The table's alias, or its name if it has none; empty without FROM.
-    pub table_shown: Box<str>,
+    pub table_alias: Box<str>,
     /// WHERE and HAVING.
     pub filter: Option<Expression>,
     /// The values of a result row.
@@ -66,7 +66,7 @@ pub(super) fn plan_compute(
     select: &Select,
     source: Option<(&str, VirtualSource)>,
 ) -> Result<Planned<QueryPlan>> {
-    refuse_missing(select)?;
+    reject_unsupported(select)?;
     let first_column = environment.parameters.len() as u16;
     let (database, virtual_source) = source.unzip();
     let columns = virtual_source.as_ref().map_or(&[][..], |source| &source.columns);
@@ -97,7 +97,7 @@ pub(super) fn plan_compute(
     let plan = ComputePlan {
         is_strict: environment.is_strict,
         header: ResultHeader::new(list.projection.columns.clone()),
-        table_shown: table.into(),
+        table_alias: table.into(),
         filter,
         projection: list.projection,
         aggregates: list.aggregates,

@@ -8,19 +8,19 @@ use junctor_model::value::Value;
 use junctor_signals::program::{Output, ReadProgram};
 
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
-use super::{ChangeKind, ComputeSource, Gather, KeyValues, Plan};
+use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, Plan};
 
 /// The columns of EXPLAIN's result, and its single row.
 pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
     let mut row = Row { select_type: "SIMPLE", ..Row::default() };
     match plan {
         Plan::Select(plan) => {
-            row.way(&plan.table, &plan.table_shown, &plan.path);
-            row.output(&plan.program, &plan.gather);
+            row.way(&plan.table, &plan.table_alias, &plan.path);
+            row.output(&plan.program, &plan.final_step);
         }
         Plan::Change(plan) => {
             row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
-            row.way(&plan.table, &plan.table_shown, &plan.path);
+            row.way(&plan.table, &plan.table_alias, &plan.path);
             if plan.program.filter.is_some() {
                 row.extra.push("Using where");
             }
@@ -33,7 +33,7 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
         Plan::Compute(plan) => match plan.source {
             ComputeSource::Nothing => row.extra.push("No tables used"),
             _ => {
-                row.table = Some(plan.table_shown.to_string());
+                row.table = Some(plan.table_alias.to_string());
                 row.access = Some("ALL");
                 if plan.filter.is_some() {
                     row.extra.push("Using where");
@@ -133,14 +133,14 @@ impl Row {
         self.key_bytes = Some(used.map(|column| key_bytes(&columns[usize::from(column.0)])).sum());
     }
 
-    fn output(&mut self, program: &ReadProgram, gather: &Gather) {
+    fn output(&mut self, program: &ReadProgram, final_step: &FinalStep) {
         if program.filter.is_some() {
             self.extra.push("Using where");
         }
-        if let (Gather::Sort { distinct: true, .. }, _) = (gather, &program.output) {
+        if let (FinalStep::Sort { distinct: true, .. }, _) = (final_step, &program.output) {
             self.extra.push("Using temporary");
         }
-        if let (Gather::Sort { ordered: false, .. }, Output::Entries { sort, .. }) = (gather, &program.output)
+        if let (FinalStep::Sort { ordered: false, .. }, Output::Entries { sort, .. }) = (final_step, &program.output)
             && !sort.is_empty()
         {
             self.extra.push("Using filesort");

@@ -16,7 +16,7 @@ use super::Plan;
 use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, PlannedConflict, plan_conflict};
 use super::operand::needs_row;
-use super::select::Gather;
+use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
     Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, empty_value, message, no_default,
@@ -268,7 +268,7 @@ fn named_source<'a>(
     planned: &Planned<QueryPlan>,
 ) -> Result<Option<Scope<'a>>> {
     let (QueryPlan::Select(plan), Some(reference)) = (&planned.plan, &select.from) else { return Ok(None) };
-    if matches!(plan.gather, Gather::Aggregate { .. }) {
+    if matches!(plan.final_step, FinalStep::Aggregate { .. }) {
         return Ok(None);
     }
     let layout = environment.table(&reference.name)?;

@@ -32,7 +32,7 @@ pub(crate) use parameters::{
     fill_from_shape, fits_class, kind_of_value, kinds_of_shape, literal_value, plain_literal_value,
 };
 pub(crate) use prepared::{PreparedStatement, PreparedStatements};
-pub use select::{Gather, SelectPlan};
+pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{ControlPlan, FindVirtual, Plan, Planned, QueryPlan, VirtualSource, plan_statement};

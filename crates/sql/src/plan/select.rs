@@ -11,7 +11,7 @@ use junctor_signals::program::{
     Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 
-use super::access::{AccessPath, Choice, ScopeTemplate, Wanted, choose, order_is_served};
+use super::access::{AccessPath, AccessRequest, ChosenPath, ScopeTemplate, choose, order_is_served};
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order, check_distinct_order, plain_order};
@@ -20,29 +20,31 @@ use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
 use crate::result::ResultHeader;
 
-/// Longest string column whose index keys contain the whole sort key, in characters.
+/// Maximum length, in characters, of a string column whose index keys are never truncated. Only such an index
+/// orders its rows like the values.
 const ORDERED_CHARACTERS_MAX: u16 = 191;
 
 /// How the session combines the rows of the partitions.
 #[derive(Clone, Debug)]
-pub enum Gather {
-    /// Rows are forwarded in the order of arrival.
+pub enum FinalStep {
+    /// Rows are forwarded to the client in the order of arrival.
     Stream,
-    /// Entries are merged by their sort keys; with DISTINCT, equal ones are returned once.
+    /// Rows are merged by their sort keys. With DISTINCT, the session returns one of several equal rows.
     Sort {
-        /// Whether equal rows are returned once (DISTINCT).
+        /// Whether the query has DISTINCT.
         distinct: bool,
-        /// Whether each partition returns its rows already in this order, so that LIMIT also holds for each
-        /// partition.
+        /// Whether each partition returns its rows already in this order. Each partition can then stop at
+        /// the row number of LIMIT.
         ordered: bool,
     },
-    /// Partial states are merged, and the single result row is computed from them.
+    /// The partitions' partial aggregates are merged, and the single result row is computed from the result.
     Aggregate {
         /// The aggregates, in the order of their parameters.
         aggregates: Vec<Aggregate>,
-        /// The values of the result row. They read the aggregates as parameters from `first_parameter` on.
+        /// The values of the result row. They read the aggregates as parameters; the first aggregate is
+        /// parameter `first_parameter`.
         projection: Projection,
-        /// Ordinal of the parameter for the first aggregate.
+        /// Number of the parameter for the first aggregate.
         first_parameter: u16,
     },
 }
@@ -54,26 +56,27 @@ pub struct SelectPlan {
     pub header: ResultHeader,
     /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
-    /// The table's alias, or its name if it has none.
-    pub table_shown: Box<str>,
+    /// The table's alias in the statement; its name if it has none.
+    pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
-    /// The read without locks.
+    /// The program of the read without locks.
     pub program: Arc<ReadProgram>,
-    /// The same read with locks, for FOR UPDATE, FOR SHARE, and queries in a SERIALIZABLE transaction of
-    /// several statements.
-    pub lock: Option<Arc<WriteProgram>>,
+    /// The program of the same read with locks. Present with FOR UPDATE and FOR SHARE, and for every query in
+    /// a SERIALIZABLE transaction of several statements.
+    pub locking_program: Option<Arc<WriteProgram>>,
     /// How the session combines the rows of the partitions.
-    pub gather: Gather,
-    /// Conditions with the same value for every row. Unless all are true, no row is found.
-    pub guards: Vec<Expression>,
+    pub final_step: FinalStep,
+    /// Conjuncts that do not depend on the row. They are evaluated once for each execution; unless all are
+    /// true, the result is empty.
+    pub one_time_filter: Vec<Expression>,
     /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
-    /// Whether FOUND_ROWS() counts rows beyond the limit (SQL_CALC_FOUND_ROWS).
+    /// Whether the query has SQL_CALC_FOUND_ROWS: FOUND_ROWS() then ignores LIMIT.
     pub calc_found_rows: bool,
     /// Whether every execution finds at most one row.
     pub is_single: bool,
-    /// The kind under which latencies are recorded.
+    /// The kind of statement under which the latency of an execution is recorded.
     pub operation: OperationKind,
 }
 
@@ -96,7 +99,7 @@ pub(super) fn plan_select(
     select: &Select,
     layout: &Arc<TableLayout>,
 ) -> Result<Planned<QueryPlan>> {
-    refuse_missing(select)?;
+    reject_unsupported(select)?;
     let reference = select.from.as_ref();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
@@ -116,7 +119,7 @@ pub(super) fn plan_select(
     let conjuncts = filter.as_ref().map_or(&[][..], Expression::conjuncts);
     let order = plain_order(&sort).filter(|_| !select.distinct);
     let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
-    let wanted = Wanted {
+    let request = AccessRequest {
         dictionary: environment.dictionary,
         layout,
         parameters: environment.parameters,
@@ -124,39 +127,39 @@ pub(super) fn plan_select(
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
         for_write: lock_of(environment, select).is_some(),
         order: order_columns.filter(|columns| {
-            // Index order is wanted only where it saves work: LIMIT then stops early, and rows of one
+            // Index order is request only where it saves work: LIMIT then stops early, and rows of one
             // partition need no merge.
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
     };
-    let choice = choose(&wanted)?;
-    let is_single = is_single_row(&choice.path);
-    let in_order = is_ordered(&choice, order_columns, wanted.descending, layout);
-    let gather = match (is_aggregate, select.distinct) {
-        (true, _) => Gather::Aggregate {
+    let chosen = choose(&request)?;
+    let is_single = is_single_row(&chosen.path);
+    let in_order = is_ordered(&chosen, order_columns, request.descending, layout);
+    let final_step = match (is_aggregate, select.distinct) {
+        (true, _) => FinalStep::Aggregate {
             aggregates: list.aggregates.clone(),
             projection: list.projection.clone(),
             first_parameter,
         },
-        (false, true) if !is_single => Gather::Sort { distinct: true, ordered: false },
-        (false, _) if sort.is_empty() || is_single || in_order && is_one_partition(&choice.path, layout) => {
-            Gather::Stream
+        (false, true) if !is_single => FinalStep::Sort { distinct: true, ordered: false },
+        (false, _) if sort.is_empty() || is_single || in_order && is_one_partition(&chosen.path, layout) => {
+            FinalStep::Stream
         }
-        _ => Gather::Sort { distinct: false, ordered: in_order },
+        _ => FinalStep::Sort { distinct: false, ordered: in_order },
     };
     let header = ResultHeader::new(list.projection.columns.clone());
     let projection = list.projection.with_format(&layout.row_format);
-    let output = output_of(&gather, projection, list.aggregates, sort);
+    let output = output_of(&final_step, projection, list.aggregates, sort);
     let lock = lock_of(environment, select);
-    let parts = Parts { header, gather, is_single, lock, is_strict: environment.is_strict };
-    let plan = build(select, layout, binder.scope.table, choice, filter, output, parts)?;
+    let parts = Parts { header, final_step, is_single, lock, is_strict: environment.is_strict };
+    let plan = build(select, layout, binder.scope.table, chosen, filter, output, parts)?;
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
 struct Parts {
     header: ResultHeader,
-    gather: Gather,
+    final_step: FinalStep,
     is_single: bool,
     lock: Option<LockingClause>,
     is_strict: bool,
@@ -170,7 +173,8 @@ pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&s
     names.get(1).map_or(Ok(()), |again| Err(message::table_locked_twice(&again.name)))
 }
 
-/// The locks of the query: those that it requests, or shared ones if its transaction locks what it reads.
+/// The locks of the query: those that it requests, or shared ones in a transaction that locks what it reads
+/// (SERIALIZABLE). `None` if it locks nothing.
 fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
     select.lock.or(environment.locks_reads.then_some(implied))
@@ -179,15 +183,15 @@ fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClau
 fn build(
     select: &Select,
     layout: &Arc<TableLayout>,
-    table_shown: &str,
-    choice: Choice,
+    table_alias: &str,
+    chosen: ChosenPath,
     filter: Option<Expression>,
     output: Output,
     parts: Parts,
 ) -> Result<SelectPlan> {
-    let Choice { path, access, implied } = choice;
-    let never = filter.as_ref().is_some_and(is_never);
-    let (guards, filter) = guards_and_filter(filter, &implied);
+    let ChosenPath { path, access, implied } = chosen;
+    let never = filter.as_ref().is_some_and(is_always_false);
+    let (one_time_filter, filter) = split_filter(filter, &implied);
     let path = if never { AccessPath::Nothing } else { path };
     let operation = match path {
         AccessPath::Nothing => OperationKind::Other,
@@ -197,7 +201,7 @@ fn build(
         AccessPath::AllRows(_) => OperationKind::Scan,
     };
     let reads_parameters = filter.as_ref().is_some_and(reads_parameter) || output_reads_parameter(&output);
-    let lock = parts.lock.map(|lock| {
+    let locking_program = parts.lock.map(|lock| {
         let mode = if lock.exclusive { LockMode::Exclusive } else { LockMode::Shared };
         let when_locked = match lock.when_locked {
             statement::WhenLocked::Wait => WhenLocked::Wait,
@@ -227,12 +231,12 @@ fn build(
     Ok(SelectPlan {
         header: parts.header,
         table: Arc::clone(layout),
-        table_shown: table_shown.into(),
+        table_alias: table_alias.into(),
         path,
         program: Arc::new(program),
-        lock,
-        gather: parts.gather,
-        guards,
+        locking_program,
+        final_step: parts.final_step,
+        one_time_filter,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
         is_single: parts.is_single,
@@ -241,7 +245,7 @@ fn build(
 }
 
 /// Rejects clauses that the parser accepts but no plan supports. Error: 1235.
-pub(super) fn refuse_missing(select: &Select) -> Result<()> {
+pub(super) fn reject_unsupported(select: &Select) -> Result<()> {
     if select.with_rollup {
         return Err(Error::not_supported("WITH ROLLUP"));
     }
@@ -251,14 +255,14 @@ pub(super) fn refuse_missing(select: &Select) -> Result<()> {
     Ok(())
 }
 
-fn output_of(gather: &Gather, projection: Projection, aggregates: Vec<Aggregate>, sort: Vec<SortKey>) -> Output {
-    match gather {
-        Gather::Stream => Output::Packets(projection),
-        Gather::Sort { distinct, .. } => {
+fn output_of(final_step: &FinalStep, projection: Projection, aggregates: Vec<Aggregate>, sort: Vec<SortKey>) -> Output {
+    match final_step {
+        FinalStep::Stream => Output::Packets(projection),
+        FinalStep::Sort { distinct, .. } => {
             let distinct = distinct.then(|| unsorted_values(&projection, &sort));
             Output::Entries { projection, sort, distinct }
         }
-        Gather::Aggregate { .. } => Output::Aggregates(aggregates),
+        FinalStep::Aggregate { .. } => Output::Aggregates(aggregates),
     }
 }
 
@@ -270,22 +274,19 @@ fn unsorted_values(projection: &Projection, sort: &[SortKey]) -> Vec<u16> {
     positions.map(|(position, _)| position as u16).collect()
 }
 
-/// Splits a condition into guards, which have the same value for every row and are tested once for each
+/// Splits a condition into one_time_filter, which have the same value for every row and are tested once for each
 /// execution, and the filter for each row. Conjuncts that the access path implies are in neither.
-pub(super) fn guards_and_filter(
-    filter: Option<Expression>,
-    implied: &[usize],
-) -> (Vec<Expression>, Option<Expression>) {
+pub(super) fn split_filter(filter: Option<Expression>, implied: &[usize]) -> (Vec<Expression>, Option<Expression>) {
     let Some(filter) = filter else { return (Vec::new(), None) };
     let rest = filter.conjuncts().iter().enumerate().filter(|(position, _)| !implied.contains(position));
     let rest: Vec<Expression> =
-        rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always(conjunct)).collect();
-    let (guards, rest): (Vec<Expression>, Vec<Expression>) = rest.into_iter().partition(is_fixed);
-    (guards, if rest.is_empty() { None } else { Some(Expression::and(rest)) })
+        rest.map(|(_, conjunct)| conjunct.clone()).filter(|conjunct| !is_always_true(conjunct)).collect();
+    let (one_time_filter, rest): (Vec<Expression>, Vec<Expression>) = rest.into_iter().partition(is_fixed);
+    (one_time_filter, if rest.is_empty() { None } else { Some(Expression::and(rest)) })
 }
 
 /// Whether a condition has a constant conjunct that is not true.
-pub(super) fn is_never(filter: &Expression) -> bool {
+pub(super) fn is_always_false(filter: &Expression) -> bool {
     filter.conjuncts().iter().any(|conjunct| match conjunct.as_constant() {
         Some(Value::Null) => true,
         Some(Value::Int(value)) => *value == 0,
@@ -294,7 +295,7 @@ pub(super) fn is_never(filter: &Expression) -> bool {
     })
 }
 
-fn is_always(conjunct: &Expression) -> bool {
+fn is_always_true(conjunct: &Expression) -> bool {
     match conjunct.as_constant() {
         Some(Value::Int(value)) => *value != 0,
         Some(Value::UInt(value)) => *value != 0,
@@ -324,12 +325,12 @@ fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
 
 /// Whether the path returns rows in the order and direction of these columns within each partition.
 pub(super) fn is_ordered(
-    choice: &Choice,
+    chosen: &ChosenPath,
     order: Option<&[ColumnNumber]>,
     descending: bool,
     layout: &TableLayout,
 ) -> bool {
-    match (&choice.path, order) {
+    match (&chosen.path, order) {
         (AccessPath::Ranges { ranges, descending: walks_down, .. }, Some(order)) => {
             *walks_down == descending && order_is_served(ranges, order) && keys_keep_order(layout, order)
         }

@@ -62,7 +62,7 @@ impl QueryPlan {
     /// The table that is read, and whether its rows are locked; `None` for a query without a stored table.
     pub(crate) fn table(&self) -> Option<(&Arc<TableLayout>, bool)> {
         match self {
-            QueryPlan::Select(plan) => Some((&plan.table, plan.lock.is_some())),
+            QueryPlan::Select(plan) => Some((&plan.table, plan.locking_program.is_some())),
             QueryPlan::Compute(_) => None,
         }
     }
@@ -243,7 +243,7 @@ impl Plan {
     /// The tables that the statement uses, including those that its foreign keys can reach, and whether it
     /// writes or locks rows in each.
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
-        let locks = matches!(self, Plan::Select(select) if select.lock.is_some());
+        let locks = matches!(self, Plan::Select(select) if select.locking_program.is_some());
         let writes = self.writes() || locks;
         let own = self.table().map(|table| table.definition.id);
         let foreign = match self {

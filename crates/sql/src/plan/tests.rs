@@ -224,9 +224,9 @@ impl Dump<'_> {
         writeln!(self.out, "  {text}").expect("a String takes everything");
     }
 
-    fn guards(&mut self, guards: &[Expression]) {
-        for guard in guards {
-            self.line(format!("only if {}", described(guard)));
+    fn one_time_filter(&mut self, one_time_filter: &[Expression]) {
+        for condition in one_time_filter {
+            self.line(format!("only if {}", described(condition)));
         }
     }
 
@@ -289,14 +289,14 @@ impl Dump<'_> {
         match plan {
             Plan::Select(select) => {
                 self.path(&select.path);
-                self.guards(&select.guards);
+                self.one_time_filter(&select.one_time_filter);
                 self.filter(select.program.filter.as_ref());
                 self.output(&select.program);
-                match &select.gather {
-                    Gather::Stream => {}
-                    Gather::Sort { ordered: true, .. } => self.line("merge ordered partitions".to_owned()),
-                    Gather::Sort { .. } => self.line("sort".to_owned()),
-                    Gather::Aggregate { projection, .. } => {
+                match &select.final_step {
+                    FinalStep::Stream => {}
+                    FinalStep::Sort { ordered: true, .. } => self.line("merge ordered partitions".to_owned()),
+                    FinalStep::Sort { .. } => self.line("sort".to_owned()),
+                    FinalStep::Aggregate { projection, .. } => {
                         let row: Vec<String> = projection.values.iter().map(described).collect();
                         self.line(format!("merge states, row {}", row.join(", ")));
                     }
@@ -304,7 +304,7 @@ impl Dump<'_> {
                 if let Some(limit) = select.limit {
                     self.line(format!("limit {:?}", (limit.offset, limit.count)));
                 }
-                if let Some(lock) = &select.lock
+                if let Some(lock) = &select.locking_program
                     && let WriteAction::LockRead { mode, when_locked, .. } = &lock.action
                 {
                     let otherwise = if *when_locked == WhenLocked::Wait { "" } else { &format!(", {when_locked:?}") };
@@ -313,7 +313,7 @@ impl Dump<'_> {
             }
             Plan::Change(change) => {
                 self.path(&change.path);
-                self.guards(&change.guards);
+                self.one_time_filter(&change.one_time_filter);
                 self.filter(change.program.filter.as_ref());
                 if let WriteAction::Update { assignments, .. } = &change.program.action {
                     for assignment in assignments {
@@ -326,7 +326,9 @@ impl Dump<'_> {
                     let turn = if ordered.in_turn { ", one after the other" } else { "" };
                     let when = if ordered.after_duplicate { "after a duplicate " } else { "" };
                     self.line(format!("{when}lock first, then write by key, limit {:?}{turn}", change.limit));
-                    if let WriteAction::LockRead { output: Output::Entries { sort, .. }, .. } = &ordered.lock.action {
+                    if let WriteAction::LockRead { output: Output::Entries { sort, .. }, .. } =
+                        &ordered.locking_program.action
+                    {
                         self.line(format!("in the order of {} values", sort.len()));
                     }
                 }

@@ -17,7 +17,7 @@ use crate::execute::Session;
 use crate::execute::{Engine, KeyReader};
 use crate::execute::{InputForm, KeyReadPlan, PlanInput, StatementContext, StatementInput, fail, start_key_read};
 use crate::parse::parse;
-use crate::plan::{AccessPath, Gather, OperationKind, Plan, SelectPlan};
+use crate::plan::{AccessPath, FinalStep, OperationKind, Plan, SelectPlan};
 use crate::result::Progress;
 use junctor_signals::program::RowProtocol;
 
@@ -186,14 +186,14 @@ impl Engine {
 
 /// Restricts the query of all rows to given keys.
 fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
-    if select.lock.is_some() {
+    if select.locking_program.is_some() {
         return Err(Error::not_supported("reads by key in SERIALIZABLE transactions"));
     }
     let definition = &select.table.definition;
     let primary = &definition.primary().columns;
     let is_hidden = primary.iter().any(|column| definition.columns[usize::from(column.0)].hidden);
     let has_row_plan = matches!(&select.program.output, Output::Packets(projection) if projection.row_plan.is_some());
-    let is_plain = matches!(select.gather, Gather::Stream)
+    let is_plain = matches!(select.final_step, FinalStep::Stream)
         && matches!(select.path, AccessPath::AllRows(_))
         && select.program.filter.is_none();
     if is_hidden || !has_row_plan || !is_plain {

@@ -174,7 +174,7 @@ impl Change<'_> {
         self.steps.before = context.session.transaction.statement();
         let Workspace { inputs, scratch, keys, .. } = &mut context.engine.work;
         let parameters = &self.steps.parameters;
-        let sent: &[u8] = if self.ordered.lock.reads_parameters { parameters } else { &[] };
+        let sent: &[u8] = if self.ordered.locking_program.reads_parameters { parameters } else { &[] };
         let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
         let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
         let pushed = push_path(&mut writer, keys, &self.plan.table.definition, &self.plan.path, &values);
@@ -209,7 +209,7 @@ impl Change<'_> {
     /// Sends a step whose inputs are in the workspace.
     fn send(&mut self, context: &mut StatementContext<'_, '_>, step: Step) -> Result<Next> {
         let program = match step {
-            Step::Lock => &self.ordered.lock,
+            Step::Lock => &self.ordered.locking_program,
             // All rows together, before any of them is locked.
             Step::WriteAll if self.ordered.after_duplicate && self.work.rows.is_empty() => &self.plan.program,
             _ => &self.ordered.write,
@@ -233,7 +233,7 @@ fn locked_rows(
 ) -> Result<Vec<(u16, Vec<u8>)>> {
     let definition = &plan.table.definition;
     let mut rows = Vec::new();
-    let WriteAction::LockRead { output: Output::Entries { .. }, .. } = &ordered.lock.action else {
+    let WriteAction::LockRead { output: Output::Entries { .. }, .. } = &ordered.locking_program.action else {
         for output in outputs {
             take_rows(definition, output, limit, &mut rows)?;
         }
