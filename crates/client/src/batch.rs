@@ -89,7 +89,7 @@ impl<'c> Batch<'c> {
         let mut answers = Vec::with_capacity(positions.len());
         for (text, values) in &self.statements[positions] {
             // Waits for each statement, so that a batch of any size queues a bounded number of bytes.
-            connection.pipeline.room().await?;
+            connection.pipeline.wait_for_space().await?;
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
                 Source::Prepared(statement) => (None, statement.begin(&parameters)),

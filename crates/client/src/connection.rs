@@ -22,8 +22,8 @@ use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, Reply, Request, VERSION, frame, next
 
 /// Maximum number of statements in a connection's cache of prepared statements.
 const STATEMENTS_MAX: usize = 32;
-/// Default of [`Options::answer_bytes_max`].
-const ANSWER_BYTES_MAX_DEFAULT: usize = 1 << 30;
+/// Default of [`Options::reply_bytes_max`].
+const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 30;
 /// Maximum number of attempts of [`Connection::transact`].
 const ATTEMPTS_MAX: u32 = 100;
 /// Maximum number of attempts after a lock wait timeout. Lower, since each has already waited long.
@@ -40,7 +40,7 @@ pub struct Options {
     user: String,
     password: String,
     database: String,
-    answer_bytes_max: usize,
+    reply_bytes_max: usize,
 }
 
 impl Options {
@@ -48,7 +48,7 @@ impl Options {
     /// same machine.
     pub fn new(user: &str) -> Options {
         let (password, database) = (String::new(), String::new());
-        Options { user: user.into(), password, database, answer_bytes_max: ANSWER_BYTES_MAX_DEFAULT }
+        Options { user: user.into(), password, database, reply_bytes_max: REPLY_BYTES_MAX_DEFAULT }
     }
 
     /// Sets the user's password; empty by default.
@@ -63,8 +63,8 @@ impl Options {
 
     /// Sets the maximum size of a reply in bytes; 1 GiB by default. The driver discards a longer reply and
     /// returns error 2036, although the node has run the statement.
-    pub fn answer_bytes_max(self, answer_bytes_max: usize) -> Options {
-        Options { answer_bytes_max, ..self }
+    pub fn reply_bytes_max(self, reply_bytes_max: usize) -> Options {
+        Options { reply_bytes_max, ..self }
     }
 }
 
@@ -135,8 +135,8 @@ impl Connection {
         let proof = password_proof(options.password.as_bytes(), &greeting.salt);
         let login = Login { version: VERSION, user: &options.user, proof: &proof, database: &options.database };
         let (id, server_version) = (greeting.connection, greeting.server_version.into());
-        let pipeline = Arc::new(Pipeline::new(transport, rest, options.answer_bytes_max));
-        let answer = pipeline.begin(|_, out| login.encode(out))?;
+        let pipeline = Arc::new(Pipeline::new(transport, rest, options.reply_bytes_max));
+        let answer = pipeline.enqueue(|_, out| login.encode(out))?;
         let connection = Connection {
             pipeline,
             id,
@@ -192,7 +192,7 @@ impl Connection {
     async fn query_cached(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
         let (mut was_cached, mut is_refused) = (false, false);
         let result = async {
-            self.pipeline.room().await?;
+            self.pipeline.wait_for_space().await?;
             let (prepared, preparing) = self.cached(statement)?;
             was_cached = preparing.is_none();
             // Sent together with the preparation, so that a new statement costs one round trip.
@@ -243,7 +243,7 @@ impl Connection {
     }
 
     async fn try_prepare(&self, statement: &str) -> Result<Statement> {
-        self.pipeline.room().await?;
+        self.pipeline.wait_for_space().await?;
         let (prepared, answer) = Statement::begin_preparing(&self.pipeline, self.handles.next(), statement)?;
         prepared.finish_preparing(answer.await?)?;
         Ok(prepared)
@@ -341,8 +341,8 @@ impl Connection {
 
     /// Sends a request and waits for its rows.
     pub(crate) async fn request(&self, request: &Request<'_>) -> Result<Rows> {
-        self.pipeline.room().await?;
-        let answer = self.pipeline.begin(|number, out| request.encode(number, out))?;
+        self.pipeline.wait_for_space().await?;
+        let answer = self.pipeline.enqueue(|number, out| request.encode(number, out))?;
         self.rows_of(answer).await
     }
 
@@ -423,7 +423,7 @@ async fn receive_greeting(transport: &mut dyn Transport) -> Result<(Vec<u8>, Vec
             return Err(Error::lost("it was closed before the login"));
         }
         received.extend_from_slice(&bytes);
-        transport.give(bytes);
+        transport.recycle_buffer(bytes);
     }
 }
 

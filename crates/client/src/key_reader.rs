@@ -112,9 +112,9 @@ impl KeyReader {
         if let Some(name) = [database, table].iter().chain(columns).find(is_too_long) {
             return Err(Error::name_too_long(name));
         }
-        pipeline.room().await?;
+        pipeline.wait_for_space().await?;
         let request = Request::PrepareReader { reader, database, table, columns: columns.to_vec() };
-        let answer = pipeline.begin(|number, out| request.encode(number, out))?;
+        let answer = pipeline.enqueue(|number, out| request.encode(number, out))?;
         let (parameters, columns) = parse_prepared(&answer.await?)?;
         let (columns, key_columns) = (Arc::new(columns), usize::from(parameters));
         Ok(KeyReader { pipeline: Arc::clone(pipeline), reader, columns, key_columns })
@@ -142,8 +142,8 @@ impl KeyReader {
             return Err(Error::server(1153, *b"08S01", "Too many keys in one read"));
         }
         let values = if K::IS_INTEGER { Vec::new() } else { self.values_of(keys)? };
-        self.pipeline.room().await?;
-        let answer = self.pipeline.begin(|number, out| self.encode(number, keys, &values, out))?.await?;
+        self.pipeline.wait_for_space().await?;
+        let answer = self.pipeline.enqueue(|number, out| self.encode(number, keys, &values, out))?.await?;
         let found = self.parse_found(answer)?;
         match found.len() == keys.len() {
             true => Ok(found),
@@ -207,7 +207,7 @@ impl KeyReader {
 impl Drop for KeyReader {
     fn drop(&mut self) {
         let request = Request::CloseReader { reader: self.reader };
-        self.pipeline.begin_and_discard(|number, out| request.encode(number, out));
+        self.pipeline.enqueue_and_discard(|number, out| request.encode(number, out));
     }
 }
 
@@ -265,7 +265,7 @@ impl FoundRows {
 
 impl Drop for FoundRows {
     fn drop(&mut self) {
-        self.pipeline.give(std::mem::take(&mut self.bytes));
+        self.pipeline.recycle_buffer(std::mem::take(&mut self.bytes));
     }
 }
 

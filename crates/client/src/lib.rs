@@ -61,7 +61,7 @@ pub use connection::{Connection, Options};
 pub use error::{Error, ErrorKind, Result};
 pub use junctor_model::value::{Decimal, Value, ValueRef};
 pub use key_reader::{FoundRows, Key, KeyReader};
-pub use row::{ColumnDescription, ColumnName, Columns, Outcome, Row, Rows};
+pub use row::{ColumnIndex, ColumnMetadata, Columns, Outcome, Row, Rows};
 pub use select::{Aggregate, Direction, Select, average, count, maximum, minimum, sum};
 pub use statement::Statement;
 pub use table::{Delete, Table, Update};

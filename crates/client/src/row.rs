@@ -14,7 +14,7 @@ use junctor_wire::{self, Frame, Malformed, Reply, frame, next_frame};
 
 /// Name and type of a result column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ColumnDescription {
+pub struct ColumnMetadata {
     name: Box<str>,
     wire_type: u8,
     flags: u16,
@@ -23,8 +23,8 @@ pub struct ColumnDescription {
     bytes: u8,
 }
 
-impl ColumnDescription {
-    fn new(column: ColumnView<'_>) -> ColumnDescription {
+impl ColumnMetadata {
+    fn new(column: ColumnView<'_>) -> ColumnMetadata {
         let bytes = match column.wire_type {
             wire_type::TINY => 1,
             wire_type::SHORT => 2,
@@ -33,7 +33,7 @@ impl ColumnDescription {
             _ => 0,
         };
         let ColumnView { wire_type, flags, charset, name, .. } = column;
-        ColumnDescription { name: name.into(), wire_type, flags, charset, bytes }
+        ColumnMetadata { name: name.into(), wire_type, flags, charset, bytes }
     }
 
     /// The column's name or alias.
@@ -75,21 +75,21 @@ impl ColumnDescription {
 /// The columns of a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    columns: Box<[ColumnDescription]>,
+    columns: Box<[ColumnMetadata]>,
     /// Bytes of a row before its values: a header byte and the bitmap of NULLs.
     head_bytes: usize,
 }
 
 impl Columns {
     pub(crate) fn new(columns: junctor_wire::Columns<'_>) -> Columns {
-        let columns: Box<[_]> = columns.iter().map(ColumnDescription::new).collect();
+        let columns: Box<[_]> = columns.iter().map(ColumnMetadata::new).collect();
         // MySQL's binary rows reserve the first two bits of the bitmap.
         let head_bytes = 1 + (columns.len() + 2).div_ceil(8);
         Columns { columns, head_bytes }
     }
 
     /// The columns in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &ColumnDescription> {
+    pub fn iter(&self) -> impl Iterator<Item = &ColumnMetadata> {
         self.columns.iter()
     }
 
@@ -105,19 +105,19 @@ impl Columns {
 }
 
 /// Identifies a result column by its position, from 0, or by its name in any case.
-pub trait ColumnName: fmt::Display {
+pub trait ColumnIndex: fmt::Display {
     /// The column's position; `None` if the result has no such column.
     fn position(&self, columns: &Columns) -> Option<usize>;
 }
 
-impl ColumnName for usize {
+impl ColumnIndex for usize {
     #[inline]
     fn position(&self, columns: &Columns) -> Option<usize> {
         (*self < columns.len()).then_some(*self)
     }
 }
 
-impl ColumnName for &str {
+impl ColumnIndex for &str {
     fn position(&self, columns: &Columns) -> Option<usize> {
         columns.iter().position(|column| column.name.eq_ignore_ascii_case(self))
     }
@@ -146,7 +146,7 @@ impl<'a> Row<'a> {
     /// # Errors
     /// The column does not exist, or the value cannot be converted to the type.
     #[inline]
-    pub fn get<T: FromValue<'a>>(&self, column: impl ColumnName) -> Result<T> {
+    pub fn get<T: FromValue<'a>>(&self, column: impl ColumnIndex) -> Result<T> {
         let position = column.position(self.columns).ok_or_else(|| no_column(&column))?;
         T::from_value(self.value(position)?)
     }
@@ -202,7 +202,7 @@ fn no_column(column: &dyn fmt::Display) -> Error {
 }
 
 #[inline]
-fn skip<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<&'a [u8], Malformed> {
+fn skip<'a>(column: &ColumnMetadata, bytes: &'a [u8]) -> std::result::Result<&'a [u8], Malformed> {
     match (column.bytes, column.wire_type) {
         (0, wire_type::NULL) => Ok(bytes),
         (0, _) => length_encoded(bytes).map(|(_, rest)| rest),
@@ -235,7 +235,7 @@ fn long_length(first: u8, rest: &[u8]) -> std::result::Result<(usize, &[u8]), Ma
 }
 
 #[inline]
-fn read_value<'a>(column: &ColumnDescription, bytes: &'a [u8]) -> std::result::Result<ValueRef<'a>, Malformed> {
+fn read_value<'a>(column: &ColumnMetadata, bytes: &'a [u8]) -> std::result::Result<ValueRef<'a>, Malformed> {
     fn first<const N: usize>(bytes: &[u8]) -> std::result::Result<[u8; N], Malformed> {
         bytes.first_chunk().copied().ok_or(MALFORMED)
     }

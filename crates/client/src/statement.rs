@@ -29,7 +29,7 @@ impl Statement {
         text: &str,
     ) -> Result<(Statement, PendingReply)> {
         let request = Request::Prepare { handle, text };
-        let answer = pipeline.begin(|number, out| request.encode(number, out))?;
+        let answer = pipeline.enqueue(|number, out| request.encode(number, out))?;
         Ok((Statement { pipeline: Arc::clone(pipeline), handle, prepared: OnceLock::new() }, answer))
     }
 
@@ -50,7 +50,7 @@ impl Statement {
     /// # Errors
     /// The error of the statement; 1210 for a wrong number of parameters.
     pub async fn query(&self, parameters: &[&dyn ToValue]) -> Result<Rows> {
-        self.pipeline.room().await?;
+        self.pipeline.wait_for_space().await?;
         let (rows, status) = Rows::parse(self.begin(parameters)?.await?)?;
         self.pipeline.note_status(status);
         Ok(rows)
@@ -73,14 +73,14 @@ impl Statement {
         let mut values = Vec::with_capacity(parameters.len() * 16);
         encode_values(parameters.iter().map(|value| value.to_value()), &mut values);
         let request = Request::Execute { handle: self.handle, count, values: &values };
-        self.pipeline.begin(|number, out| request.encode(number, out))
+        self.pipeline.enqueue(|number, out| request.encode(number, out))
     }
 }
 
 impl Drop for Statement {
     fn drop(&mut self) {
         let request = Request::Close { handle: self.handle };
-        self.pipeline.begin_and_discard(|number, out| request.encode(number, out));
+        self.pipeline.enqueue_and_discard(|number, out| request.encode(number, out));
     }
 }
 

@@ -45,7 +45,7 @@ impl TransactionOptions {
     }
 
     /// Takes the snapshot when the transaction begins rather than at its first read.
-    pub fn with_snapshot(self) -> TransactionOptions {
+    pub fn with_consistent_snapshot(self) -> TransactionOptions {
         TransactionOptions { takes_snapshot: true, ..self }
     }
 }
@@ -74,12 +74,12 @@ impl<'c> Transaction<'c> {
             (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
         // A future that is dropped here has sent nothing, and needs no rollback.
-        connection.pipeline.room().await?;
+        connection.pipeline.wait_for_space().await?;
         // Created before the requests: a future that is dropped after them drops this too, and rolls back.
         let transaction = Transaction { connection, is_ended: false };
         let begun = |text| {
             let pipeline = &transaction.connection.pipeline;
-            pipeline.begin(|number, out| Request::RunText(text).encode(number, out))
+            pipeline.enqueue(|number, out| Request::RunText(text).encode(number, out))
         };
         let level = level.map(begun).transpose()?;
         let begin = begun(begin)?;
@@ -133,8 +133,8 @@ impl<'c> Transaction<'c> {
 
     async fn end(mut self, statement: &str) -> Result<()> {
         let pipeline = &self.connection.pipeline;
-        pipeline.room().await?;
-        let answer = pipeline.begin(|number, out| Request::RunText(statement).encode(number, out))?;
+        pipeline.wait_for_space().await?;
+        let answer = pipeline.enqueue(|number, out| Request::RunText(statement).encode(number, out))?;
         // From here on the request decides, even if this future is dropped: `drop` must not roll back as
         // well.
         self.is_ended = true;
@@ -160,7 +160,7 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         if !self.is_ended {
             let pipeline = &self.connection.pipeline;
-            pipeline.begin_and_discard(|number, out| Request::RunText("ROLLBACK").encode(number, out));
+            pipeline.enqueue_and_discard(|number, out| Request::RunText("ROLLBACK").encode(number, out));
         }
     }
 }
@@ -175,7 +175,7 @@ mod tests {
     /// Queues more bytes than may wait to be sent.
     fn fill(connection: &Connection) {
         let text = "x".repeat(2 << 20);
-        let answer = connection.pipeline.begin(|number, out| Request::RunText(&text).encode(number, out));
+        let answer = connection.pipeline.enqueue(|number, out| Request::RunText(&text).encode(number, out));
         drop(answer.expect("it fits a request"));
     }
 

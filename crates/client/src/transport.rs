@@ -29,12 +29,12 @@ pub trait Transport: Send {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>>;
 
     /// An empty buffer: a reused one, or a new one with a capacity of `bytes`.
-    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+    fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         Vec::with_capacity(bytes)
     }
 
-    /// Takes back a buffer from [`Transport::poll_receive`] or [`Transport::buffer`] for reuse.
-    fn give(&mut self, bytes: Vec<u8>) {
+    /// Takes back a buffer from [`Transport::poll_receive`] or [`Transport::take_buffer`] for reuse.
+    fn recycle_buffer(&mut self, bytes: Vec<u8>) {
         drop(bytes);
     }
 }
@@ -83,7 +83,7 @@ impl Transport for TcpTransport {
                 // Copied out of the large read buffer: a reply keeps its bytes for as long as the caller
                 // keeps the rows.
                 Ok(count) => {
-                    let mut bytes = self.buffer(count);
+                    let mut bytes = self.take_buffer(count);
                     bytes.extend_from_slice(&self.scratch[..count]);
                     return Poll::Ready(Ok(bytes));
                 }
@@ -94,11 +94,11 @@ impl Transport for TcpTransport {
         }
     }
 
-    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+    fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         self.idle.pop().unwrap_or_else(|| Vec::with_capacity(bytes))
     }
 
-    fn give(&mut self, mut bytes: Vec<u8>) {
+    fn recycle_buffer(&mut self, mut bytes: Vec<u8>) {
         // A large buffer is freed, or one huge reply would hold its memory for the life of the connection.
         if self.idle.len() < IDLE_MAX && (1..=IDLE_BYTES_MAX).contains(&bytes.capacity()) {
             bytes.clear();

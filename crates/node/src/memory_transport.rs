@@ -18,11 +18,11 @@ impl Transport for MemoryTransport {
         self.0.poll_receive(context).map(|bytes| Ok(bytes.unwrap_or_default()))
     }
 
-    fn buffer(&mut self, bytes: usize) -> Vec<u8> {
+    fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         self.0.buffer(bytes)
     }
 
-    fn give(&mut self, bytes: Vec<u8>) {
+    fn recycle_buffer(&mut self, bytes: Vec<u8>) {
         self.0.give(bytes);
     }
 }

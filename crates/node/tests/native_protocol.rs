@@ -269,7 +269,8 @@ fn transactions_are_all_or_nothing() {
         drop(transaction);
         assert_eq!(connection.table("item").select(&[]).count().await?, 3);
 
-        let transaction = connection.begin_with(TransactionOptions::new().read_only().with_snapshot()).await?;
+        let transaction =
+            connection.begin_with(TransactionOptions::new().read_only().with_consistent_snapshot()).await?;
         assert_eq!(errno(transaction.execute("DELETE FROM item", params![]).await), 1792);
         transaction.commit().await?;
 
@@ -581,7 +582,7 @@ fn a_connection_that_ends_says_why() {
 fn answers_that_are_too_long_are_an_error_and_nothing_more() {
     let node = node();
     block_on(async {
-        let options = Options::new("root").answer_bytes_max(10_000);
+        let options = Options::new("root").reply_bytes_max(10_000);
         let connection = Connection::connect(address(&node), &options).await.expect("root may log in");
         let long = connection.query("SELECT REPEAT('x', 1000000)", params![]).await;
         assert_eq!(long.expect_err("it is too long").kind(), ErrorKind::Value);

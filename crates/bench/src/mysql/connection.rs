@@ -103,7 +103,7 @@ pub struct Connection<S: Read + Write = TcpStream> {
     sends_quit: bool,
 }
 
-type Reply<T> = Result<T, ClientError>;
+type Result<T, E = ClientError> = std::result::Result<T, E>;
 type DecodeRow = fn(&[u8], &[Column]) -> Result<Vec<Value>, ProtocolError>;
 
 impl Connection {
@@ -111,7 +111,7 @@ impl Connection {
     ///
     /// # Errors
     /// No connection, or the server refuses the login.
-    pub fn open(address: SocketAddr, database: &str) -> Reply<Connection> {
+    pub fn open(address: SocketAddr, database: &str) -> Result<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Connection::log_in(stream, database)
@@ -121,7 +121,7 @@ impl Connection {
     ///
     /// # Errors
     /// The server refuses the login.
-    pub fn log_in(stream: TcpStream, database: &str) -> Reply<Connection> {
+    pub fn log_in(stream: TcpStream, database: &str) -> Result<Connection> {
         stream.set_read_timeout(Some(REPLY_TIME_MAX))?;
         Connection::over(stream, database)
     }
@@ -149,7 +149,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// A broken stream, or the server refuses the login.
-    pub fn over(stream: S, database: &str) -> Reply<Connection<S>> {
+    pub fn over(stream: S, database: &str) -> Result<Connection<S>> {
         let packets = PacketReader::new(0, PAYLOAD_BYTES_MAX);
         let mut connection = Connection { stream, packets, received: Vec::new(), taken: 0, sends_quit: true };
         Greeting::parse(&connection.read_packet()?)?;
@@ -168,7 +168,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn query(&mut self, text: &str) -> Reply<Rows> {
+    pub fn query(&mut self, text: &str) -> Result<Rows> {
         self.send(|out| push_query(out, text))?;
         self.read_rows(text_row)
     }
@@ -177,7 +177,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// As [`Self::query`]; a reply without rows is a protocol error.
-    pub fn query_value(&mut self, text: &str) -> Reply<Value> {
+    pub fn query_value(&mut self, text: &str) -> Result<Value> {
         let rows = self.query(text)?.rows;
         Ok(rows.into_iter().flatten().next().ok_or(ProtocolError::Malformed { field: "first row" })?)
     }
@@ -186,7 +186,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn prepare(&mut self, text: &str) -> Reply<Statement> {
+    pub fn prepare(&mut self, text: &str) -> Result<Statement> {
         self.send(|out| push_command(out, Command::StmtPrepare { statement: text.as_bytes() }))?;
         let reply = PrepareReply::parse(&self.read_packet()?)?;
         for count in [reply.parameter_count, reply.column_count].into_iter().filter(|count| *count > 0) {
@@ -202,7 +202,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Reply<Rows> {
+    pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Result<Rows> {
         self.send(|out| push_execute(out, statement.id, parameters))?;
         self.read_rows(binary_row)
     }
@@ -212,7 +212,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// The server's error, or a broken connection.
-    pub fn execute_encoded(&mut self, statement: Statement, parameters: &[u8]) -> Reply<Rows> {
+    pub fn execute_encoded(&mut self, statement: Statement, parameters: &[u8]) -> Result<Rows> {
         self.send(|out| push_execute_encoded(out, statement.id, parameters))?;
         self.read_rows(binary_row)
     }
@@ -221,7 +221,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// A broken connection.
-    pub fn close_statement(&mut self, statement: Statement) -> Reply<()> {
+    pub fn close_statement(&mut self, statement: Statement) -> Result<()> {
         self.send(|out| push_command(out, Command::StmtClose { statement_id: statement.id }))
     }
 
@@ -230,7 +230,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// A broken connection. An error of the server is in the scanner.
-    pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Reply<ReplyScanner> {
+    pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Result<ReplyScanner> {
         self.stream.write_all(request)?;
         let mut scanner = ReplyScanner::default();
         loop {
@@ -242,7 +242,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    fn read_rows(&mut self, decode: DecodeRow) -> Reply<Rows> {
+    fn read_rows(&mut self, decode: DecodeRow) -> Result<Rows> {
         let first = self.read_packet()?;
         if is_ok(&first) {
             return Ok(Rows { affected_rows: OkReply::parse(&first)?.affected_rows, ..Rows::default() });
@@ -263,14 +263,14 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Reply<()> {
+    fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let mut request = Vec::new();
         push(&mut request);
         self.packets.expect_sequence(1);
         Ok(self.stream.write_all(&request)?)
     }
 
-    fn send_login(&mut self, encode: impl FnOnce(&mut Vec<u8>), sequence: u8) -> Reply<()> {
+    fn send_login(&mut self, encode: impl FnOnce(&mut Vec<u8>), sequence: u8) -> Result<()> {
         let mut packet = Vec::new();
         PacketWriter::new(&mut packet, sequence).packet(encode);
         self.packets.expect_sequence(sequence.wrapping_add(1));
@@ -278,7 +278,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Reads the next payload. An error packet becomes [`ClientError::Server`].
-    fn read_packet(&mut self) -> Reply<Vec<u8>> {
+    fn read_packet(&mut self) -> Result<Vec<u8>> {
         loop {
             let mut rest = &self.received[self.taken..];
             let packet = self.packets.next_packet(&mut rest)?;
@@ -308,7 +308,7 @@ impl<S: Read + Write> Drop for Connection<S> {
     }
 }
 
-fn server_error(payload: &[u8]) -> Reply<ClientError> {
+fn server_error(payload: &[u8]) -> Result<ClientError> {
     let error = ErrorReply::parse(payload)?;
     Ok(ClientError::Server { errno: error.errno, message: String::from_utf8_lossy(error.message).into_owned() })
 }

@@ -22,14 +22,14 @@ use crate::transport::Transport;
 use junctor_wire::frame::{self, next_frame};
 use junctor_wire::{Reply, reply};
 
-pub(crate) use waiting::{PendingReply, Room};
+pub(crate) use waiting::{PendingReply, SpaceWait};
 
-/// Number of queued bytes above which [`Room`] waits.
+/// Number of queued bytes above which [`SpaceWait`] waits.
 const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// Initial capacity of a send buffer in bytes.
 const REQUEST_BYTES: usize = 1024;
 /// A request is appended to the last send buffer while that has fewer bytes than this.
-const JOINED_BYTES_MAX: usize = 8 * 1024;
+const BATCHED_BYTES_MAX: usize = 8 * 1024;
 
 /// The requests of a connection in the order in which they were made, and the transport.
 pub(crate) struct Pipeline {
@@ -48,9 +48,9 @@ struct State {
     received: Vec<u8>,
     position: usize,
     scanned: usize,
-    /// The current reply exceeds `answer_bytes_max`, and its bytes are discarded as they arrive.
+    /// The current reply exceeds `reply_bytes_max`, and its bytes are discarded as they arrive.
     is_oversized: bool,
-    answer_bytes_max: usize,
+    reply_bytes_max: usize,
     /// One slot for each request that has no reply yet or whose reply was not taken. The first slot belongs
     /// to the request with the number `first`.
     slots: VecDeque<Slot>,
@@ -59,7 +59,7 @@ struct State {
     /// slots.
     answered: usize,
     /// Futures that wait for room in the queue, each with its ticket.
-    room_waiters: Vec<(u64, Waker)>,
+    space_waiters: Vec<(u64, Waker)>,
     /// The last ticket that was issued.
     last_ticket: u64,
     /// The future whose task the transport wakes.
@@ -84,7 +84,7 @@ enum Waiter {
     /// Waits for the reply to the request with this number.
     Reply(u32),
     /// Waits for room in the queue, with this ticket.
-    Room(u64),
+    Space(u64),
 }
 
 /// Forwards the transport's wake-ups to the current leader.
@@ -163,14 +163,14 @@ enum Slot {
     Dropped,
     /// The frames of the reply.
     Answered(Vec<u8>),
-    /// The reply exceeded `answer_bytes_max` and was discarded.
+    /// The reply exceeded `reply_bytes_max` and was discarded.
     Oversized,
     /// The reply was returned or discarded. The slot is removed once it is the first.
     Finished,
 }
 
 impl Pipeline {
-    pub(crate) fn new(transport: Box<dyn Transport>, received: Vec<u8>, answer_bytes_max: usize) -> Pipeline {
+    pub(crate) fn new(transport: Box<dyn Transport>, received: Vec<u8>, reply_bytes_max: usize) -> Pipeline {
         let leader_waker = Arc::new(LeaderWaker::default());
         Pipeline {
             waker: Waker::from(Arc::clone(&leader_waker)),
@@ -182,11 +182,11 @@ impl Pipeline {
                 position: 0,
                 scanned: 0,
                 is_oversized: false,
-                answer_bytes_max,
+                reply_bytes_max,
                 slots: VecDeque::new(),
                 first: 0,
                 answered: 0,
-                room_waiters: Vec::new(),
+                space_waiters: Vec::new(),
                 last_ticket: 0,
                 leader: None,
                 leader_waker,
@@ -207,8 +207,8 @@ impl Pipeline {
 
     /// Waits until the queue has room for another request. Without this wait a caller that never awaits
     /// replies could queue without bound.
-    pub(crate) fn room(&self) -> Room<'_> {
-        Room { pipeline: self, ticket: None }
+    pub(crate) fn wait_for_space(&self) -> SpaceWait<'_> {
+        SpaceWait { pipeline: self, ticket: None }
     }
 
     /// Queues a request, which is sent when a future waits. `encode` gets the request's number and appends
@@ -216,7 +216,10 @@ impl Pipeline {
     ///
     /// # Errors
     /// The request is too long, or the connection is lost.
-    pub(crate) fn begin(self: &Arc<Pipeline>, encode: impl FnOnce(u32, &mut Vec<u8>) -> bool) -> Result<PendingReply> {
+    pub(crate) fn enqueue(
+        self: &Arc<Pipeline>,
+        encode: impl FnOnce(u32, &mut Vec<u8>) -> bool,
+    ) -> Result<PendingReply> {
         let mut locked = self.lock();
         let state = &mut *locked;
         if let Some(failure) = &state.failure {
@@ -225,9 +228,9 @@ impl Pipeline {
         let number = state.first.wrapping_add(state.slots.len() as u32);
         // Never append to the first buffer: it may be sent in part, and must not change
         // (`Transport::poll_send`).
-        let joins = state.queue.len() > 1 && state.queue.back().is_some_and(|last| last.len() < JOINED_BYTES_MAX);
+        let joins = state.queue.len() > 1 && state.queue.back().is_some_and(|last| last.len() < BATCHED_BYTES_MAX);
         if !joins {
-            let buffer = state.transport.buffer(REQUEST_BYTES);
+            let buffer = state.transport.take_buffer(REQUEST_BYTES);
             state.queue.push_back(buffer);
         }
         let Some(buffer) = state.queue.back_mut() else { return Err(Error::too_long()) };
@@ -246,8 +249,8 @@ impl Pipeline {
     }
 
     /// Queues a request whose reply is discarded, and sends it immediately if the transport can take it.
-    pub(crate) fn begin_and_discard(self: &Arc<Pipeline>, encode: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
-        if let Ok(answer) = self.begin(encode) {
+    pub(crate) fn enqueue_and_discard(self: &Arc<Pipeline>, encode: impl FnOnce(u32, &mut Vec<u8>) -> bool) {
+        if let Ok(answer) = self.enqueue(encode) {
             self.lock().send(&mut Context::from_waker(&self.waker));
             drop(answer);
         }
@@ -261,8 +264,8 @@ impl Pipeline {
     }
 
     /// Returns the buffer of a reply to the transport for reuse.
-    pub(crate) fn give(&self, bytes: Vec<u8>) {
-        self.lock().transport.give(bytes);
+    pub(crate) fn recycle_buffer(&self, bytes: Vec<u8>) {
+        self.lock().transport.recycle_buffer(bytes);
     }
 
     /// The session's status after the last reply, bits of `STATUS_...`.
@@ -303,9 +306,9 @@ impl State {
                 Poll::Ready(Ok(())) => {
                     self.queued_bytes -= length;
                     if let Some(bytes) = self.queue.pop_front() {
-                        self.transport.give(bytes);
+                        self.transport.recycle_buffer(bytes);
                     }
-                    self.wake_for_room();
+                    self.wake_for_space();
                 }
                 // The node may have sent the reason before it closed the connection; read it before failing.
                 Poll::Ready(Err(error)) => {
@@ -332,7 +335,7 @@ impl State {
                 self.more_woken.extend(waker.take());
             }
         }
-        self.wake_for_room();
+        self.wake_for_space();
     }
 
     fn wake(&mut self, waker: Waker) {
@@ -342,18 +345,18 @@ impl State {
         }
     }
 
-    fn wake_for_room(&mut self) {
-        self.more_woken.extend(self.room_waiters.drain(..).map(|(_, waker)| waker));
+    fn wake_for_space(&mut self) {
+        self.more_woken.extend(self.space_waiters.drain(..).map(|(_, waker)| waker));
     }
 
     /// Appends received bytes and dispatches the complete replies.
     fn on_received(&mut self, bytes: Vec<u8>) {
         if self.position == self.received.len() {
-            self.transport.give(std::mem::replace(&mut self.received, bytes));
+            self.transport.recycle_buffer(std::mem::replace(&mut self.received, bytes));
             (self.position, self.scanned) = (0, 0);
         } else {
             self.received.extend_from_slice(&bytes);
-            self.transport.give(bytes);
+            self.transport.recycle_buffer(bytes);
         }
         self.dispatch();
     }
@@ -368,7 +371,7 @@ impl State {
             let last_at = std::mem::replace(&mut self.scanned, end);
             if reply::is_last(kind) {
                 self.on_reply(last_at, end);
-            } else if end - self.position > self.answer_bytes_max {
+            } else if end - self.position > self.reply_bytes_max {
                 self.is_oversized = true;
             }
             if self.is_oversized {
@@ -377,7 +380,7 @@ impl State {
         }
         // An incomplete frame may take the reply above its limit by one payload; it is discarded once it is
         // complete.
-        if self.received.len() - self.position > self.answer_bytes_max.saturating_add(frame::PAYLOAD_BYTES_MAX) {
+        if self.received.len() - self.position > self.reply_bytes_max.saturating_add(frame::PAYLOAD_BYTES_MAX) {
             self.fail(Error::protocol("it is too long"));
         }
         // The rest of an incomplete reply moves to the front, so that the buffer does not grow by the replies
@@ -415,7 +418,7 @@ impl State {
                 Slot::Answered(std::mem::take(&mut self.received))
             }
             _ => {
-                let mut bytes = self.transport.buffer(end - start);
+                let mut bytes = self.transport.take_buffer(end - start);
                 bytes.extend_from_slice(&self.received[start..end]);
                 Slot::Answered(bytes)
             }
@@ -464,7 +467,7 @@ impl State {
             Slot::Waiting(waker) => waker.as_ref(),
             _ => None,
         });
-        if let Some(waker) = waiting.or(self.room_waiters.first().map(|(_, waker)| waker)).cloned() {
+        if let Some(waker) = waiting.or(self.space_waiters.first().map(|(_, waker)| waker)).cloned() {
             self.wake(waker);
         }
     }

@@ -66,7 +66,7 @@ impl Wake for Wakes {
 
 impl Task {
     fn new(pipeline: &Arc<Pipeline>) -> Task {
-        let answer = pipeline.begin(|number, out| Request::Ping.encode(number, out)).expect("the request fits");
+        let answer = pipeline.enqueue(|number, out| Request::Ping.encode(number, out)).expect("the request fits");
         Task { answer: Some(answer), wakes: Arc::default() }
     }
 

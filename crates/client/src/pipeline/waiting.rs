@@ -22,13 +22,13 @@ pub(crate) struct PendingReply {
 }
 
 /// Waits until the queue has room for another request.
-pub(crate) struct Room<'p> {
+pub(crate) struct SpaceWait<'p> {
     pub(super) pipeline: &'p Pipeline,
     /// Its ticket, once it waits.
     pub(super) ticket: Option<u64>,
 }
 
-impl Future for Room<'_> {
+impl Future for SpaceWait<'_> {
     type Output = Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
@@ -40,7 +40,7 @@ impl Future for Room<'_> {
                 state.last_ticket += 1;
                 state.last_ticket
             });
-            state.become_leader_if_none(Waiter::Room(ticket), context.waker());
+            state.become_leader_if_none(Waiter::Space(ticket), context.waker());
             state.exchange(&mut Context::from_waker(&pipeline.waker), None);
         }
         if let Some(failure) = &state.failure {
@@ -49,25 +49,25 @@ impl Future for Room<'_> {
         let Some(ticket) = self.ticket.filter(|_| state.queued_bytes > QUEUED_BYTES_MAX) else {
             return Poll::Ready(Ok(()));
         };
-        match state.room_waiters.iter_mut().find(|(other, _)| *other == ticket) {
+        match state.space_waiters.iter_mut().find(|(other, _)| *other == ticket) {
             Some((_, waker)) if waker.will_wake(context.waker()) => {}
             Some((_, waker)) => state.discarded.push(std::mem::replace(waker, context.waker().clone())),
-            None => state.room_waiters.push((ticket, context.waker().clone())),
+            None => state.space_waiters.push((ticket, context.waker().clone())),
         }
         Poll::Pending
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for SpaceWait<'_> {
     fn drop(&mut self) {
         let Some(ticket) = self.ticket else { return };
         let mut locked = self.pipeline.lock();
         let state = &mut *locked;
-        if let Some(index) = state.room_waiters.iter().position(|(other, _)| *other == ticket) {
-            let (_, waker) = state.room_waiters.remove(index);
+        if let Some(index) = state.space_waiters.iter().position(|(other, _)| *other == ticket) {
+            let (_, waker) = state.space_waiters.remove(index);
             state.discarded.push(waker);
         }
-        state.end_wait(Waiter::Room(ticket));
+        state.end_wait(Waiter::Space(ticket));
     }
 }
 
@@ -87,7 +87,7 @@ impl Future for PendingReply {
         let Some(slot) = state.slots.get_mut(index) else { return Poll::Ready(Err(Error::protocol(POLLED_TWICE))) };
         let answer = match std::mem::replace(slot, Slot::Finished) {
             Slot::Answered(bytes) => Ok(bytes),
-            Slot::Oversized => Err(Error::value("The reply is longer than answer_bytes_max".into())),
+            Slot::Oversized => Err(Error::value("The reply is longer than reply_bytes_max".into())),
             Slot::Waiting(before) => match failure {
                 Some(failure) => {
                     state.discarded.extend(before);
