@@ -21,7 +21,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{fail, finish_rows};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::key::{InputWriter, KeyMaker, Values, push_keys};
+use super::key::{InputWriter, KeyBuilder, Values, push_keys};
 use super::packets::{Window, append_row};
 use super::retry::{RetryInput, RetryState};
 use super::session::Session;
@@ -227,14 +227,14 @@ fn reserve_room(context: &mut StatementContext<'_, '_>, bytes: usize) {
 
 /// Fills the inputs. Returns true if they are keys of a unique index's entries.
 fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'_>) -> Result<bool> {
-    let Workspace { inputs, parameters, scratch, keys, key, .. } = work;
+    let Workspace { inputs, parameters, scratch, key_builder, key, .. } = work;
     let sent: &[u8] = if plan.program.reads_parameters { parameters } else { &[] };
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
     let definition = &plan.table.definition;
     match &plan.path {
         AccessPath::UniqueKeys { lookup, keys: template, .. } => {
             inputs.begin(lookup.table.definition.partition_count, turn.buffers);
-            keys.keys(definition, template, &values, &mut |_, _, entry| {
+            key_builder.build_keys(definition, template, &values, &mut |_, _, entry| {
                 // The key column of an entry is a binary string that contains the key bytes.
                 key.clear();
                 append_escaped(entry, key);
@@ -243,7 +243,7 @@ fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'
             Ok(true)
         }
         path => {
-            push_path(&mut InputWriter { inputs, turn, parameters: sent }, keys, definition, path, &values)?;
+            push_path(&mut InputWriter { inputs, turn, parameters: sent }, key_builder, definition, path, &values)?;
             Ok(false)
         }
     }
@@ -252,7 +252,7 @@ fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'
 /// Fills the inputs for an access path that needs one read.
 pub(super) fn push_path(
     writer: &mut InputWriter<'_, '_>,
-    keys: &mut KeyMaker,
+    key_builder: &mut KeyBuilder,
     definition: &TableDefinition,
     path: &AccessPath,
     values: &Values<'_>,
@@ -260,15 +260,15 @@ pub(super) fn push_path(
     writer.inputs.begin(definition.partition_count, writer.turn.buffers);
     match path {
         AccessPath::Nothing => Ok(()),
-        AccessPath::PrimaryKeys(template) => push_keys(writer, keys, definition, template, values),
+        AccessPath::PrimaryKeys(template) => push_keys(writer, key_builder, definition, template, values),
         AccessPath::Ranges { ranges, descending, scope, .. } => {
-            let Some(scope) = keys.scope(definition, scope, values)? else { return Ok(()) };
-            keys.ranges(definition, (ranges, *descending), values, &mut |range| {
+            let Some(scope) = key_builder.bind_scope(definition, scope, values)? else { return Ok(()) };
+            key_builder.build_ranges(definition, (ranges, *descending), values, &mut |range| {
                 writer.inputs.push_range(scope, range, writer.parameters, writer.turn.buffers);
             })
         }
         AccessPath::AllRows(scope) => {
-            if let Some(scope) = keys.scope(definition, scope, values)? {
+            if let Some(scope) = key_builder.bind_scope(definition, scope, values)? {
                 writer.inputs.push_all(scope, writer.parameters, writer.turn.buffers);
             }
             Ok(())

@@ -13,7 +13,7 @@ use junctor_signals::read_rows::OperationId;
 use super::compound::CompoundState;
 use super::insert::{InsertState, Numbered};
 use super::interrupt::KillState;
-use super::key::KeyMaker;
+use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
 use super::packets::Window;
 use super::retry::{RetryInput, RetryState, StatementInput};
@@ -259,7 +259,7 @@ pub(crate) struct Workspace {
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
     pub sorters: IdleSorters,
-    pub keys: KeyMaker,
+    pub key_builder: KeyBuilder,
     /// Idle row collections of key reads.
     pub key_rows: Vec<KeyRows>,
     pub row_parameters: Vec<u8>,

@@ -117,7 +117,7 @@ fn send_change(
 ) -> Result<Started> {
     check_writable(context.session)?;
     context.session.enter_statement();
-    let Workspace { inputs, parameters, scratch, keys, .. } = &mut context.engine.work;
+    let Workspace { inputs, parameters, scratch, key_builder, .. } = &mut context.engine.work;
     let first_program = match &plan.ordered {
         Some(ordered) if !ordered.after_duplicate => &ordered.locking_program,
         _ => &plan.program,
@@ -129,7 +129,7 @@ fn send_change(
         return Ok(Started::Nothing);
     }
     let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
-    push_path(&mut writer, keys, &plan.table.definition, &plan.path, &values)?;
+    push_path(&mut writer, key_builder, &plan.table.definition, &plan.path, &values)?;
     if inputs.is_empty() {
         return Ok(Started::Nothing);
     }

@@ -10,7 +10,7 @@ use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, 
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
-use super::operand::{Interval, KeyValues, Operand, Piece};
+use super::operand::{Interval, KeyValues, Operand, ValueSet};
 use super::restriction::{Restriction, alternatives_of, restrictions_of};
 use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::parse::statement::{IndexHint, IndexHintKind};
@@ -33,7 +33,7 @@ pub struct RangeTemplate {
     /// The values of the leading columns; at most one entry has several values.
     pub prefix: Vec<KeyValues>,
     /// The allowed values of the column after the prefix; empty allows all.
-    pub pieces: Vec<Piece>,
+    pub value_sets: Vec<ValueSet>,
 }
 
 /// The partitions that a statement visits.
@@ -108,7 +108,7 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     check_hints(definition, request.hints)?;
     let mut restrictions = restrictions_of(definition, request.conjuncts);
     // A pattern without a fixed prefix ranges over the whole index, which costs more than a scan of the rows.
-    restrictions.retain(|restriction| !restriction.pieces.iter().any(|piece| is_open(piece, request.parameters)));
+    restrictions.retain(|restriction| !restriction.value_sets.iter().any(|set| is_open(set, request.parameters)));
     let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
     let primary = definition.primary();
     if usable(primary)
@@ -126,7 +126,7 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
         let (ranges, implied) = ranges_of(definition, index, &restrictions);
         // Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
         // index.
-        let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.pieces.is_empty());
+        let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.value_sets.is_empty());
         let gives_order = request.order.is_some_and(|order| order_is_served(&ranges, order));
         if score == 0 && !gives_order {
             continue;
@@ -166,12 +166,12 @@ fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> 
 
 /// Whether a LIKE pattern has no characters before its first wildcard. A computed pattern is assumed to have
 /// some.
-fn is_open(piece: &Piece, parameters: &[ParameterKind]) -> bool {
-    match piece {
-        Piece::Prefix { pattern: Operand::Parameter(ordinal), .. } => {
+fn is_open(set: &ValueSet, parameters: &[ParameterKind]) -> bool {
+    match set {
+        ValueSet::Prefix { pattern: Operand::Parameter(ordinal), .. } => {
             parameters.get(usize::from(*ordinal)).is_some_and(|kind| kind.prefix == PatternPrefix::Absent)
         }
-        Piece::Prefix { pattern: Operand::Constant(Value::Bytes(pattern)), .. } => {
+        ValueSet::Prefix { pattern: Operand::Constant(Value::Bytes(pattern)), .. } => {
             PatternPrefix::of(pattern) == PatternPrefix::Absent
         }
         _ => false,
@@ -188,8 +188,8 @@ fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
 /// The restriction that binds a column to values. A single value is preferred to a list.
 fn values_for(restrictions: &[Restriction], column: ColumnNumber) -> Option<(&Restriction, &KeyValues)> {
     let values = restrictions.iter().filter(|restriction| restriction.column == column).filter_map(|restriction| {
-        match restriction.pieces.as_slice() {
-            [Piece::Values(values)] => Some((restriction, values)),
+        match restriction.value_sets.as_slice() {
+            [ValueSet::Values(values)] => Some((restriction, values)),
             _ => None,
         }
     });
@@ -290,7 +290,7 @@ fn ranges_of(
     index: &IndexDefinition,
     restrictions: &[Restriction],
 ) -> (RangeTemplate, Vec<usize>) {
-    let mut ranges = RangeTemplate { columns: index.columns.clone(), prefix: Vec::new(), pieces: Vec::new() };
+    let mut ranges = RangeTemplate { columns: index.columns.clone(), prefix: Vec::new(), value_sets: Vec::new() };
     let mut implied = Vec::new();
     let mut has_list = false;
     for column in &index.columns {
@@ -305,23 +305,23 @@ fn ranges_of(
             }
             continue;
         }
-        let (pieces, conjuncts) = pieces_for(restrictions, *column);
-        ranges.pieces = pieces;
+        let (value_sets, conjuncts) = value_sets_for(restrictions, *column);
+        ranges.value_sets = value_sets;
         implied.extend(conjuncts);
         break;
     }
     (ranges, implied)
 }
 
-/// The ranges of a column and the conjuncts that they imply: one interval made of all bounds, or the pieces
+/// The value sets of a column and the conjuncts that they imply: one interval made of all bounds, or the sets
 /// of a list, disjunction or pattern, which win over an interval that is open at one end.
-fn pieces_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<Piece>, Vec<usize>) {
+fn value_sets_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<ValueSet>, Vec<usize>) {
     let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
     let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);
     let mut interval = Interval::default();
     let mut conjuncts = Vec::new();
     for restriction in of_column() {
-        let [Piece::Interval(next)] = restriction.pieces.as_slice() else { continue };
+        let [ValueSet::Interval(next)] = restriction.value_sets.as_slice() else { continue };
         let fits =
             (next.lower.is_none() || interval.lower.is_none()) && (next.upper.is_none() || interval.upper.is_none());
         // Only the first bound on each side limits the range. Others stay in the filter.
@@ -331,13 +331,13 @@ fn pieces_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<Piece>
             conjuncts.extend(implied(restriction));
         }
     }
-    let several = of_column().find(|restriction| !matches!(restriction.pieces.as_slice(), [Piece::Interval(_)]));
+    let several = of_column().find(|restriction| !matches!(restriction.value_sets.as_slice(), [ValueSet::Interval(_)]));
     match several {
         Some(several) if interval.lower.is_none() || interval.upper.is_none() => {
-            (several.pieces.clone(), implied(several).into_iter().collect())
+            (several.value_sets.clone(), implied(several).into_iter().collect())
         }
         _ if interval == Interval::default() => (Vec::new(), Vec::new()),
-        _ => (vec![Piece::Interval(interval)], conjuncts),
+        _ => (vec![ValueSet::Interval(interval)], conjuncts),
     }
 }
 

@@ -46,7 +46,8 @@ pub struct ChangePlan {
     pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
-    /// Conditions with the same value for every row. Unless all are true, no row is found.
+    /// Conjuncts that do not depend on the row. They are evaluated once for each execution; unless all are
+    /// true, no row is changed.
     pub one_time_filter: Vec<Expression>,
     /// Maximum number of rows to change; 0 changes none.
     pub limit: Option<Quantity>,

@@ -81,9 +81,9 @@ impl Row {
             AccessPath::Ranges { index, ranges, scope: range_scope, .. } => {
                 scope = range_scope;
                 if let Some(index) = definition.index(*index) {
-                    let used = ranges.prefix.len() + usize::from(!ranges.pieces.is_empty());
+                    let used = ranges.prefix.len() + usize::from(!ranges.value_sets.is_empty());
                     let only_single = ranges.prefix.iter().all(KeyValues::is_single);
-                    self.access = Some(match (used, ranges.pieces.is_empty() && only_single) {
+                    self.access = Some(match (used, ranges.value_sets.is_empty() && only_single) {
                         (0, _) => "index",
                         (_, true) => "ref",
                         _ => "range",

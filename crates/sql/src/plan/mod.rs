@@ -26,7 +26,7 @@ pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
 pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertReturning, InsertValue};
-pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Piece, Quantity};
+pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;
 pub(crate) use parameters::{
     fill_from_shape, fits_class, kind_of_value, kinds_of_shape, literal_value, plain_literal_value,

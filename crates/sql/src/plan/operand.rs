@@ -88,7 +88,7 @@ pub struct Interval {
 
 /// One of the sets of values that a condition allows for a column.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Piece {
+pub enum ValueSet {
     /// Single values.
     Values(KeyValues),
     /// A range of values.

@@ -5,15 +5,15 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnType, TableDefinition};
 
-use super::operand::{Interval, KeyValues, Operand, Piece};
+use super::operand::{Interval, KeyValues, Operand, ValueSet};
 
 /// A restriction of one column by one conjunct.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Restriction {
     pub column: ColumnNumber,
     /// The column's value is in at least one of these sets.
-    pub pieces: Vec<Piece>,
-    /// Whether the pieces are equivalent to the conjunct, so that rows found by them need no further test.
+    pub value_sets: Vec<ValueSet>,
+    /// Whether the value sets are equivalent to the conjunct. Rows found by them need no further test then.
     pub exact: bool,
     /// Position of the conjunct in the condition.
     pub conjunct: usize,
@@ -22,8 +22,8 @@ pub(super) struct Restriction {
 /// The restrictions of single columns by the conjuncts. A conjunct that no index can serve has none.
 pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Expression]) -> Vec<Restriction> {
     let restriction = |(conjunct, expression)| {
-        let (column, pieces, exact) = restriction_of(definition, expression)?;
-        Some(Restriction { column, pieces, exact, conjunct })
+        let (column, value_sets, exact) = restriction_of(definition, expression)?;
+        Some(Restriction { column, value_sets, exact, conjunct })
     };
     conjuncts.iter().enumerate().filter_map(restriction).collect()
 }
@@ -38,9 +38,9 @@ pub(super) fn alternatives_of(
     let bindings = |branch: &Expression| {
         let mut bindings = Vec::new();
         for conjunct in branch.conjuncts() {
-            let (column, mut pieces, exact) = restriction_of(definition, conjunct)?;
-            match (pieces.len(), pieces.pop()) {
-                (1, Some(Piece::Values(values))) => bindings.push((column, values, exact)),
+            let (column, mut value_sets, exact) = restriction_of(definition, conjunct)?;
+            match (value_sets.len(), value_sets.pop()) {
+                (1, Some(ValueSet::Values(values))) => bindings.push((column, values, exact)),
                 _ => return None,
             }
         }
@@ -49,7 +49,10 @@ pub(super) fn alternatives_of(
     branches.iter().map(bindings).collect()
 }
 
-fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Option<(ColumnNumber, Vec<Piece>, bool)> {
+fn restriction_of(
+    definition: &TableDefinition,
+    expression: &Expression,
+) -> Option<(ColumnNumber, Vec<ValueSet>, bool)> {
     match &expression.node {
         Node::Compare(operator, domain, operands) => {
             let [left, right] = &**operands;
@@ -63,7 +66,7 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
             let (low, high) = (Operand::of(low)?, Operand::of(high)?);
             let interval = Interval { lower: Some((low, true)), upper: Some((high, true)) };
             let exact = low_exact && high_exact && !is_string(definition, column);
-            Some((column, vec![Piece::Interval(interval)], exact))
+            Some((column, vec![ValueSet::Interval(interval)], exact))
         }
         Node::InList { negated: false, operand, list } => {
             let mut values = Vec::with_capacity(list.len());
@@ -79,13 +82,13 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
                 1 => KeyValues::One(values.pop()?),
                 _ => KeyValues::List(values),
             };
-            Some((found?, vec![Piece::Values(values)], exact))
+            Some((found?, vec![ValueSet::Values(values)], exact))
         }
         Node::InParameters { negated: false, domain, operand, parameter } => {
             let column = column_of(operand)?;
             let kind = list_kind(*domain);
             let exact = fits(definition, column, *domain, kind)?;
-            Some((column, vec![Piece::Values(KeyValues::Parameters(*parameter))], exact))
+            Some((column, vec![ValueSet::Values(KeyValues::Parameters(*parameter))], exact))
         }
         Node::Like { negated: false, collation, escape, operands } => {
             let [text, pattern] = &**operands;
@@ -95,23 +98,23 @@ fn restriction_of(definition: &TableDefinition, expression: &Expression) -> Opti
             if of_column != *collation || pattern.result.kind != Kind::String {
                 return None;
             }
-            Some((column, vec![Piece::Prefix { pattern: Operand::of(pattern)?, escape: *escape }], false))
+            Some((column, vec![ValueSet::Prefix { pattern: Operand::of(pattern)?, escape: *escape }], false))
         }
         Node::Is { test: IsTest::Null, negated: false, operand } => {
-            Some((column_of(operand)?, vec![Piece::Values(KeyValues::Null)], true))
+            Some((column_of(operand)?, vec![ValueSet::Values(KeyValues::Null)], true))
         }
         Node::Or(branches) => {
             let mut all = Vec::new();
             let mut exact = true;
             let mut found = None;
             for branch in branches {
-                let (column, pieces, branch_exact) = restriction_of(definition, branch)?;
+                let (column, value_sets, branch_exact) = restriction_of(definition, branch)?;
                 if found.is_some_and(|found| found != column) {
                     return None;
                 }
                 found = Some(column);
                 exact &= branch_exact;
-                all.extend(pieces);
+                all.extend(value_sets);
             }
             Some((found?, all, exact))
         }
@@ -125,16 +128,16 @@ fn comparison(
     domain: CompareDomain,
     value: &Expression,
     bound: &Expression,
-) -> Option<(ColumnNumber, Vec<Piece>, bool)> {
+) -> Option<(ColumnNumber, Vec<ValueSet>, bool)> {
     let (column, exact) = indexable(definition, value, domain, bound)?;
     let bound = Operand::of(bound)?;
     let interval = |lower: Option<bool>, upper: Option<bool>| {
         let lower = lower.map(|inclusive| (bound.clone(), inclusive));
         let upper = upper.map(|inclusive| (bound.clone(), inclusive));
-        Piece::Interval(Interval { lower, upper })
+        ValueSet::Interval(Interval { lower, upper })
     };
-    let piece = match operator {
-        CompareOperator::Equal => Piece::Values(KeyValues::One(bound)),
+    let set = match operator {
+        CompareOperator::Equal => ValueSet::Values(KeyValues::One(bound)),
         CompareOperator::Less => interval(None, Some(false)),
         CompareOperator::LessOrEqual => interval(None, Some(true)),
         CompareOperator::Greater => interval(Some(false), None),
@@ -143,7 +146,7 @@ fn comparison(
     };
     // An index orders long strings by their first bytes only, so the rows of a range are tested again.
     let exact = exact && (operator == CompareOperator::Equal || !is_string(definition, column));
-    Some((column, vec![piece], exact))
+    Some((column, vec![set], exact))
 }
 
 fn is_string(definition: &TableDefinition, column: ColumnNumber) -> bool {

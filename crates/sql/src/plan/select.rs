@@ -274,8 +274,9 @@ fn unsorted_values(projection: &Projection, sort: &[SortKey]) -> Vec<u16> {
     positions.map(|(position, _)| position as u16).collect()
 }
 
-/// Splits a condition into one_time_filter, which have the same value for every row and are tested once for each
-/// execution, and the filter for each row. Conjuncts that the access path implies are in neither.
+/// Splits a condition into the one-time filter, whose conjuncts do not depend on the row, and the filter that
+/// is evaluated for each row. Neither contains conjuncts that the access path implies, whose positions are in
+/// `implied`.
 pub(super) fn split_filter(filter: Option<Expression>, implied: &[usize]) -> (Vec<Expression>, Option<Expression>) {
     let Some(filter) = filter else { return (Vec::new(), None) };
     let rest = filter.conjuncts().iter().enumerate().filter(|(position, _)| !implied.contains(position));

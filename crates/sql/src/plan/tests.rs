@@ -157,11 +157,11 @@ impl Dump<'_> {
         }
     }
 
-    fn piece(piece: &Piece) -> String {
-        match piece {
-            Piece::Values(values) => Self::values(values),
-            Piece::Prefix { pattern, .. } => format!("like {}", Self::operand(pattern)),
-            Piece::Interval(Interval { lower, upper }) => {
+    fn set(set: &ValueSet) -> String {
+        match set {
+            ValueSet::Values(values) => Self::values(values),
+            ValueSet::Prefix { pattern, .. } => format!("like {}", Self::operand(pattern)),
+            ValueSet::Interval(Interval { lower, upper }) => {
                 let lower = lower.as_ref().map(|(operand, inclusive)| {
                     format!("{} {}", if *inclusive { ">=" } else { ">" }, Self::operand(operand))
                 });
@@ -208,10 +208,10 @@ impl Dump<'_> {
                     parts.push(format!("{} {}", self.column(*column), Self::values(values)));
                 }
                 if let Some(column) = ranges.columns.get(ranges.prefix.len())
-                    && !ranges.pieces.is_empty()
+                    && !ranges.value_sets.is_empty()
                 {
-                    let pieces: Vec<String> = ranges.pieces.iter().map(Self::piece).collect();
-                    parts.push(format!("{} {}", self.column(*column), pieces.join(" | ")));
+                    let value_sets: Vec<String> = ranges.value_sets.iter().map(Self::set).collect();
+                    parts.push(format!("{} {}", self.column(*column), value_sets.join(" | ")));
                 }
                 let direction = if *descending { " descending" } else { "" };
                 format!("range of {name}{direction} [{}], {}", parts.join(", "), Self::scope(scope))

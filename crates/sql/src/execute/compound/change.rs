@@ -172,12 +172,12 @@ impl Change<'_> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
         self.steps.owns_transaction = take_transaction(context.session);
         self.steps.before = context.session.transaction.statement();
-        let Workspace { inputs, scratch, keys, .. } = &mut context.engine.work;
+        let Workspace { inputs, scratch, key_builder, .. } = &mut context.engine.work;
         let parameters = &self.steps.parameters;
         let sent: &[u8] = if self.ordered.locking_program.reads_parameters { parameters } else { &[] };
         let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
         let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
-        let pushed = push_path(&mut writer, keys, &self.plan.table.definition, &self.plan.path, &values);
+        let pushed = push_path(&mut writer, key_builder, &self.plan.table.definition, &self.plan.path, &values);
         // The same evaluations reported their warnings when the statement began.
         diagnostics::take(&mut context.engine.work.scratch);
         pushed?;

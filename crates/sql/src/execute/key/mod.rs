@@ -1,5 +1,6 @@
-//! Hot path, budget 120 instructions a key: converts the key and range templates of a plan into inputs of the
-//! partitions, with the values of one execution. Once its memory has grown, it allocates nothing.
+//! Hot path, budget 120 instructions a key: builds the keys and key ranges of one execution from the
+//! templates of its plan, and adds them to the inputs of the partitions. Once its buffers have grown, it
+//! allocates nothing.
 
 use std::ops::Range;
 
@@ -14,15 +15,15 @@ use junctor_model::value::ValueRef;
 use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
-use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, Piece, RangeTemplate, ScopeTemplate};
+use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
 
-/// Maximum length of a bound, in bytes. A longer bound is cut, which widens the range; the filter removes the
-/// additional rows.
+/// Maximum length of a range's bound, in bytes. A longer bound is truncated, which widens the range; the
+/// filter removes the additional rows.
 const BOUND_BYTES_MAX: usize = 16 * 1024;
-/// Maximum number of ranges of one statement; more is error 1436.
+/// Maximum number of ranges of one statement. More give error 1436.
 const RANGES_MAX: usize = 1 << 18;
-/// Maximum distance of a key from the slot that its hash chooses. Random hashes hardly ever exceed it, but
-/// hashes that an attacker chose do. Sorting then bounds the time.
+/// Maximum number of probes for a key in the hash table that finds duplicates. Random values practically
+/// never need more, but values that an attacker chose for colliding hashes do; sorting then bounds the time.
 const PROBES_MAX: usize = 64;
 
 /// The parameters of one execution, and the scratch memory of its expressions.
@@ -32,7 +33,7 @@ pub(crate) struct Values<'a> {
     pub scratch: &'a Scratch,
 }
 
-/// The destination of keys and ranges.
+/// The partitions' inputs, to which keys and ranges are added.
 pub(crate) struct InputWriter<'i, 't> {
     pub inputs: &'i mut PartitionInputs,
     pub turn: &'i mut TurnContext<'t>,
@@ -40,46 +41,49 @@ pub(crate) struct InputWriter<'i, 't> {
     pub parameters: &'i [u8],
 }
 
-/// One alternative of a key template.
+/// One alternative of a key template: the values of each column, from which one or several keys are built.
 #[derive(Clone, Copy)]
-struct KeyParts<'k> {
+struct KeyAlternative<'k> {
     definition: &'k TableDefinition,
     columns: &'k [ColumnNumber],
-    /// The values of each column. At most one column has several.
+    /// The values of each column. At most one column has several values.
     values: &'k [KeyValues],
 }
 
-/// Reusable memory for the keys of one statement, shared by all statements of the engine.
+/// Builds the keys and ranges of one statement at a time. Its buffers are reused by all statements of the
+/// engine.
 #[derive(Debug, Default)]
-pub(crate) struct KeyMaker {
+pub(crate) struct KeyBuilder {
     key: Vec<u8>,
     partition_key: Vec<u8>,
     /// The keys or bounds of the statement, one after the other.
     bytes: Vec<u8>,
-    /// Open-addressing hash table of positions in `keys` plus one; 0 marks an empty slot.
+    /// Open-addressing hash table that finds duplicates. A slot has a key's position plus one; 0 marks an
+    /// empty slot.
     seen: Vec<u32>,
+    /// The hash of each key, and the key's position in `bytes`.
     keys: Vec<(u64, Range<u32>)>,
     /// The values of a list of operands, little-endian.
     integers: Vec<[u8; 8]>,
-    /// Positions of a list ordered by their integers; only used if too many hashes collide.
+    /// Positions of the list's members, sorted by value. Used only if too many hashes collide.
     order: Vec<u32>,
     spans: Vec<Span>,
 }
 
-/// A range from `lower` (inclusive) to `upper` (exclusive; `None` for unbounded). Both refer to the byte
-/// buffer.
+/// A key range from `lower` (inclusive) to `upper` (exclusive; `None` for unbounded). Both are positions in
+/// `KeyBuilder::bytes`.
 #[derive(Clone, Debug)]
 struct Span {
     lower: Range<u32>,
     upper: Option<Range<u32>>,
 }
 
-/// The way in which the partition of a key is found.
-pub(crate) enum KeyLocation {
-    /// The hash of the whole key determines the partition.
+/// What determines the partition of a key.
+pub(crate) enum KeyPartition {
+    /// The hash of the whole key.
     ByHash,
-    /// The partition with this number.
-    At(u16),
+    /// Only some columns of the key, from whose values this partition number was computed.
+    Number(u16),
 }
 
 impl Operand {
@@ -94,51 +98,51 @@ impl Operand {
     }
 }
 
-impl KeyMaker {
-    /// Calls `push` once with each distinct key of the template, its partition and its hash. Keys that no row
-    /// can have are skipped.
-    pub(crate) fn keys(
+impl KeyBuilder {
+    /// Calls `push` with the partition, hash and bytes of each distinct key of the template. Skips keys that
+    /// cannot occur in a row.
+    pub(crate) fn build_keys(
         &mut self,
         definition: &TableDefinition,
         template: &KeyTemplate,
         values: &Values<'_>,
-        push: &mut impl FnMut(KeyLocation, u64, &[u8]),
+        push: &mut impl FnMut(KeyPartition, u64, &[u8]),
     ) -> Result<()> {
         self.keys.clear();
         self.bytes.clear();
         let is_base = template.columns == definition.primary().columns;
         let by_hash = !is_base || definition.partition_columns == template.columns;
         for key in &template.alternatives {
-            self.alternative(KeyParts { definition, columns: &template.columns, values: key }, values)?;
+            self.add_alternative(KeyAlternative { definition, columns: &template.columns, values: key }, values)?;
         }
-        self.drop_equal_keys();
-        let KeyMaker { keys, bytes, partition_key, .. } = self;
+        self.remove_duplicates();
+        let KeyBuilder { keys, bytes, partition_key, .. } = self;
         for (hash, range) in keys.iter() {
             let key = &bytes[range.start as usize..range.end as usize];
-            let location = match by_hash {
-                true => KeyLocation::ByHash,
-                false => location_of(definition, &template.columns, key, partition_key),
+            let partition_source = match by_hash {
+                true => KeyPartition::ByHash,
+                false => partition_from_columns(definition, &template.columns, key, partition_key),
             };
-            push(location, *hash, key);
+            push(partition_source, *hash, key);
         }
         Ok(())
     }
 
-    /// Adds all keys of one alternative to `keys`.
-    fn alternative(&mut self, parts: KeyParts<'_>, values: &Values<'_>) -> Result<()> {
-        let several = parts.values.iter().find(|values| !values.is_single());
+    /// Adds all keys of one alternative to `keys`, including duplicates.
+    fn add_alternative(&mut self, alternative: KeyAlternative<'_>, values: &Values<'_>) -> Result<()> {
+        let several = alternative.values.iter().find(|values| !values.is_single());
         match several {
-            None => self.keep_key(parts, None, values),
+            None => self.add_key(alternative, None, values),
             Some(KeyValues::List(list)) => {
                 for operand in list {
                     let value = operand.value(values)?;
-                    self.keep_key(parts, Some(value), values)?;
+                    self.add_key(alternative, Some(value), values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
                 for value in values.parameters.list(*ordinal) {
-                    self.keep_key(parts, Some(value), values)?;
+                    self.add_key(alternative, Some(value), values)?;
                 }
                 Ok(())
             }
@@ -147,17 +151,22 @@ impl KeyMaker {
     }
 
     #[inline]
-    fn keep_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<()> {
+    fn add_key(
+        &mut self,
+        alternative: KeyAlternative<'_>,
+        member: Option<ValueRef<'_>>,
+        values: &Values<'_>,
+    ) -> Result<()> {
         let start = self.bytes.len();
-        let is_possible = self.append_key(parts, member, values)?;
-        self.keep_from(start, is_possible);
+        let is_possible = self.append_key(alternative, member, values)?;
+        self.finish_key(start, is_possible);
         Ok(())
     }
 
-    /// Keeps the bytes from `start` on as a key if a row can have it, and removes them otherwise.
+    /// Records the bytes from `start` on as a key if it can occur in a row, and removes them otherwise.
     #[inline(always)]
-    fn keep_from(&mut self, start: usize, is_possible: bool) {
-        // No stored key is longer, so no row can match.
+    fn finish_key(&mut self, start: usize, is_possible: bool) {
+        // Stored keys are at most this long, so a longer key matches no row.
         if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
             self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
         } else {
@@ -165,17 +174,22 @@ impl KeyMaker {
         }
     }
 
-    /// Appends one key to `bytes`. `member` is the value of the column that has several. Returns false if no
-    /// row can have the key.
+    /// Appends one key to `bytes`. `member` is the value for the column that has several values. Returns
+    /// false if the key cannot occur in a row.
     #[inline]
-    fn append_key(&mut self, parts: KeyParts<'_>, member: Option<ValueRef<'_>>, values: &Values<'_>) -> Result<bool> {
-        for (column, part) in parts.columns.iter().zip(parts.values) {
+    fn append_key(
+        &mut self,
+        alternative: KeyAlternative<'_>,
+        member: Option<ValueRef<'_>>,
+        values: &Values<'_>,
+    ) -> Result<bool> {
+        for (column, part) in alternative.columns.iter().zip(alternative.values) {
             let value = match part {
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::Null => return Ok(false),
                 KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
             };
-            let column = &parts.definition.columns[usize::from(column.0)];
+            let column = &alternative.definition.columns[usize::from(column.0)];
             if append_key_floor(column, value, &mut self.bytes) != KeyFit::Exact {
                 return Ok(false);
             }
@@ -183,16 +197,16 @@ impl KeyMaker {
         Ok(true)
     }
 
-    /// Removes duplicate keys and keeps the first of each. Uses a hash table with open addressing, and
-    /// sorting if too many hashes collide.
-    fn drop_equal_keys(&mut self) {
+    /// Removes all but the first of equal keys. Uses a hash table with open addressing, and sorting if too
+    /// many hashes collide.
+    fn remove_duplicates(&mut self) {
         if self.keys.len() < 2 {
             return;
         }
         let size = (self.keys.len() * 2).next_power_of_two();
         self.seen.clear();
         self.seen.resize(size, 0);
-        let KeyMaker { bytes, seen, keys, .. } = self;
+        let KeyBuilder { bytes, seen, keys, .. } = self;
         let mut kept = 0;
         for position in 0..keys.len() {
             let (hash, range) = keys[position].clone();
@@ -207,7 +221,7 @@ impl KeyMaker {
                 slot = (slot + 1) & (size - 1);
                 if slot.wrapping_sub(hash as usize) & (size - 1) >= PROBES_MAX {
                     keys.drain(kept..position);
-                    return self.sort_out_equal_keys();
+                    return self.remove_duplicates_by_sorting();
                 }
             };
             if is_new {
@@ -219,10 +233,10 @@ impl KeyMaker {
         keys.truncate(kept);
     }
 
-    /// Does the work of [`KeyMaker::drop_equal_keys`] in a time that does not depend on the hashes.
+    /// Does the work of [`KeyBuilder::remove_duplicates`] in a time that does not depend on the hashes.
     #[cold]
-    fn sort_out_equal_keys(&mut self) {
-        let KeyMaker { bytes, seen: positions, keys, .. } = self;
+    fn remove_duplicates_by_sorting(&mut self) {
+        let KeyBuilder { bytes, seen: positions, keys, .. } = self;
         let key = |position: u32| {
             let range = &keys[position as usize].1;
             &bytes[range.start as usize..range.end as usize]
@@ -238,8 +252,8 @@ impl KeyMaker {
         keys.truncate(positions.len());
     }
 
-    /// The partitions of a scope; `None` if no row can match.
-    pub(crate) fn scope(
+    /// The partitions that the statement visits; `None` if no row can match.
+    pub(crate) fn bind_scope(
         &mut self,
         definition: &TableDefinition,
         scope: &ScopeTemplate,
@@ -260,7 +274,7 @@ impl KeyMaker {
     ///
     /// # Errors
     /// 1436 for too many ranges, and the errors of the expressions that compute bounds.
-    pub(crate) fn ranges(
+    pub(crate) fn build_ranges(
         &mut self,
         definition: &TableDefinition,
         (template, descending): (&RangeTemplate, bool),
@@ -269,7 +283,7 @@ impl KeyMaker {
     ) -> Result<()> {
         self.bytes.clear();
         self.spans.clear();
-        self.prefixes(definition, template, values)?;
+        self.add_ranges(definition, template, values)?;
         if self.spans.len() > 1 {
             self.merge_spans();
         }
@@ -287,28 +301,33 @@ impl KeyMaker {
         Ok(())
     }
 
-    fn prefixes(&mut self, definition: &TableDefinition, template: &RangeTemplate, values: &Values<'_>) -> Result<()> {
+    fn add_ranges(
+        &mut self,
+        definition: &TableDefinition,
+        template: &RangeTemplate,
+        values: &Values<'_>,
+    ) -> Result<()> {
         let several = template.prefix.iter().find(|values| !values.is_single());
         match several {
             Some(KeyValues::List(list)) => {
                 for operand in list {
                     let member = operand.value(values)?;
-                    self.prefix(definition, template, Some(member), values)?;
+                    self.add_ranges_after_prefix(definition, template, Some(member), values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
                 for member in values.parameters.list(*ordinal) {
-                    self.prefix(definition, template, Some(member), values)?;
+                    self.add_ranges_after_prefix(definition, template, Some(member), values)?;
                 }
                 Ok(())
             }
-            _ => self.prefix(definition, template, None, values),
+            _ => self.add_ranges_after_prefix(definition, template, None, values),
         }
     }
 
-    /// Adds the ranges for one combination of leading values.
-    fn prefix(
+    /// Adds the ranges that begin with one combination of values for the prefix columns.
+    fn add_ranges_after_prefix(
         &mut self,
         definition: &TableDefinition,
         template: &RangeTemplate,
@@ -332,70 +351,77 @@ impl KeyMaker {
             }
         }
         let next = template.columns.get(template.prefix.len());
-        if template.pieces.is_empty() {
-            return self.keep_prefix_span();
+        if template.value_sets.is_empty() {
+            return self.add_prefix_span();
         }
-        for piece in &template.pieces {
+        for set in &template.value_sets {
             if let Some(column) = next {
-                self.piece(definition, *column, piece, values)?;
+                self.add_value_set(definition, *column, set, values)?;
             }
         }
         Ok(())
     }
 
-    /// Adds the range of all keys that begin with the current key.
-    fn keep_prefix_span(&mut self) -> Result<()> {
-        let lower = self.keep_cut_key();
-        let upper = self.successor();
-        self.keep_span(lower, upper)
+    /// Adds the range of all keys that begin with `self.key`.
+    fn add_prefix_span(&mut self) -> Result<()> {
+        let lower = self.append_truncated_key();
+        let upper = self.append_successor();
+        self.add_span(lower, upper)
     }
 
-    fn piece(
+    fn add_value_set(
         &mut self,
         definition: &TableDefinition,
         column: ColumnNumber,
-        piece: &Piece,
+        set: &ValueSet,
         values: &Values<'_>,
     ) -> Result<()> {
         let length = self.key.len();
         let definition = &definition.columns[usize::from(column.0)];
-        let outcome = match piece {
-            Piece::Interval(interval) => self.interval(definition, interval, values),
-            Piece::Values(KeyValues::Null) if definition.nullable => {
+        let outcome = match set {
+            ValueSet::Interval(interval) => self.add_interval(definition, interval, values),
+            ValueSet::Values(KeyValues::Null) if definition.nullable => {
                 self.key.push(0);
-                self.keep_prefix_span()
+                self.add_prefix_span()
             }
-            Piece::Values(KeyValues::Null) => Ok(()),
-            Piece::Values(KeyValues::One(operand)) => {
+            ValueSet::Values(KeyValues::Null) => Ok(()),
+            ValueSet::Values(KeyValues::One(operand)) => {
                 let value = operand.value(values)?;
-                self.point(definition, value)
+                self.add_point(definition, value)
             }
-            Piece::Values(KeyValues::List(list)) => list.iter().try_for_each(|operand| {
+            ValueSet::Values(KeyValues::List(list)) => list.iter().try_for_each(|operand| {
                 let value = operand.value(values)?;
                 self.key.truncate(length);
-                self.point(definition, value)
+                self.add_point(definition, value)
             }),
-            Piece::Values(KeyValues::Parameters(ordinal)) => values.parameters.list(*ordinal).try_for_each(|value| {
-                self.key.truncate(length);
-                self.point(definition, value)
-            }),
-            Piece::Prefix { pattern, escape } => {
+            ValueSet::Values(KeyValues::Parameters(ordinal)) => {
+                values.parameters.list(*ordinal).try_for_each(|value| {
+                    self.key.truncate(length);
+                    self.add_point(definition, value)
+                })
+            }
+            ValueSet::Prefix { pattern, escape } => {
                 let pattern = pattern.value(values)?;
-                self.like(definition, pattern, *escape)
+                self.add_like_prefix(definition, pattern, *escape)
             }
         };
         self.key.truncate(length);
         outcome
     }
 
-    fn point(&mut self, column: &ColumnDefinition, value: ValueRef<'_>) -> Result<()> {
+    fn add_point(&mut self, column: &ColumnDefinition, value: ValueRef<'_>) -> Result<()> {
         match append_key_floor(column, value, &mut self.key) {
-            KeyFit::Exact => self.keep_prefix_span(),
+            KeyFit::Exact => self.add_prefix_span(),
             _ => Ok(()),
         }
     }
 
-    fn like(&mut self, column: &ColumnDefinition, pattern: ValueRef<'_>, escape: Option<char>) -> Result<()> {
+    fn add_like_prefix(
+        &mut self,
+        column: &ColumnDefinition,
+        pattern: ValueRef<'_>,
+        escape: Option<char>,
+    ) -> Result<()> {
         let ValueRef::Bytes(pattern) = pattern else { return Ok(()) };
         if column.nullable {
             self.key.push(1);
@@ -405,22 +431,22 @@ impl KeyMaker {
         let mut weights = Vec::new();
         collation.append_prefix_key(fixed_prefix(pattern, escape), &mut weights);
         append_escaped(&weights, &mut self.key);
-        // Any text may follow the prefix, so the end mark is removed.
+        // Any text may follow the prefix, so its two-byte end mark is removed.
         self.key.truncate(self.key.len() - 2);
-        self.keep_prefix_span()
+        self.add_prefix_span()
     }
 
-    fn interval(&mut self, column: &ColumnDefinition, interval: &Interval, values: &Values<'_>) -> Result<()> {
+    fn add_interval(&mut self, column: &ColumnDefinition, interval: &Interval, values: &Values<'_>) -> Result<()> {
         let length = self.key.len();
         let lower = match &interval.lower {
-            None => self.keep_floor(column),
+            None => self.append_floor(column),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
                 match append_key_floor(column, value, &mut self.key) {
                     KeyFit::Null | KeyFit::TooHigh => return Ok(()),
-                    KeyFit::TooLow => self.keep_floor(column),
-                    KeyFit::Exact if *inclusive => self.keep_cut_key(),
-                    KeyFit::Exact | KeyFit::Above => match self.successor() {
+                    KeyFit::TooLow => self.append_floor(column),
+                    KeyFit::Exact if *inclusive => self.append_truncated_key(),
+                    KeyFit::Exact | KeyFit::Above => match self.append_successor() {
                         Some(lower) => lower,
                         None => return Ok(()),
                     },
@@ -429,41 +455,45 @@ impl KeyMaker {
         };
         self.key.truncate(length);
         let upper = match &interval.upper {
-            None => self.successor(),
+            None => self.append_successor(),
             Some((operand, inclusive)) => {
                 let value = operand.value(values)?;
                 match append_key_floor(column, value, &mut self.key) {
                     KeyFit::Null | KeyFit::TooLow => return Ok(()),
-                    KeyFit::TooHigh => self.successor(),
-                    KeyFit::Exact if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => Some(self.keep_cut_key()),
-                    KeyFit::Exact | KeyFit::Above => self.successor(),
+                    KeyFit::TooHigh => self.append_successor(),
+                    KeyFit::Exact if !*inclusive && self.key.len() <= BOUND_BYTES_MAX => {
+                        Some(self.append_truncated_key())
+                    }
+                    KeyFit::Exact | KeyFit::Above => self.append_successor(),
                 }
             }
         };
-        self.keep_span(lower, upper)
+        self.add_span(lower, upper)
     }
 
-    /// Keeps the least key that begins with the current key and has a value other than NULL in the next
-    /// column.
-    fn keep_floor(&mut self, column: &ColumnDefinition) -> Range<u32> {
+    /// Appends to `bytes` the least key that begins with `self.key` and has a value other than NULL in the
+    /// next column.
+    fn append_floor(&mut self, column: &ColumnDefinition) -> Range<u32> {
         let length = self.key.len();
         if column.nullable {
             self.key.push(1);
         }
-        let kept = self.keep_cut_key();
+        let kept = self.append_truncated_key();
         self.key.truncate(length);
         kept
     }
 
-    fn keep_cut_key(&mut self) -> Range<u32> {
+    /// Appends `self.key` to `bytes`, at most [`BOUND_BYTES_MAX`] bytes of it.
+    fn append_truncated_key(&mut self) -> Range<u32> {
         let start = self.bytes.len() as u32;
         let length = self.key.len().min(BOUND_BYTES_MAX);
         self.bytes.extend_from_slice(&self.key[..length]);
         start..self.bytes.len() as u32
     }
 
-    /// Keeps the least key above all keys that begin with the current one; `None` if no such key exists.
-    fn successor(&mut self) -> Option<Range<u32>> {
+    /// Appends to `bytes` the least key above all keys that begin with `self.key`; `None` if no such key
+    /// exists.
+    fn append_successor(&mut self) -> Option<Range<u32>> {
         let start = self.bytes.len();
         let length = self.key.len().min(BOUND_BYTES_MAX);
         let mut end = length;
@@ -479,7 +509,7 @@ impl KeyMaker {
         Some(start as u32..self.bytes.len() as u32)
     }
 
-    fn keep_span(&mut self, lower: Range<u32>, upper: Option<Range<u32>>) -> Result<()> {
+    fn add_span(&mut self, lower: Range<u32>, upper: Option<Range<u32>>) -> Result<()> {
         if self.spans.len() >= RANGES_MAX {
             return Err(Error::new(ErrorCode::StatementTooComplex, "The condition has too many ranges"));
         }
@@ -493,7 +523,7 @@ impl KeyMaker {
 
     /// Sorts the ranges and joins those that overlap or touch, so that no row is found twice.
     fn merge_spans(&mut self) {
-        let KeyMaker { bytes, spans, .. } = self;
+        let KeyBuilder { bytes, spans, .. } = self;
         let slice = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
         spans.sort_unstable_by(|left, right| slice(&left.lower).cmp(slice(&right.lower)));
         let mut kept = 0;
@@ -535,20 +565,20 @@ pub(super) fn partition_of_key(
     if definition.partition_columns == primary {
         return partition_of(key_hash(key), definition.partition_count);
     }
-    match location_of(definition, primary, key, partition_key) {
-        KeyLocation::At(partition) => partition,
-        KeyLocation::ByHash => partition_of(key_hash(key), definition.partition_count),
+    match partition_from_columns(definition, primary, key, partition_key) {
+        KeyPartition::Number(partition) => partition,
+        KeyPartition::ByHash => partition_of(key_hash(key), definition.partition_count),
     }
 }
 
-/// The partition of a key of which only some columns determine the partition. `columns` are the columns of
+/// The partition of a key when only some of its columns determine the partition. `columns` are all columns of
 /// the key.
-fn location_of(
+fn partition_from_columns(
     definition: &TableDefinition,
     columns: &[ColumnNumber],
     key: &[u8],
     partition_key: &mut Vec<u8>,
-) -> KeyLocation {
+) -> KeyPartition {
     partition_key.clear();
     for column in &definition.partition_columns {
         let mut at = 0;
@@ -560,10 +590,10 @@ fn location_of(
             at += length;
         }
     }
-    KeyLocation::At(partition_of(key_hash(partition_key), definition.partition_count))
+    KeyPartition::Number(partition_of(key_hash(partition_key), definition.partition_count))
 }
 
-/// Length of the first column's part of a key: fixed for numbers, up to the end mark for strings.
+/// Length in bytes of a key's first column: fixed for numbers, up to and including the end mark for strings.
 fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8]) -> usize {
     let column = &definition.columns[usize::from(column.0)];
     let marker = usize::from(column.nullable);
@@ -585,17 +615,17 @@ fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8])
     (marker + length).min(bytes.len())
 }
 
-/// Writes the primary keys of a template into the inputs.
+/// Adds the primary keys of a template to the partitions' inputs.
 pub(crate) fn push_keys(
     writer: &mut InputWriter<'_, '_>,
-    maker: &mut KeyMaker,
+    key_builder: &mut KeyBuilder,
     definition: &TableDefinition,
     template: &KeyTemplate,
     values: &Values<'_>,
 ) -> Result<()> {
     let InputWriter { inputs, turn, parameters: sent } = writer;
     let (inputs, sent, buffers) = (&mut **inputs, *sent, &mut *turn.buffers);
-    let KeyMaker { integers: gathered, seen, order, .. } = &mut *maker;
+    let KeyBuilder { integers: gathered, seen, order, .. } = &mut *key_builder;
     if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
         let memory = (seen, order);
         // One loop for each key width, so that the compiler can inline the push.
@@ -618,14 +648,14 @@ pub(crate) fn push_keys(
         }
         return Ok(());
     }
-    maker.keys(definition, template, values, &mut |location, hash, key| match location {
-        KeyLocation::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
-        KeyLocation::At(partition) => inputs.push_key_at(partition, key, sent, buffers),
+    key_builder.build_keys(definition, template, values, &mut |partition_source, hash, key| match partition_source {
+        KeyPartition::ByHash => inputs.push_hashed_key(hash, key, sent, buffers),
+        KeyPartition::Number(partition) => inputs.push_key_at(partition, key, sent, buffers),
     })
 }
 
-/// Does the work of [`KeyMaker::keys`] for a list of integers in the only key column. Each key is pushed as
-/// soon as it is known to be distinct.
+/// Does the work of [`KeyBuilder::build_keys`] for a key of one integer column and a list of values. Pushes
+/// each key as soon as it is known to be no duplicate.
 #[inline(always)]
 fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],
@@ -661,7 +691,7 @@ fn push_integers<const BYTES: usize>(
     }
 }
 
-/// Whether the integer at `position` is the first of its value in the list.
+/// Whether no earlier member of the list equals the integer at `position`.
 #[cold]
 fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32>) -> bool {
     if order.is_empty() {
@@ -672,9 +702,9 @@ fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32
     order[first] as usize == position
 }
 
-/// The width, encoding and values of the key if it consists of one integer column, its values are a list of
-/// integers, and its hash determines the partition; `None` otherwise. The values of a list of operands are
-/// copied first.
+/// The width in bytes, the encoding and the values of a key that has one integer column and a list of integer
+/// values; `None` for every other key, and if the key's hash does not determine the partition. The values of
+/// a list of operands are copied into `gathered`.
 #[inline]
 fn integer_list<'v>(
     definition: &TableDefinition,

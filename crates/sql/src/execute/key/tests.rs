@@ -50,20 +50,20 @@ fn constant(value: i64) -> Operand {
     Operand::Constant(Value::Int(value))
 }
 
-fn interval(lower: Option<(i64, bool)>, upper: Option<(i64, bool)>) -> Piece {
+fn interval(lower: Option<(i64, bool)>, upper: Option<(i64, bool)>) -> ValueSet {
     let bound = |(value, inclusive)| (constant(value), inclusive);
-    Piece::Interval(Interval { lower: lower.map(bound), upper: upper.map(bound) })
+    ValueSet::Interval(Interval { lower: lower.map(bound), upper: upper.map(bound) })
 }
 
 type Range = (Vec<u8>, Option<Vec<u8>>);
 
-fn ranges(columns: &[u16], prefix: Vec<KeyValues>, pieces: Vec<Piece>, descending: bool) -> Vec<Range> {
+fn ranges(columns: &[u16], prefix: Vec<KeyValues>, value_sets: Vec<ValueSet>, descending: bool) -> Vec<Range> {
     let template =
-        RangeTemplate { columns: columns.iter().map(|index| ColumnNumber(*index)).collect(), prefix, pieces };
+        RangeTemplate { columns: columns.iter().map(|index| ColumnNumber(*index)).collect(), prefix, value_sets };
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
-    let outcome = KeyMaker::default().ranges(&table(), (&template, descending), &values, &mut |range| {
+    let outcome = KeyBuilder::default().build_ranges(&table(), (&template, descending), &values, &mut |range| {
         let lower = range.lower.map_or(Vec::new(), |(bytes, inclusive)| {
             assert!(inclusive, "lower bounds belong to the range");
             bytes.to_vec()
@@ -80,16 +80,16 @@ fn ranges(columns: &[u16], prefix: Vec<KeyValues>, pieces: Vec<Piece>, descendin
 
 #[test]
 fn overlapping_and_touching_ranges_become_one() {
-    let pieces = vec![
+    let value_sets = vec![
         interval(Some((7, true)), Some((9, true))),
         interval(Some((1, true)), Some((3, false))),
         interval(Some((3, true)), Some((4, true))),
         interval(Some((2, false)), Some((2, true))),
     ];
     let expected = vec![(vec![0x81], Some(vec![0x85])), (vec![0x87], Some(vec![0x8A]))];
-    assert_eq!(ranges(&[0], vec![], pieces.clone(), false), expected);
+    assert_eq!(ranges(&[0], vec![], value_sets.clone(), false), expected);
     let reversed: Vec<Range> = expected.into_iter().rev().collect();
-    assert_eq!(ranges(&[0], vec![], pieces, true), reversed);
+    assert_eq!(ranges(&[0], vec![], value_sets, true), reversed);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn null_is_below_every_value_and_in_no_comparison() {
     assert_eq!(lower_only, [(vec![1, 0x80], None)]);
     assert_eq!(ranges(&[1], vec![KeyValues::Null], vec![], false), [(vec![0], Some(vec![1]))]);
     assert!(ranges(&[1], vec![KeyValues::One(Operand::Constant(Value::Null))], vec![], false).is_empty());
-    let null_bound = Piece::Interval(Interval { lower: Some((Operand::Constant(Value::Null), true)), upper: None });
+    let null_bound = ValueSet::Interval(Interval { lower: Some((Operand::Constant(Value::Null), true)), upper: None });
     assert!(ranges(&[0], vec![], vec![null_bound], false).is_empty());
 }
 
@@ -129,7 +129,7 @@ fn a_list_before_a_range_makes_a_range_for_each_member_once() {
 fn a_pattern_bounds_the_keys_that_begin_with_its_fixed_part() {
     let like = |pattern: &[u8]| {
         let pattern = Operand::Constant(Value::Bytes(pattern.to_vec()));
-        ranges(&[2], vec![], vec![Piece::Prefix { pattern, escape: Some('\\') }], false)
+        ranges(&[2], vec![], vec![ValueSet::Prefix { pattern, escape: Some('\\') }], false)
     };
     assert_eq!(like(b"ab%"), [(b"ab".to_vec(), Some(b"ac".to_vec()))]);
     assert_eq!(like(b"a\0_c"), [(b"a\0\xFF".to_vec(), Some(b"a\x01".to_vec()))]);
@@ -154,11 +154,13 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(&bytes), scratch: &scratch };
     let mut found = Vec::new();
-    let mut push = |location: KeyLocation, _: u64, key: &[u8]| {
-        let KeyLocation::At(partition) = location else { panic!("the whole key does not choose the partition") };
+    let mut push = |partition_source: KeyPartition, _: u64, key: &[u8]| {
+        let KeyPartition::Number(partition) = partition_source else {
+            panic!("the whole key does not choose the partition")
+        };
         found.push((partition, key.to_vec()));
     };
-    KeyMaker::default().keys(&table(), &template, &values, &mut push).expect("nothing is computed");
+    KeyBuilder::default().build_keys(&table(), &template, &values, &mut push).expect("nothing is computed");
     let partition = |key: &[u8]| partition_of(key_hash(key), 16);
     let expected = [
         (partition(b"x\0\0"), b"\x81x\0\0".to_vec()),
@@ -175,11 +177,13 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
         ..template
     };
     let mut found = Vec::new();
-    let mut push = |location: KeyLocation, _: u64, key: &[u8]| {
-        let KeyLocation::At(partition) = location else { panic!("the whole key does not choose the partition") };
+    let mut push = |partition_source: KeyPartition, _: u64, key: &[u8]| {
+        let KeyPartition::Number(partition) = partition_source else {
+            panic!("the whole key does not choose the partition")
+        };
         found.push((partition, key.to_vec()));
     };
-    KeyMaker::default().keys(&table(), &single, &values, &mut push).expect("nothing is computed");
+    KeyBuilder::default().build_keys(&table(), &single, &values, &mut push).expect("nothing is computed");
     assert_eq!(found, expected[2..]);
 }
 
@@ -194,8 +198,8 @@ fn keys_that_no_row_can_have_are_left_out() {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
-    KeyMaker::default()
-        .keys(&table(), &template, &values, &mut |_, _, key| found.push(key.to_vec()))
+    KeyBuilder::default()
+        .build_keys(&table(), &template, &values, &mut |_, _, key| found.push(key.to_vec()))
         .expect("nothing is computed");
     assert_eq!(found, [vec![0x83]]);
 }
@@ -217,14 +221,14 @@ type HashedKeys = Vec<(u64, Vec<u8>)>;
 
 /// The keys of a list by the fast path; `None` if the fast path does not apply.
 fn quick_keys(
-    maker: &mut KeyMaker,
+    key_builder: &mut KeyBuilder,
     definition: &TableDefinition,
     template: &KeyTemplate,
     parameters: &[u8],
 ) -> Option<HashedKeys> {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch: &scratch };
-    let KeyMaker { integers: gathered, seen, order, .. } = maker;
+    let KeyBuilder { integers: gathered, seen, order, .. } = key_builder;
     let (bytes, keys, integers) = integer_list(definition, template, &values, gathered)?;
     let mut found = Vec::new();
     let push = |hash, key: &[u8]| found.push((hash, key.to_vec()));
@@ -240,7 +244,7 @@ fn quick_keys(
 }
 
 fn all_keys(
-    maker: &mut KeyMaker,
+    key_builder: &mut KeyBuilder,
     definition: &TableDefinition,
     template: &KeyTemplate,
     parameters: &[u8],
@@ -248,11 +252,11 @@ fn all_keys(
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::from_bytes(parameters), scratch: &scratch };
     let mut found = Vec::new();
-    let mut push = |location: KeyLocation, hash, key: &[u8]| {
-        assert!(matches!(location, KeyLocation::ByHash));
+    let mut push = |partition_source: KeyPartition, hash, key: &[u8]| {
+        assert!(matches!(partition_source, KeyPartition::ByHash));
         found.push((hash, key.to_vec()));
     };
-    maker.keys(definition, template, &values, &mut push).expect("nothing is computed");
+    key_builder.build_keys(definition, template, &values, &mut push).expect("nothing is computed");
     found
 }
 
@@ -286,7 +290,7 @@ fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
         (0..1000).map(|number| number % 300 - 150).collect(),
         (0..1000).map(|number| number * 7_919).collect(),
     ];
-    let mut maker = KeyMaker::default();
+    let mut key_builder = KeyBuilder::default();
     for (bytes, unsigned) in [1, 2, 3, 4, 8].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
         let definition = integer_table(bytes, unsigned);
         for list in &lists {
@@ -307,9 +311,9 @@ fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
                 KeyValues::List(ordinals.map(Operand::Parameter).collect()),
             ] {
                 let template = list_of(values);
-                let quick = quick_keys(&mut maker, &definition, &template, &parameters);
+                let quick = quick_keys(&mut key_builder, &definition, &template, &parameters);
                 assert_eq!(quick.as_ref(), Some(&expected), "{bytes} bytes, unsigned {unsigned}");
-                assert_eq!(all_keys(&mut maker, &definition, &template, &parameters), expected);
+                assert_eq!(all_keys(&mut key_builder, &definition, &template, &parameters), expected);
             }
         }
     }
@@ -317,23 +321,23 @@ fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
 
 #[test]
 fn values_that_are_no_signed_integers_are_left_to_the_general_way() {
-    let mut maker = KeyMaker::default();
+    let mut key_builder = KeyBuilder::default();
     let long = integer_table(8, true);
     for value in [Value::UInt(1 << 63), Value::Null, Value::Double(1.0), Value::Bytes(b"1".to_vec())] {
         let template = list_of(KeyValues::List(vec![constant(1), Operand::Constant(value.clone())]));
-        assert_eq!(quick_keys(&mut maker, &long, &template, &[]), None, "{value:?}");
+        assert_eq!(quick_keys(&mut key_builder, &long, &template, &[]), None, "{value:?}");
         let expected = match value {
             Value::UInt(_) => vec![1u64.to_be_bytes().to_vec(), (1u64 << 63).to_be_bytes().to_vec()],
             _ => vec![1u64.to_be_bytes().to_vec()],
         };
-        let found: Vec<_> = all_keys(&mut maker, &long, &template, &[]).into_iter().map(|(_, key)| key).collect();
+        let found: Vec<_> = all_keys(&mut key_builder, &long, &template, &[]).into_iter().map(|(_, key)| key).collect();
         assert_eq!(found, expected, "{value:?}");
     }
     let list = || list_of(KeyValues::List(vec![constant(1), constant(2)]));
-    assert_eq!(quick_keys(&mut maker, &table(), &list(), &[]), None);
+    assert_eq!(quick_keys(&mut key_builder, &table(), &list(), &[]), None);
     let mut elsewhere = integer_table(4, false);
     elsewhere.partition_columns = vec![];
-    assert_eq!(quick_keys(&mut maker, &elsewhere, &list(), &[]), None);
+    assert_eq!(quick_keys(&mut key_builder, &elsewhere, &list(), &[]), None);
 }
 
 #[test]
@@ -350,19 +354,19 @@ fn values_with_hashes_alike_are_sorted_before_they_make_the_table_of_hashes_slow
     builder.append_to(&mut parameters).expect("few values");
     let definition = integer_table(4, false);
     let template = list_of(KeyValues::Parameters(0));
-    let mut maker = KeyMaker::default();
-    assert_eq!(quick_keys(&mut maker, &definition, &template, &parameters), Some(expected.clone()));
-    assert_eq!(maker.order.len(), list.len());
-    assert_eq!(all_keys(&mut maker, &definition, &template, &parameters), expected);
+    let mut key_builder = KeyBuilder::default();
+    assert_eq!(quick_keys(&mut key_builder, &definition, &template, &parameters), Some(expected.clone()));
+    assert_eq!(key_builder.order.len(), list.len());
+    assert_eq!(all_keys(&mut key_builder, &definition, &template, &parameters), expected);
     // The sorted positions remain, not a hash table.
-    assert_eq!(maker.seen.len(), expected.len());
+    assert_eq!(key_builder.seen.len(), expected.len());
     // A list without collisions is not sorted.
     let mut builder = ParametersBuilder::new();
     let unlike: Vec<i64> = (0..500).collect();
     builder.push_integers(unlike.iter().copied());
     parameters.clear();
     builder.append_to(&mut parameters).expect("few values");
-    let found = quick_keys(&mut maker, &definition, &template, &parameters);
+    let found = quick_keys(&mut key_builder, &definition, &template, &parameters);
     assert_eq!(found, Some(expected_keys(4, false, &unlike)));
-    assert!(maker.order.is_empty());
+    assert!(key_builder.order.is_empty());
 }
