@@ -14,8 +14,8 @@ use crate::statistics::median;
 use crate::sysbench::parse_report;
 use crate::{Failure, Outcome};
 
-const LOAD_TIME_MAX: Duration = Duration::from_secs(3600);
-const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(180);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(3600);
+const RUN_GRACE: Duration = Duration::from_secs(180);
 
 /// Options of `compare-applications`.
 #[derive(Clone, Debug, clap::Args)]
@@ -114,7 +114,7 @@ impl Comparison<'_> {
             for database in &self.plan.databases {
                 server.execute(&[&format!("CREATE DATABASE {database}")])?;
             }
-            self.run_programs(server, &self.plan.prepare, LOAD_TIME_MAX)?;
+            self.run_programs(server, &self.plan.prepare, LOAD_TIMEOUT)?;
         }
         for case in &self.plan.cases {
             let mut samples: [Vec<Figures>; 2] = Default::default();
@@ -139,14 +139,14 @@ impl Comparison<'_> {
             ]);
         }
         for server in self.servers {
-            self.run_programs(server, &self.plan.check, LOAD_TIME_MAX)?;
+            self.run_programs(server, &self.plan.check, LOAD_TIMEOUT)?;
         }
         Ok(())
     }
 
     fn sample(&self, server: &Server, programs: &[Program], seconds: u64) -> Outcome<Figures> {
         let before = server.cpu_time()?;
-        let printed = self.run_programs(server, programs, Duration::from_secs(seconds) + RUN_EXTRA_TIME_MAX)?;
+        let printed = self.run_programs(server, programs, Duration::from_secs(seconds) + RUN_GRACE)?;
         let cpu = server.cpu_time()? - before;
         let report = printed.first().and_then(|text| parse_report(text)).filter(|report| report.events > 0);
         let Some(report) = report else {

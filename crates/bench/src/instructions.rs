@@ -21,7 +21,7 @@ use crate::sysbench_matrix::thread_config;
 use crate::{Failure, Outcome};
 
 const ROWS: u64 = 2000;
-const READY_TIME_MAX_S: u64 = 180;
+const READY_TIMEOUT_S: u64 = 180;
 const COUNT_TRIES_MAX: u32 = 5;
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -128,7 +128,7 @@ impl Counter {
             binary: options.junctor.clone(),
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper: ["valgrind", "--tool=callgrind", &file_option].map(String::from).to_vec(),
-            ready_time_max_s: READY_TIME_MAX_S,
+            ready_time_max_s: READY_TIMEOUT_S,
         };
         if let Some(thread_config) = thread_config(placement)? {
             junctor = junctor.with_placement(thread_config);

@@ -30,7 +30,7 @@ const IGNORED_ERRORS: &str = "--mysql-ignore-errors=1213,1205";
 
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(900);
 /// Time beyond its duration that a run may take to connect and to finish waiting statements.
-const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(180);
+const RUN_GRACE: Duration = Duration::from_secs(180);
 
 /// How sysbench sends statements: prepared (`auto`) or as text (`disable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl SysbenchRun {
         command.args([&format!("--threads={}", self.threads), &format!("--time={}", self.time_s)]);
         command.args([&format!("--events={}", self.events), self.mode.option(), IGNORED_ERRORS]);
         command.arg("run");
-        let output = finish(&self.script, command, Duration::from_secs(self.time_s) + RUN_EXTRA_TIME_MAX)?;
+        let output = finish(&self.script, command, Duration::from_secs(self.time_s) + RUN_GRACE)?;
         parse_report(&output).ok_or("no figures in its output").explain(format!("{}\n{output}", self.script))
     }
 

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut stream = node.stream(Protocol::MySql)?;
     stream.set_spin(spin);
-    select(Connection::over(stream, "")?, count, &transport)
+    select(Connection::log_in_over(stream, "")?, count, &transport)
 }
 
 fn select<S: Read + Write>(mut session: Connection<S>, count: u32, transport: &str) -> Result<(), Box<dyn Error>> {

@@ -15,7 +15,7 @@ fn node(name: &str) -> Node {
 }
 
 fn session(node: &Node) -> Connection<MemoryStream> {
-    Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root may log in")
+    Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root may log in")
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
 fn connections_in_memory_count_among_those_that_there_may_be() {
     let node = builder("count").cpu_count_max(1).max_connections(3).start().expect("the node starts");
     let sessions: Vec<_> = (0..3).map(|_| session(&node)).collect();
-    let refused = Connection::over(node.stream(Protocol::MySql).expect("the kernel has room"), "");
+    let refused = Connection::log_in_over(node.stream(Protocol::MySql).expect("the kernel has room"), "");
     assert_eq!(refused.err().as_ref().map(ClientError::errno), Some(1040));
     drop(sessions);
 }

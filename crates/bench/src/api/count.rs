@@ -1,6 +1,6 @@
 //! Instructions of node and client per key, counted by callgrind.
 //!
-//! This program runs itself under valgrind, twice for each way of reading, with different numbers of
+//! This program runs itself under valgrind, twice for each method of reading, with different numbers of
 //! requests. The difference of the two counts belongs to the requests.
 
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use junctor_client::block_on;
 
 use super::ApiOptions;
-use super::load::{Bench, Transport, Way, Window};
+use super::load::{FilledNode, PipelinedClient, ReadMethod, Transport};
 use crate::failure::Explain;
 use crate::process::{TemporaryFolder, command};
 use crate::report::{Table, Verdict, print_verdicts};
@@ -23,11 +23,11 @@ const TIME_MAX: Duration = Duration::from_secs(300);
 /// list.
 pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
-    let mut table = Table::new(&["way", "keys a request", "instructions a key", "to the list"]);
+    let mut table = Table::new(&["method", "keys a request", "instructions a key", "to the list"]);
     let mut verdicts = Vec::new();
     for &keys in &options.batches {
         let mut counted = Vec::new();
-        for way in Way::ALL {
+        for method in ReadMethod::ALL {
             let requests = [10_usize, 10 + 20_000_usize.div_ceil(keys)];
             let mut totals = [0_u64; 2];
             for (total, requests) in totals.iter_mut().zip(requests) {
@@ -37,7 +37,7 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
                     Command::new("valgrind")
                         .args(["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
                         .arg(program)
-                        .args(["api", "--count", &format!("{},{keys},{requests}", way.name())])
+                        .args(["api", "--count", &format!("{},{keys},{requests}", method.name())])
                         .args(["--columns", &options.columns.join(",")])
                         .args(["--depth", &options.depth.to_string()]),
                     TIME_MAX,
@@ -49,15 +49,20 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
                 *total = total_of(&text).ok_or_else(|| Failure::new("callgrind counted nothing"))?;
             }
             let each = totals[1].saturating_sub(totals[0]) as f64 / ((requests[1] - requests[0]) * keys) as f64;
-            eprintln!("{}, {keys} keys: {each:.0}", way.name());
+            eprintln!("{}, {keys} keys: {each:.0}", method.name());
             counted.push(each);
         }
-        let list = counted[Way::List as usize];
-        for (way, each) in Way::ALL.into_iter().zip(&counted) {
-            table.row(vec![way.name().into(), keys.to_string(), format!("{each:.0}"), format!("{:.2}", each / list)]);
+        let list = counted[ReadMethod::List as usize];
+        for (method, each) in ReadMethod::ALL.into_iter().zip(&counted) {
+            table.row(vec![
+                method.name().into(),
+                keys.to_string(),
+                format!("{each:.0}"),
+                format!("{:.2}", each / list),
+            ]);
         }
         if keys == 100 {
-            let reader = counted[Way::Reader as usize];
+            let reader = counted[ReadMethod::Reader as usize];
             let what = "instructions a key, embedded, 100 keys a request".into();
             verdicts.push(Verdict { what, allowed_max: list, measured: reader });
             let what = "the same to the IN list".into();
@@ -71,16 +76,16 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     }
 }
 
-/// The part that runs under callgrind: requests of one way of reading.
+/// The part that runs under callgrind: requests of one method of reading.
 pub(super) fn run_counted(options: &ApiOptions, what: &str) -> Outcome<()> {
-    let wrong = || Failure::new("WAY,KEYS,REQUESTS");
+    let wrong = || Failure::new("METHOD,KEYS,REQUESTS");
     let mut parts = what.split(',');
-    let way = parts.next().and_then(Way::named).ok_or_else(wrong)?;
+    let method = parts.next().and_then(ReadMethod::named).ok_or_else(wrong)?;
     let mut number = || parts.next().and_then(|text| text.parse::<usize>().ok()).ok_or_else(wrong);
     let (keys, requests) = (number()?, number()?);
-    let bench = block_on(Bench::start(ROWS, &options.columns, Transport::Memory))?;
-    block_on(Window::new(&bench, way, keys, options.depth).run(requests))?;
-    bench.stop();
+    let node = block_on(FilledNode::start(ROWS, &options.columns, Transport::Memory))?;
+    block_on(PipelinedClient::new(&node, method, keys, options.depth).run(requests))?;
+    node.stop();
     Ok(())
 }
 

@@ -17,9 +17,9 @@ const SEED: u64 = 7;
 /// Runs the whole node in one thread.
 const THREAD_CONFIG: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// Way of reading rows by key.
+/// ReadMethod of reading rows by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ReadMethod {
     /// A key reader of the Rust client.
     Reader,
     /// A text statement with an IN list.
@@ -28,22 +28,22 @@ pub enum Way {
     Select,
 }
 
-impl Way {
+impl ReadMethod {
     /// All ways, in the order of their tables.
-    pub const ALL: [Way; 3] = [Way::Reader, Way::List, Way::Select];
+    pub const ALL: [ReadMethod; 3] = [ReadMethod::Reader, ReadMethod::List, ReadMethod::Select];
 
     /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Reader => "reader",
-            Way::List => "IN list",
-            Way::Select => "SELECT each",
+            ReadMethod::Reader => "reader",
+            ReadMethod::List => "IN list",
+            ReadMethod::Select => "SELECT each",
         }
     }
 
     /// The one with this name.
-    pub fn named(name: &str) -> Option<Way> {
-        Way::ALL.into_iter().find(|way| way.name() == name)
+    pub fn named(name: &str) -> Option<ReadMethod> {
+        ReadMethod::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
@@ -67,7 +67,7 @@ impl Transport {
 }
 
 /// A node with a filled table.
-pub struct Bench {
+pub struct FilledNode {
     node: RunningServer,
     connection: Connection,
     reader: KeyReader,
@@ -76,12 +76,12 @@ pub struct Bench {
     rows: u64,
 }
 
-impl Bench {
+impl FilledNode {
     /// Starts a node and fills the sysbench table.
     ///
     /// # Errors
     /// The node does not start, or refuses a statement.
-    pub async fn start(rows: u64, columns: &[String], transport: Transport) -> Outcome<Bench> {
+    pub async fn start(rows: u64, columns: &[String], transport: Transport) -> Outcome<FilledNode> {
         let config = NodeConfig {
             port: 0,
             native_port: Some(0),
@@ -100,12 +100,12 @@ impl Bench {
         let select = format!("SELECT {columns} FROM sbtest1 WHERE id = ?");
         let select = connection.prepare(&select).await.map_err(failed)?;
         let list = format!("SELECT {columns} FROM sbtest1 WHERE id IN (");
-        Ok(Bench { node, connection, reader, select, list, rows })
+        Ok(FilledNode { node, connection, reader, select, list, rows })
     }
 
     /// Stops the node.
     pub fn stop(self) {
-        let Bench { node, connection, reader, select, .. } = self;
+        let FilledNode { node, connection, reader, select, .. } = self;
         drop((connection, reader, select));
         node.stop();
     }
@@ -148,9 +148,9 @@ async fn fill(connection: &Connection, rows: u64) -> Outcome<()> {
 }
 
 /// A client with a number of concurrent requests.
-pub struct Window<'b> {
-    bench: &'b Bench,
-    way: Way,
+pub struct PipelinedClient<'b> {
+    node: &'b FilledNode,
+    method: ReadMethod,
     keys: usize,
     depth: usize,
     random: Random,
@@ -160,10 +160,10 @@ pub struct Window<'b> {
 
 type Request<'b> = Pin<Box<dyn Future<Output = Outcome<i64>> + 'b>>;
 
-impl<'b> Window<'b> {
+impl<'b> PipelinedClient<'b> {
     /// Makes a client of requests of `keys` keys with `depth` requests in flight.
-    pub fn new(bench: &'b Bench, way: Way, keys: usize, depth: usize) -> Window<'b> {
-        Window { bench, way, keys, depth, random: Random::new(1), sum: 0 }
+    pub fn new(node: &'b FilledNode, method: ReadMethod, keys: usize, depth: usize) -> PipelinedClient<'b> {
+        PipelinedClient { node, method, keys, depth, random: Random::new(1), sum: 0 }
     }
 
     /// Makes `count` requests and waits for their answers.
@@ -171,23 +171,23 @@ impl<'b> Window<'b> {
     /// # Errors
     /// A request is refused, or does not find its rows.
     pub async fn run(&mut self, requests: usize) -> Outcome<()> {
-        let mut under_way: VecDeque<Request<'b>> = VecDeque::new();
+        let mut in_flight: VecDeque<Request<'b>> = VecDeque::new();
         for _ in 0..requests {
-            if under_way.len() >= self.depth
-                && let Some(oldest) = under_way.pop_front()
+            if in_flight.len() >= self.depth
+                && let Some(oldest) = in_flight.pop_front()
             {
                 self.sum = self.sum.wrapping_add(oldest.await?);
             }
-            let rows = self.bench.rows;
+            let rows = self.node.rows;
             let keys: Vec<i64> = (0..self.keys).map(|_| 1 + self.random.below(rows) as i64).collect();
-            let mut request = request(self.bench, self.way, keys);
+            let mut request = request(self.node, self.method, keys);
             // The first poll sends the request.
             match poll_once(&mut request).await {
                 Some(done) => self.sum = self.sum.wrapping_add(done?),
-                None => under_way.push_back(request),
+                None => in_flight.push_back(request),
             }
         }
-        for request in under_way {
+        for request in in_flight {
             self.sum = self.sum.wrapping_add(request.await?);
         }
         std::hint::black_box(self.sum);
@@ -195,35 +195,35 @@ impl<'b> Window<'b> {
     }
 }
 
-fn request(bench: &Bench, way: Way, keys: Vec<i64>) -> Request<'_> {
-    match way {
-        Way::Reader => Box::pin(async move {
-            let found = bench.reader.read_many(&keys).await.map_err(failed)?;
+fn request(node: &FilledNode, method: ReadMethod, keys: Vec<i64>) -> Request<'_> {
+    match method {
+        ReadMethod::Reader => Box::pin(async move {
+            let found = node.reader.read_many(&keys).await.map_err(failed)?;
             let mut sum = 0;
             for row in found.iter() {
-                sum += look_at(row.ok_or_else(|| Failure::new("a key was not found"))?)?;
+                sum += touch_row(row.ok_or_else(|| Failure::new("a key was not found"))?)?;
             }
             Ok(sum)
         }),
-        Way::List => Box::pin(async move {
-            let mut statement = bench.list.clone();
+        ReadMethod::List => Box::pin(async move {
+            let mut statement = node.list.clone();
             for (position, key) in keys.iter().enumerate() {
                 // Writing to a String cannot fail.
                 let _ = write!(statement, "{}{key}", if position > 0 { "," } else { "" });
             }
             statement.push(')');
-            let rows = bench.connection.query(&statement, params![]).await.map_err(failed)?;
+            let rows = node.connection.query(&statement, params![]).await.map_err(failed)?;
             let mut sum = 0;
             for row in &rows {
-                sum += look_at(row)?;
+                sum += touch_row(row)?;
             }
             if rows.is_empty() { Err(Failure::new("no key was found")) } else { Ok(sum) }
         }),
-        Way::Select => Box::pin(async move {
+        ReadMethod::Select => Box::pin(async move {
             // The first poll sends each statement. Answers come in the same order.
             let mut all = Vec::with_capacity(keys.len());
             for key in &keys {
-                let mut one = Box::pin(select_one(&bench.select, *key));
+                let mut one = Box::pin(select_one(&node.select, *key));
                 let done = poll_once(&mut one).await;
                 all.push((one, done));
             }
@@ -241,12 +241,12 @@ fn request(bench: &Bench, way: Way, keys: Vec<i64>) -> Request<'_> {
 
 async fn select_one(statement: &Statement, key: i64) -> Outcome<i64> {
     let rows = statement.query(&[&key as &dyn ToValue]).await.map_err(failed)?;
-    look_at(rows.get(0).ok_or_else(|| Failure::new("a key was not found"))?)
+    touch_row(rows.get(0).ok_or_else(|| Failure::new("a key was not found"))?)
 }
 
 /// Reads the first column as a number and the last one as a string.
 #[inline]
-fn look_at(row: Row<'_>) -> Outcome<i64> {
+fn touch_row(row: Row<'_>) -> Outcome<i64> {
     let number: i64 = row.get(0usize).map_err(failed)?;
     let last = row.value(row.columns().len() - 1).map_err(failed)?;
     Ok(number.wrapping_add(i64::from(last.is_null())))

@@ -16,8 +16,8 @@ use crate::process::measure::cpu_time;
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::{Failure, Outcome};
 
-pub use load::Way;
-use load::{Bench, Transport, Window};
+pub use load::ReadMethod;
+use load::{FilledNode, PipelinedClient, Transport};
 
 /// Options of `api`.
 #[derive(Debug, clap::Args)]
@@ -43,7 +43,7 @@ pub struct ApiOptions {
     /// Only count instructions with callgrind
     #[arg(long)]
     instructions: bool,
-    /// Only make requests of one way, for callgrind: WAY,KEYS,REQUESTS
+    /// Only make requests of one method, for callgrind: METHOD,KEYS,REQUESTS
     #[arg(long, hide = true)]
     count: Option<String>,
 }
@@ -63,21 +63,21 @@ pub fn run(options: &ApiOptions) -> Outcome<()> {
         return count::run(options);
     }
     let mut verdicts = Vec::new();
-    let mut table = Table::new(&["way", "keys a request", "keys/s", "keys/s and core", "CPU ns/key", "to the list"]);
+    let mut table = Table::new(&["method", "keys a request", "keys/s", "keys/s and core", "CPU ns/key", "to the list"]);
     for transport in [Transport::Memory, Transport::Tcp] {
-        let bench = block_on(Bench::start(options.rows, &options.columns, transport))?;
+        let node = block_on(FilledNode::start(options.rows, &options.columns, transport))?;
         for &keys in &options.batches {
-            let mut measured = vec![Vec::new(); Way::ALL.len()];
+            let mut measured = vec![Vec::new(); ReadMethod::ALL.len()];
             for _ in 0..options.repetitions {
-                for (way, results) in Way::ALL.into_iter().zip(&mut measured) {
-                    results.push(measure(&bench, way, keys, options)?);
+                for (method, results) in ReadMethod::ALL.into_iter().zip(&mut measured) {
+                    results.push(measure(&node, method, keys, options)?);
                 }
             }
             let medians: Vec<Measured> = measured.into_iter().map(median).collect();
-            let list = medians[Way::List as usize].cpu_ns;
-            for (way, result) in Way::ALL.into_iter().zip(&medians) {
+            let list = medians[ReadMethod::List as usize].cpu_ns;
+            for (method, result) in ReadMethod::ALL.into_iter().zip(&medians) {
                 table.row(vec![
-                    format!("{}, {}", way.name(), transport.name()),
+                    format!("{}, {}", method.name(), transport.name()),
                     keys.to_string(),
                     format!("{:.0}", result.keys_per_second),
                     format!("{:.0}", 1e9 / result.cpu_ns),
@@ -85,18 +85,18 @@ pub fn run(options: &ApiOptions) -> Outcome<()> {
                     format!("{:.2}", result.cpu_ns / list),
                 ]);
             }
-            let reader = medians[Way::Reader as usize].cpu_ns;
+            let reader = medians[ReadMethod::Reader as usize].cpu_ns;
             if keys == 100 && transport == Transport::Memory {
                 let what = "CPU ns a key, embedded, 100 keys a request".into();
                 verdicts.push(Verdict { what, allowed_max: KEY_NS_MAX, measured: reader });
                 let what = "CPU a key to the same keys in an IN list".into();
                 verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / list });
                 let what = "CPU a key to the same keys by a SELECT each".into();
-                let selects = medians[Way::Select as usize].cpu_ns;
+                let selects = medians[ReadMethod::Select as usize].cpu_ns;
                 verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / selects });
             }
         }
-        bench.stop();
+        node.stop();
     }
     println!("{table}");
     match print_verdicts(&verdicts) {
@@ -117,13 +117,13 @@ fn median(mut measured: Vec<Measured>) -> Measured {
     measured[measured.len() / 2]
 }
 
-fn measure(bench: &Bench, way: Way, keys: usize, options: &ApiOptions) -> Outcome<Measured> {
-    let mut window = Window::new(bench, way, keys, options.depth);
-    block_on(window.run(50))?;
+fn measure(node: &FilledNode, method: ReadMethod, keys: usize, options: &ApiOptions) -> Outcome<Measured> {
+    let mut client = PipelinedClient::new(node, method, keys, options.depth);
+    block_on(client.run(50))?;
     let (begun, cpu) = (Instant::now(), cpu_time(std::process::id())?);
     let mut requests = 0;
     while begun.elapsed() < Duration::from_secs(options.seconds) {
-        block_on(window.run(20))?;
+        block_on(client.run(20))?;
         requests += 20;
     }
     let (seconds, cpu) = (begun.elapsed().as_secs_f64(), cpu_time(std::process::id())? - cpu);

@@ -14,7 +14,7 @@ use crate::process::server::command_killed_with_parent;
 use crate::sysbench::complaints_of;
 use crate::{Failure, Outcome};
 
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Whether the user interrupted, by Ctrl-C or SIGTERM.
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,7 @@ impl Interrupt {
     ///
     /// # Errors
     /// The handlers cannot be installed.
-    pub fn watch() -> Outcome<Interrupt> {
+    pub fn install() -> Outcome<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&interrupt.0))?;
@@ -49,7 +49,7 @@ impl Interrupt {
         let end = Instant::now() + time;
         while Instant::now() < end {
             self.check()?;
-            thread::sleep(LOOK_AGAIN.min(end.saturating_duration_since(Instant::now())));
+            thread::sleep(CHECK_INTERVAL.min(end.saturating_duration_since(Instant::now())));
         }
         self.check()
     }
@@ -109,7 +109,7 @@ impl<'a> Running<'a> {
             if Instant::now() > end {
                 return Err(Failure::new(format!("{} still runs after its time limit", self.job.words.join(" "))));
             }
-            thread::sleep(LOOK_AGAIN);
+            thread::sleep(CHECK_INTERVAL);
         }
         Ok(())
     }

@@ -24,9 +24,9 @@ const FILE: &str = "autobench.conf";
 const MATRIX_FILE: &str = "dbt2_run_1.conf";
 
 /// Longest time to load the tables.
-const LOAD_TIME_MAX: Duration = Duration::from_secs(24 * 3600);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Time beyond its duration that a run may take to connect and to finish waiting statements.
-const RUN_EXTRA_TIME_MAX: Duration = Duration::from_secs(300);
+const RUN_GRACE: Duration = Duration::from_secs(300);
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Runs `junctor bench`.
@@ -47,7 +47,7 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
         print_plan(&configuration, &plan);
         return Ok(());
     }
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::install()?;
     remove_results(&folder);
     let scripts = TemporaryFolder::new("scripts")?;
     write_scripts(scripts.path())?;
@@ -197,7 +197,7 @@ impl Session<'_> {
         }
         println!("loading {}", self.plan.databases.join(", "));
         let jobs = self.jobs(&self.plan.prepare, |session, instance| session.file("prepare", instance));
-        run_all(&jobs, LOAD_TIME_MAX, &self.interrupt).map(drop)
+        run_all(&jobs, LOAD_TIMEOUT, &self.interrupt).map(drop)
     }
 
     fn run_case(&mut self, case: &Case, round: u32) -> Outcome<Vec<u64>> {
@@ -206,7 +206,7 @@ impl Session<'_> {
             self.say(program.instance, round, &format!("Running {} using {}", self.plan.name, case.label))?;
         }
         let jobs = self.jobs(&case.programs, |session, instance| session.result_file(instance, round));
-        let printed = run_all(&jobs, Duration::from_secs(case.time_s) + RUN_EXTRA_TIME_MAX, &self.interrupt)?;
+        let printed = run_all(&jobs, Duration::from_secs(case.time_s) + RUN_GRACE, &self.interrupt)?;
         self.target.require_alive()?;
         let results = printed.iter().map(|text| self.result_of(text)).collect::<Option<Vec<u64>>>();
         let results = results.ok_or("no figures in its output").explain(format!("sysbench {}", self.plan.name))?;
@@ -230,7 +230,7 @@ impl Session<'_> {
         }
         println!("checking the tables");
         let jobs = self.jobs(&self.plan.check, |session, instance| session.file("check", instance));
-        run_all(&jobs, LOAD_TIME_MAX, &self.interrupt).map(drop)
+        run_all(&jobs, LOAD_TIMEOUT, &self.interrupt).map(drop)
     }
 
     fn jobs(&self, programs: &[Program], file: impl Fn(&Self, u32) -> PathBuf) -> Vec<Job> {

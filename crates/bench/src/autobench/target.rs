@@ -17,7 +17,7 @@ use crate::{Failure, Outcome};
 
 const SETTINGS_TIME_MAX: Duration = Duration::from_secs(60);
 /// Seconds until a node must be ready. Reserving and touching much memory takes long.
-const READY_TIME_MAX_S: u64 = 600;
+const READY_TIMEOUT_S: u64 = 600;
 
 /// The servers of the clients.
 pub struct Target {
@@ -78,7 +78,7 @@ fn start(part: &ServerPart, binding: &CpuBinding, base: &Path, binary: &Path) ->
     let mut command = command_killed_with_parent(&words[0]);
     // With a process group of its own the node gets no Ctrl-C. This program stops it after sysbench.
     command.args(&words[1..]).process_group(0);
-    start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)
+    start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIMEOUT_S)
 }
 
 fn serve_words(part: &ServerPart, data_folder: &Path) -> Outcome<Vec<String>> {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::opening::connect_from;
-use super::peer::{Ended, Peer, SharedBuffers};
+use super::connect::connect_from;
+use super::connection::{Ended, LoadConnection, SharedBuffers};
 use super::work::{Keys, PREPARED, Work};
 use crate::failure::Explain;
 use crate::latency::Latencies;
@@ -22,7 +22,7 @@ use crate::{Failure, Outcome};
 
 const EVENTS_MAX: usize = 512;
 /// Longest wait of a thread before it checks whether the phase has changed.
-const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Longest extension of the warm-up and of the measurement until each connection has had an operation.
 const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
 /// The last answers must come within this time after the end, or the server has failed.
@@ -68,7 +68,7 @@ pub struct EventReport {
     /// CPU time of the client per operation, in microseconds.
     pub client_cpu_us: f64,
     /// Seconds until all connections had logged in.
-    pub opening_s: f64,
+    pub connect_s: f64,
 }
 
 /// Phases after the first. The first is 0 and is not measured.
@@ -91,16 +91,16 @@ impl EventLoad {
     pub fn run(&self, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<EventReport> {
         let progress = Progress::default();
         let opened = Barrier::new(self.threads + 1);
-        let opening = Instant::now();
+        let connecting = Instant::now();
         thread::scope(|scope| {
             let (progress, opened) = (&progress, &opened);
             let workers: Vec<_> =
                 (0..self.threads).map(|number| scope.spawn(move || self.worker(number, progress, opened))).collect();
             opened.wait();
-            let opening_s = opening.elapsed().as_secs_f64();
+            let connect_s = connecting.elapsed().as_secs_f64();
             let counted = self.count(progress, server_cpu);
             progress.phase.store(DRAIN, Ordering::Relaxed);
-            let mut report = EventReport { opening_s, ..EventReport::default() };
+            let mut report = EventReport { connect_s, ..EventReport::default() };
             let mut client_cpu = Duration::ZERO;
             for worker in workers {
                 let part = worker.join().map_err(|_| Failure::new("a thread of the load panicked"))??;
@@ -145,16 +145,17 @@ impl EventLoad {
     }
 
     fn worker(&self, number: usize, progress: &Progress, opened: &Barrier) -> Outcome<Part> {
-        let peers: Outcome<Vec<Peer>> =
+        let connections: Outcome<Vec<LoadConnection>> =
             (number..self.connections).step_by(self.threads).map(|connection| self.open(connection)).collect();
         // The other threads wait at this barrier even if these connections failed.
         opened.wait();
         let seed = u64::from(self.run) << 8 | number as u64;
         let shared = SharedBuffers::new(self.work, Keys::new(self.rows, Random::new(seed)));
-        Loop { peers: peers?, shared, part: Part::default(), under_way: 0, ended: 0, cpu_start: None }.run(progress)
+        Loop { connections: connections?, shared, part: Part::default(), under_way: 0, ended: 0, cpu_start: None }
+            .run(progress)
     }
 
-    fn open(&self, number: usize) -> Outcome<Peer> {
+    fn open(&self, number: usize) -> Outcome<LoadConnection> {
         let stream = connect_from(self.run, number, self.address).explain(format!("connection {number}"))?;
         stream.set_nodelay(true)?;
         let (stream, statement) = if self.is_database {
@@ -168,7 +169,7 @@ impl EventLoad {
             (stream, 0)
         };
         stream.set_nonblocking(true)?;
-        Ok(Peer::new(stream, statement))
+        Ok(LoadConnection::new(stream, statement))
     }
 }
 
@@ -182,7 +183,7 @@ struct Part {
 }
 
 struct Loop {
-    peers: Vec<Peer>,
+    connections: Vec<LoadConnection>,
     shared: SharedBuffers,
     part: Part,
     /// Number of connections that wait for an answer.
@@ -196,17 +197,17 @@ struct Loop {
 impl Loop {
     fn run(mut self, progress: &Progress) -> Outcome<Part> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (number, peer) in self.peers.iter_mut().enumerate() {
+        for (number, connection) in self.connections.iter_mut().enumerate() {
             let data = epoll::EventData::new_u64(number as u64);
-            epoll::add(&poll, peer.descriptor(), data, epoll::EventFlags::IN)?;
-            peer.began = Instant::now();
-            peer.send(&mut self.shared)?;
+            epoll::add(&poll, connection.descriptor(), data, epoll::EventFlags::IN)?;
+            connection.began = Instant::now();
+            connection.send(&mut self.shared)?;
             self.under_way += 1;
         }
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut drain_end = None;
         while self.under_way > 0 {
-            match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&LOOK_AGAIN)) {
+            match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&CHECK_INTERVAL)) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -224,7 +225,7 @@ impl Loop {
                 }
             }
         }
-        self.peers.iter_mut().for_each(Peer::leave);
+        self.connections.iter_mut().for_each(LoadConnection::leave);
         Ok(self.part)
     }
 
@@ -238,20 +239,20 @@ impl Loop {
     }
 
     fn on_readable(&mut self, number: usize, phase: u8) -> Outcome<()> {
-        let peer = &mut self.peers[number];
-        let ended = peer.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
-        self.part.statements += peer.tally.count(ended, phase == COUNT);
+        let connection = &mut self.connections[number];
+        let ended = connection.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
+        self.part.statements += connection.tally.count(ended, phase == COUNT);
         match ended {
             Ended::Nothing => return Ok(()),
-            Ended::Statement => return peer.send(&mut self.shared),
-            Ended::Refusal => return peer.send_rollback(&mut self.shared),
+            Ended::Statement => return connection.send(&mut self.shared),
+            Ended::Refusal => return connection.send_rollback(&mut self.shared),
             Ended::Operation | Ended::Rollback => {}
         }
         let now = Instant::now();
         self.ended += 1;
         if phase == COUNT {
             match ended {
-                Ended::Operation => self.part.latencies.add((now - peer.began).as_nanos() as u64),
+                Ended::Operation => self.part.latencies.add((now - connection.began).as_nanos() as u64),
                 _ => self.part.refusals += 1,
             }
         }
@@ -259,8 +260,8 @@ impl Loop {
             self.under_way -= 1;
             return Ok(());
         }
-        peer.began = now;
-        peer.send(&mut self.shared)
+        connection.began = now;
+        connection.send(&mut self.shared)
     }
 }
 

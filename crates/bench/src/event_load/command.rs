@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::alone::{self, AloneOptions, NO_SPINNING, Spinning};
 use super::client::{EventLoad, EventReport};
-use super::opening::allowed_connections;
+use super::connect::allowed_connections;
 use super::record::{Record, json};
+use super::single_connection::{self, NO_SPINNING, SingleConnectionOptions, SpinSetup};
 use super::work::Work;
 use crate::compare::start_echo;
 use crate::failure::Explain;
@@ -27,7 +27,7 @@ const MOST_CONNECTIONS: usize = 16_384;
 /// Connections in addition to those of the load.
 const OTHER_CONNECTIONS: usize = 16;
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Options of `load`.
 #[derive(Clone, Debug, clap::Args)]
@@ -77,7 +77,7 @@ pub struct LoadOptions {
 }
 
 /// Spin methods, and the statements that select them on a running server.
-const SPINNING: [Spinning; 4] = [
+const SPINNING: [SpinSetup; 4] = [
     (NO_SPINNING, &["SET GLOBAL spin_method = StaticSpinning", "SET GLOBAL scheduler_spin_timer_us = 0"]),
     ("CostBasedSpinning", &["SET GLOBAL spin_method = CostBasedSpinning"]),
     ("LatencyOptimisedSpinning", &["SET GLOBAL spin_method = LatencyOptimisedSpinning"]),
@@ -94,7 +94,7 @@ const ECHO: &str = "echo";
 struct Side<'a> {
     server: &'a Server,
     is_database: bool,
-    spinning: Spinning,
+    spinning: SpinSetup,
 }
 
 /// Key of a run in the table.
@@ -123,20 +123,20 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
     let server = start(options, wanted)?;
     server.execute(&["CREATE DATABASE sbtest"])?;
     fill(&server, options.rows)?;
-    let spinning: Vec<Spinning> = SPINNING
+    let spinning: Vec<SpinSetup> = SPINNING
         .into_iter()
         .filter(|(name, _)| options.spinning.is_empty() || options.spinning.iter().any(|wanted| wanted == name))
         .collect();
     let of_many = if options.spinning.is_empty() { &spinning[..SPINNING_OF_MANY] } else { &spinning[..] };
     let (mut verdicts, mut records, mut run) = (Vec::new(), Vec::new(), 0);
     if !options.only_alone {
-        let echo = start_echo(&alone::recorded_answer(&server, options.rows)?)?;
+        let echo = start_echo(&single_connection::recorded_answer(&server, options.rows)?)?;
         let mut samples = Vec::new();
         let mut counts: Vec<usize> = options.connections.clone();
         counts.retain(|count| *count <= allowed);
         for _ in 0..options.repetitions {
             for work in &works {
-                let of_server = |spinning: &Spinning| Side { server: &server, is_database: true, spinning: *spinning };
+                let of_server = |spinning: &SpinSetup| Side { server: &server, is_database: true, spinning: *spinning };
                 let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
                 // The echo server answers a statement of any length. It shows the cost of client and
                 // operating system.
@@ -164,10 +164,10 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
         println!("{table}");
     }
     if !options.only_many {
-        let alone = alone::measure(&server, &spinning, &alone_options(options), &mut run)?;
-        println!("{}", alone.table);
-        verdicts.extend(alone.verdicts);
-        records.extend(alone.records);
+        let single = single_connection::measure(&server, &spinning, &single_connection_options(options), &mut run)?;
+        println!("{}", single.table);
+        verdicts.extend(single.verdicts);
+        records.extend(single.records);
     }
     server.stop()?;
     if let Some(file) = &options.json {
@@ -189,8 +189,8 @@ fn start(options: &LoadOptions, connections: usize) -> Outcome<Server> {
     }
 }
 
-fn alone_options(options: &LoadOptions) -> AloneOptions {
-    AloneOptions {
+fn single_connection_options(options: &LoadOptions) -> SingleConnectionOptions {
+    SingleConnectionOptions {
         time: Duration::from_secs(options.seconds),
         warm_up: Duration::from_secs(options.warm_up.min(1)),
         idle_time: Duration::from_secs(options.idle_seconds),
@@ -236,7 +236,7 @@ fn measure_counts(
             report.per_s,
             report.server_cpu_us,
             report.client_cpu_us,
-            report.opening_s
+            report.connect_s
         );
         samples.push(Sample { work, spinning: spinning.0, connections, report });
         if is_database {
@@ -260,7 +260,7 @@ fn wait_for_closing(server: &Server) -> Outcome<()> {
             Some(count) if Instant::now() > end => {
                 return Err(Failure::new(format!("{count} connections are still open")));
             }
-            Some(_) => thread::sleep(LOOK_AGAIN),
+            Some(_) => thread::sleep(CHECK_INTERVAL),
         }
     }
 }
@@ -277,7 +277,7 @@ const COLUMNS: [&str; 12] = [
     "server CPU us/operation",
     "client CPU us/operation",
     "refused per thousand",
-    "opening s",
+    "connect s",
 ];
 
 /// Medians over the repetitions, in the order of the columns from "operations per second" on.
@@ -293,7 +293,7 @@ fn figures_of(report: &EventReport) -> [f64; 9] {
     let [p50, p95, p99, p999] = [500, 950, 990, 999].map(|per_mille| report.latencies.percentile_us(per_mille));
     let refused = report.refusals as f64 * 1000.0 / (report.refusals + report.latencies.count()).max(1) as f64;
     let (server, client) = (report.server_cpu_us, report.client_cpu_us);
-    [report.per_s, p50, p95, p99, p999, server, client, refused, report.opening_s]
+    [report.per_s, p50, p95, p99, p999, server, client, refused, report.connect_s]
 }
 
 fn record(sample: &Sample) -> Record {
@@ -306,7 +306,7 @@ fn record(sample: &Sample) -> Record {
         "server_cpu_us",
         "client_cpu_us",
         "refused_per_thousand",
-        "opening_s",
+        "connect_s",
     ];
     let mut record = vec![
         ("work", sample.work.name().into()),

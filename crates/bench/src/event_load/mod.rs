@@ -4,17 +4,17 @@
 //! In reading order:
 //! - [`command`]: the measurements, their order, and the targets;
 //! - [`client`]: opens connections and runs the closed loop;
-//! - [`peer`]: one connection;
+//! - [`connection`]: one connection;
 //! - [`work`]: the statements;
-//! - [`opening`]: the number of connections that this machine allows, and their addresses;
-//! - [`alone`]: a single connection compared with an echo server, and an idle server;
+//! - [`connect`]: the number of connections that this machine allows, and their addresses;
+//! - [`single_connection`]: a single connection compared with an echo server, and an idle server;
 //! - [`record`]: the figures as JSON.
 
-pub mod alone;
+pub mod single_connection;
 pub mod client;
 pub mod command;
-pub mod opening;
-pub mod peer;
+pub mod connect;
+pub mod connection;
 pub mod record;
 pub mod work;
 

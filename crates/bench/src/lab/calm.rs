@@ -13,7 +13,7 @@ use crate::process::measure::{cpu_time_of_others, stolen_time};
 /// A measurement is disturbed if others used more of all CPUs than this, in per cent.
 pub const DISTURBED_PERCENT: f64 = 5.0;
 /// Time over which others are watched to decide whether they are calm.
-const LOOK: Duration = Duration::from_millis(500);
+const CALM_CHECK_TIME: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 
 /// Measures the CPU time of other programs and machines from one moment on.
@@ -27,7 +27,7 @@ impl Others {
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn watch() -> Outcome<Others> {
+    pub fn begin() -> Outcome<Others> {
         Ok(Others { since: Instant::now(), before: used_by_others()? })
     }
 
@@ -47,14 +47,14 @@ fn used_by_others() -> Outcome<Duration> {
 }
 
 /// Time that is left for repeated measurements.
-pub struct Patience {
+pub struct RetryBudget {
     left: Duration,
 }
 
-impl Patience {
+impl RetryBudget {
     /// Makes the budget of a whole run.
-    pub fn new(left: Duration) -> Patience {
-        Patience { left }
+    pub fn new(left: Duration) -> RetryBudget {
+        RetryBudget { left }
     }
 
     /// Measures, and repeats a disturbed measurement while time is left. Returns the least disturbed record.
@@ -86,8 +86,8 @@ impl Patience {
     fn wait_for_calm(&mut self, interrupt: &Interrupt) -> Outcome<bool> {
         let end = Instant::now() + self.left;
         while Instant::now() < end {
-            let others = Others::watch()?;
-            interrupt.pause(LOOK)?;
+            let others = Others::begin()?;
+            interrupt.pause(CALM_CHECK_TIME)?;
             if others.percent()? <= DISTURBED_PERCENT {
                 return Ok(true);
             }
@@ -103,7 +103,7 @@ mod tests {
     use super::super::workload::WORKLOADS;
     use super::*;
 
-    fn measured(percents: &[f64], patience: Duration) -> (u32, u64) {
+    fn measured(percents: &[f64], retry_budget: Duration) -> (u32, u64) {
         let mut records = percents.iter().enumerate().map(|(number, percent)| {
             let mut tally = Tally::default();
             (0..=number).for_each(|_| tally.latencies.add(1));
@@ -116,7 +116,7 @@ mod tests {
             calls += 1;
             Ok(records.next().expect("not measured more often than this"))
         };
-        let kept = Patience::new(patience).measure(&Interrupt::default(), &mut measure).expect("measured");
+        let kept = RetryBudget::new(retry_budget).measure(&Interrupt::default(), &mut measure).expect("measured");
         (calls, kept.operations)
     }
 

@@ -23,7 +23,7 @@ use crate::report::Table;
 use crate::{Failure, Outcome};
 
 const ROWS: u64 = 2000;
-const READY_TIME_MAX_S: u64 = 180;
+const READY_TIMEOUT_S: u64 = 180;
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
@@ -106,7 +106,7 @@ impl CountedNode {
             binary: options.junctor.clone(),
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper,
-            ready_time_max_s: READY_TIME_MAX_S,
+            ready_time_max_s: READY_TIMEOUT_S,
         };
         if let Some(threads) = threads {
             junctor = junctor.with_placement(threads);

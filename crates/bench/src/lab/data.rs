@@ -15,7 +15,7 @@ pub const DATABASE: &str = "lab";
 /// Table with partitions on all ldm instances.
 pub const TABLE: &str = "sbtest1";
 /// Table with one partition.
-pub const HOT_TABLE: &str = "hot1";
+pub const SINGLE_PARTITION_TABLE: &str = "hot1";
 /// Column list of INSERT statements.
 pub const COLUMNS: &str = "(id, k, c, pad, filter_col)";
 
@@ -23,7 +23,7 @@ const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
 
 /// Rows of the table with one partition if the other has `rows`.
-pub fn hot_rows(rows: u64) -> u64 {
+pub fn single_partition_rows(rows: u64) -> u64 {
     (rows / 10).max(RANGE_ROWS)
 }
 
@@ -35,9 +35,10 @@ pub fn fill(connection: &mut Connection, rows: u64) -> Outcome<()> {
     connection.query(&format!("CREATE DATABASE {DATABASE}"))?;
     connection.query(&format!("USE {DATABASE}"))?;
     let mut random = Random::new(SEED);
-    for (table, rows, partitions) in
-        [(TABLE, rows, ""), (HOT_TABLE, hot_rows(rows), " PARTITION BY KEY (id) PARTITIONS 1")]
-    {
+    for (table, rows, partitions) in [
+        (TABLE, rows, ""),
+        (SINGLE_PARTITION_TABLE, single_partition_rows(rows), " PARTITION BY KEY (id) PARTITIONS 1"),
+    ] {
         connection.query(&format!(
             "CREATE TABLE {table} (id INT NOT NULL, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', \
              pad CHAR(60) NOT NULL DEFAULT '', filter_col INT NOT NULL DEFAULT 0, PRIMARY KEY (id)){partitions}"
@@ -75,7 +76,7 @@ pub fn push_row(text: &mut String, id: u64, rows: u64, random: &mut Random) {
 /// The first difference.
 pub fn check(connection: &mut Connection, rows: u64, seed: u64) -> Outcome<()> {
     connection.query(&format!("USE {DATABASE}"))?;
-    for (table, rows) in [(TABLE, rows), (HOT_TABLE, hot_rows(rows))] {
+    for (table, rows) in [(TABLE, rows), (SINGLE_PARTITION_TABLE, single_partition_rows(rows))] {
         let found = check_table(connection, table, Some("k_1"), seed).explain(format!("after all runs, {table}"))?;
         if found != rows {
             return Err(Failure::new(format!("{table} has {found} rows after all runs instead of {rows}")));

@@ -16,7 +16,7 @@ use crate::process::junctor::start_with_ready_line;
 use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder};
 
-const READY_TIME_MAX_S: u64 = 120;
+const READY_TIMEOUT_S: u64 = 120;
 /// Memory of a node: tables of a million rows, and the old versions that updates leave.
 const MEMORY: &str = "1G";
 
@@ -75,7 +75,7 @@ impl ProcessNode {
         }
         // With a process group of its own the node gets no Ctrl-C. This program stops it.
         command.process_group(0);
-        let server = start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIME_MAX_S)
+        let server = start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIMEOUT_S)
             .map_err(|failure| failure.to_string())
             .explain(setup.name)?;
         let routing = format!("SET GLOBAL read_routing = '{}'", setup.routing);

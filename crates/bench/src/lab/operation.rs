@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::data::{self, HOT_TABLE, TABLE};
+use super::data::{self, SINGLE_PARTITION_TABLE, TABLE};
 use crate::random::Random;
 
 /// Rows per range.
@@ -28,9 +28,9 @@ pub enum Operation {
     /// Changes a column without index of one row.
     UpdateOther,
     /// [`Operation::Keys`] in the table with one partition.
-    HotKeys(u32),
+    SinglePartitionKeys(u32),
     /// [`Operation::UpdateOther`] in the table with one partition.
-    HotUpdate,
+    SinglePartitionUpdate,
     /// The transaction of sysbench: ten lookups, four ranges, two updates, a DELETE and an INSERT of the same
     /// row.
     Transaction,
@@ -81,20 +81,24 @@ impl Script {
         self.text.clear();
         self.statements.clear();
         match operation {
-            Operation::Point => self.point(rows, random),
-            Operation::Keys(count) => self.keys(TABLE, count, rows, random),
-            Operation::HotKeys(count) => self.keys(HOT_TABLE, count, data::hot_rows(rows), random),
-            Operation::Range => self.range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random),
-            Operation::Sum(count) => self.sum(count, rows, random),
-            Operation::FilteredRange => self.filtered_range(rows, random),
-            Operation::UpdateIndexed => self.update_indexed(TABLE, rows, random),
-            Operation::UpdateOther => self.update_other(TABLE, rows, random),
-            Operation::HotUpdate => self.update_other(HOT_TABLE, data::hot_rows(rows), random),
-            Operation::Transaction => self.transaction(rows, random),
+            Operation::Point => self.push_point(rows, random),
+            Operation::Keys(count) => self.push_keys(TABLE, count, rows, random),
+            Operation::SinglePartitionKeys(count) => {
+                self.push_keys(SINGLE_PARTITION_TABLE, count, data::single_partition_rows(rows), random)
+            }
+            Operation::Range => self.push_range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random),
+            Operation::Sum(count) => self.push_sum(count, rows, random),
+            Operation::FilteredRange => self.push_filtered_range(rows, random),
+            Operation::UpdateIndexed => self.push_update_indexed(TABLE, rows, random),
+            Operation::UpdateOther => self.push_update_other(TABLE, rows, random),
+            Operation::SinglePartitionUpdate => {
+                self.push_update_other(SINGLE_PARTITION_TABLE, data::single_partition_rows(rows), random)
+            }
+            Operation::Transaction => self.push_transaction(rows, random),
         }
     }
 
-    fn end(&mut self, expected: Expected) {
+    fn end_statement(&mut self, expected: Expected) {
         self.statements.push((self.text.len(), expected));
     }
 
@@ -103,85 +107,85 @@ impl Script {
         let _ = self.text.write_fmt(arguments);
     }
 
-    fn point(&mut self, rows: u64, random: &mut Random) {
+    fn push_point(&mut self, rows: u64, random: &mut Random) {
         self.push(format_args!("SELECT c FROM {TABLE} WHERE id={}", key(rows, random)));
-        self.end(Expected::Rows(1));
+        self.end_statement(Expected::Rows(1));
     }
 
     /// Different keys in no order: one from each of `count` equal parts of the table, which are visited in
     /// steps.
-    fn keys(&mut self, table: &str, count: u32, rows: u64, random: &mut Random) {
+    fn push_keys(&mut self, table: &str, count: u32, rows: u64, random: &mut Random) {
         let count = u64::from(count).min(rows);
-        let part = rows / count;
+        let slice_rows = rows / count;
         // A step that is coprime to the count visits every part.
         let step = (count * 5 / 8..).find(|step| *step > 0 && greatest_common_divisor(*step, count) == 1).unwrap_or(1);
         self.push(format_args!("SELECT id, k, c, pad FROM {table} WHERE id IN ("));
-        let mut place = random.below(count);
+        let mut slice = random.below(count);
         for number in 0..count {
-            place = (place + step) % count;
+            slice = (slice + step) % count;
             let separator = if number == 0 { "" } else { "," };
-            self.push(format_args!("{separator}{}", 1 + place * part + random.below(part)));
+            self.push(format_args!("{separator}{}", 1 + slice * slice_rows + random.below(slice_rows)));
         }
         self.text.push(')');
-        self.end(Expected::Rows(count));
+        self.end_statement(Expected::Rows(count));
     }
 
-    fn range(&mut self, [columns, tail]: [&str; 2], expected: Expected, rows: u64, random: &mut Random) {
+    fn push_range(&mut self, [columns, tail]: [&str; 2], expected: Expected, rows: u64, random: &mut Random) {
         let first = 1 + random.below(rows - RANGE_ROWS + 1);
         let last = first + RANGE_ROWS - 1;
         self.push(format_args!("{columns} FROM {TABLE} WHERE id BETWEEN {first} AND {last}{tail}"));
-        self.end(expected);
+        self.end_statement(expected);
     }
 
-    fn sum(&mut self, count: u64, rows: u64, random: &mut Random) {
+    fn push_sum(&mut self, count: u64, rows: u64, random: &mut Random) {
         let count = count.min(rows);
         let first = 1 + random.below(rows - count + 1);
         let last = first + count - 1;
         self.push(format_args!("SELECT SUM(k) FROM {TABLE} WHERE id BETWEEN {first} AND {last}"));
-        self.end(Expected::Rows(1));
+        self.end_statement(Expected::Rows(1));
     }
 
     /// The value of the filter column is the position of the row in its range of ids, so each range holds
     /// each value once.
-    fn filtered_range(&mut self, rows: u64, random: &mut Random) {
+    fn push_filtered_range(&mut self, rows: u64, random: &mut Random) {
         let first = 1 + random.below(rows - RANGE_ROWS + 1);
         let (last, value) = (first + RANGE_ROWS - 1, random.below(RANGE_ROWS));
         self.push(format_args!("SELECT c FROM {TABLE} WHERE id BETWEEN {first} AND {last} AND filter_col = {value}"));
-        self.end(Expected::Rows(1));
+        self.end_statement(Expected::Rows(1));
     }
 
-    fn update_indexed(&mut self, table: &str, rows: u64, random: &mut Random) {
+    fn push_update_indexed(&mut self, table: &str, rows: u64, random: &mut Random) {
         self.push(format_args!("UPDATE {table} SET k=k+1 WHERE id={}", key(rows, random)));
-        self.end(Expected::Changed(1));
+        self.end_statement(Expected::Changed(1));
     }
 
-    fn update_other(&mut self, table: &str, rows: u64, random: &mut Random) {
+    fn push_update_other(&mut self, table: &str, rows: u64, random: &mut Random) {
         self.push(format_args!("UPDATE {table} SET c='"));
         data::push_groups(&mut self.text, random, 10);
         self.push(format_args!("' WHERE id={}", key(rows, random)));
-        self.end(Expected::Changed(1));
+        self.end_statement(Expected::Changed(1));
     }
 
-    fn transaction(&mut self, rows: u64, random: &mut Random) {
+    fn push_transaction(&mut self, rows: u64, random: &mut Random) {
         self.text.push_str("BEGIN");
-        self.end(Expected::Nothing);
+        self.end_statement(Expected::Nothing);
         for _ in 0..TRANSACTION_POINTS {
-            self.point(rows, random);
+            self.push_point(rows, random);
         }
-        self.range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random);
-        self.range(["SELECT SUM(k)", ""], Expected::Rows(1), rows, random);
-        self.range(["SELECT c", " ORDER BY c"], Expected::Rows(RANGE_ROWS), rows, random);
-        self.range(["SELECT DISTINCT c", " ORDER BY c"], Expected::RowsUpTo(RANGE_ROWS), rows, random);
-        self.update_indexed(TABLE, rows, random);
-        self.update_other(TABLE, rows, random);
+        self.push_range(["SELECT c", ""], Expected::Rows(RANGE_ROWS), rows, random);
+        self.push_range(["SELECT SUM(k)", ""], Expected::Rows(1), rows, random);
+        self.push_range(["SELECT c", " ORDER BY c"], Expected::Rows(RANGE_ROWS), rows, random);
+        self.push_range(["SELECT DISTINCT c", " ORDER BY c"], Expected::RowsUpTo(RANGE_ROWS), rows, random);
+        self.push_update_indexed(TABLE, rows, random);
+        self.push_update_other(TABLE, rows, random);
         let id = key(rows, random);
         self.push(format_args!("DELETE FROM {TABLE} WHERE id={id}"));
-        self.end(Expected::Changed(1));
+        self.end_statement(Expected::Changed(1));
         self.push(format_args!("INSERT INTO {TABLE} {} VALUES ", data::COLUMNS));
         data::push_row(&mut self.text, id, rows, random);
-        self.end(Expected::Changed(1));
+        self.end_statement(Expected::Changed(1));
         self.text.push_str("COMMIT");
-        self.end(Expected::Nothing);
+        self.end_statement(Expected::Nothing);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::record::{Record, by_setup};
 use super::routing_figures::RoutingFigures;
 use super::setup::{ADAPTIVE, Role, Setup};
-use super::verdict::{CONTROL_RATIO_MIN, Comparison, RATIO_MIN};
+use super::verdict::{Comparison, FIXED_RULE_RATIO_MIN, RATIO_MIN};
 use super::workload::{Judged, Workload};
 use crate::report::Table;
 use crate::statistics::{Interval, median};
@@ -121,7 +121,7 @@ pub fn verdict_page(setups: &[Setup], comparisons: &[Comparison]) -> String {
     let mut table = Table::new(&columns);
     for comparison in comparisons {
         let ratio = |setup: &str| comparison.ratio(setup).map_or("-".into(), show);
-        let met = match comparison.is_met() {
+        let met = match comparison.adaptive_meets_target() {
             Some(true) => "yes",
             Some(false) => "NO",
             None => "-",
@@ -134,10 +134,12 @@ pub fn verdict_page(setups: &[Setup], comparisons: &[Comparison]) -> String {
     let mut page = format!("== In short (mean of paired ratios, 95 per cent interval)\n\n{table}\n");
     for control in controls.iter().filter(|control| comparisons.iter().any(|one| one.ratio(control.name).is_some())) {
         let failed: Vec<&str> =
-            comparisons.iter().filter(|one| one.is_failed_by(control.name)).map(|one| one.workload).collect();
+            comparisons.iter().filter(|one| one.is_too_weak(control.name)).map(|one| one.workload).collect();
         let failed = if failed.is_empty() { "no workload".into() } else { failed.join(", ") };
-        page +=
-            &format!("{} is certainly below {CONTROL_RATIO_MIN} of the best static setup on {failed}.\n", control.name);
+        page += &format!(
+            "{} is certainly below {FIXED_RULE_RATIO_MIN} of the best static setup on {failed}.\n",
+            control.name
+        );
     }
     if let Some(changing) = comparisons.iter().find(|one| one.workload == "changing" && !one.adaptive_to.is_empty()) {
         let ratios: Vec<String> =

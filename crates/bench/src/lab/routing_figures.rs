@@ -47,7 +47,7 @@ struct State {
 ///
 /// # Errors
 /// The node refuses the statement.
-pub fn look(connection: &mut Connection) -> Outcome<RoutingState> {
+pub fn read(connection: &mut Connection) -> Outcome<RoutingState> {
     let statement = "SELECT table_name, operation, here_ns, away_ns, chosen_here, chosen_owner, chosen_query, explored, \
                      regret_us FROM junctor_info.routing";
     let mut state = RoutingState::default();

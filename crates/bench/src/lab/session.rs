@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::LabOptions;
-use super::calm::{Others, Patience};
+use super::calm::{Others, RetryBudget};
 use super::client::{Client, Schedule, Tally};
 use super::data::{self, DATABASE};
 use super::node::{Node, start_filled};
@@ -14,7 +14,7 @@ use super::plots::write_plots;
 use super::record::{Record, clients_of};
 use super::routing_figures::{self, RoutingFigures};
 use super::setup::{Setup, cpu_count};
-use super::thread_figures::{ThreadFigures, Watch};
+use super::thread_figures::{ThreadFigures, ThreadSampler};
 use super::verdict::Comparison;
 use super::workload::{Clients, Workload};
 use crate::autobench::program::Interrupt;
@@ -25,8 +25,8 @@ use crate::random::Random;
 use crate::{Failure, Outcome};
 
 /// Most checks for connections that are still being closed.
-const ALONE_LOOKS_MAX: u32 = 1000;
-const ALONE_LOOK_AGAIN: Duration = Duration::from_millis(3);
+const DISCONNECT_CHECKS_MAX: u32 = 1000;
+const DISCONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(3);
 
 /// Runs `junctor lab`.
 ///
@@ -38,7 +38,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
         return Ok(());
     }
     let plan = Plan::of(options)?;
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::install()?;
     println!("{}", plan.announcement());
     let mut nodes = Vec::new();
     let binary = server_binary(options.junctor.as_ref())?;
@@ -91,7 +91,7 @@ pub struct Plan {
     /// Number of rows of the larger table.
     pub rows: u64,
     /// Time for repeating disturbed measurements, as a fraction of the planned time.
-    pub patience: f64,
+    pub retry_budget: f64,
 }
 
 impl Plan {
@@ -113,7 +113,7 @@ impl Plan {
             warm_up_seconds: (seconds / 4.0).min(0.5),
             clients: options.clients.unwrap_or((cpus as u32 * 4).min(64)),
             rows: options.rows,
-            patience: if options.quick { 0.15 } else { 1.0 },
+            retry_budget: if options.quick { 0.15 } else { 1.0 },
         })
     }
 
@@ -142,12 +142,12 @@ impl Plan {
         interrupt: &Interrupt,
         records: &mut Vec<Record>,
     ) -> Outcome<()> {
-        let mut patience = Patience::new(Duration::from_secs_f64(self.planned_seconds() * self.patience));
+        let mut retry_budget = RetryBudget::new(Duration::from_secs_f64(self.planned_seconds() * self.retry_budget));
         for repetition in 0..self.repetitions {
-            for (place, workload) in self.workloads.iter().enumerate() {
-                for setup in order(self.setups.len(), repetition, place) {
-                    let run = Run { plan: self, workload, place, repetition, name: self.setups[setup].name };
-                    let record = patience
+            for (workload_index, workload) in self.workloads.iter().enumerate() {
+                for setup in order(self.setups.len(), repetition, workload_index) {
+                    let run = Run { plan: self, workload, workload_index, repetition, name: self.setups[setup].name };
+                    let record = retry_budget
                         .measure(interrupt, |attempt| run.measure(nodes[setup].as_mut(), attempt, interrupt))?;
                     eprintln!(
                         "repetition {} of {}, {}, {}: {:.0} operations/s; others used {:.0} per cent",
@@ -167,13 +167,13 @@ impl Plan {
 }
 
 /// Opens the connection for figures of the node and waits until it is the only one.
-fn connect_alone(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> {
+fn connect_when_idle(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> {
     let mut connection = node.connect("")?;
-    for _ in 0..ALONE_LOOKS_MAX {
+    for _ in 0..DISCONNECT_CHECKS_MAX {
         if number(&mut connection, "SELECT COUNT(*) FROM information_schema.processlist")? <= 1 {
             return Ok(connection);
         }
-        interrupt.pause(ALONE_LOOK_AGAIN)?;
+        interrupt.pause(DISCONNECT_CHECK_INTERVAL)?;
     }
     Err(Failure::new("closed connections are still open on the node"))
 }
@@ -189,7 +189,7 @@ fn number(connection: &mut Connection, statement: &str) -> Outcome<u64> {
 }
 
 /// Larger than the seeds of all repetitions and workloads.
-const ATTEMPT_SEEDS: u64 = 10_000_000;
+const ATTEMPT_SEED_STRIDE: u64 = 10_000_000;
 
 /// Equal for all setups, but never used twice on a node, because an update to the current value would change
 /// no row.
@@ -201,8 +201,8 @@ fn seed(repetition: u32, workload: usize) -> u64 {
 fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
     let mut random = Random::new(seed(repetition, workload));
     let mut order: Vec<usize> = (0..setups).collect();
-    for place in (1..setups).rev() {
-        order.swap(place, random.below(place as u64 + 1) as usize);
+    for index in (1..setups).rev() {
+        order.swap(index, random.below(index as u64 + 1) as usize);
     }
     order
 }
@@ -218,7 +218,7 @@ fn chosen<T>(all: Vec<T>, names: &[String], name_of: fn(&T) -> &'static str) -> 
 }
 
 /// Figures of the threads and reads of a node, and the CPU use of other programs.
-struct Watched {
+struct NodeFigures {
     threads: Vec<ThreadFigures>,
     routing: Vec<RoutingFigures>,
     others_cpu_percent: f64,
@@ -229,7 +229,7 @@ struct Run<'a> {
     plan: &'a Plan,
     workload: &'a Workload,
     /// Index of the workload in the plan.
-    place: usize,
+    workload_index: usize,
     repetition: u32,
     name: &'static str,
 }
@@ -237,7 +237,7 @@ struct Run<'a> {
 impl Run<'_> {
     fn measure(&self, node: &mut dyn Node, attempt: u32, interrupt: &Interrupt) -> Outcome<Record> {
         node.resume()?;
-        let measured = self.with_node(node, attempt, interrupt);
+        let measured = self.measure_on(node, attempt, interrupt);
         if measured.is_err() {
             // If the node has ended, its log explains the failure better.
             node.require_alive()?;
@@ -248,17 +248,17 @@ impl Run<'_> {
         Ok(record)
     }
 
-    fn with_node(&self, node: &dyn Node, attempt: u32, interrupt: &Interrupt) -> Outcome<Record> {
+    fn measure_on(&self, node: &dyn Node, attempt: u32, interrupt: &Interrupt) -> Outcome<Record> {
         let count = clients_of(self.workload, self.plan.clients);
         let seconds = self.workload.seconds(self.plan.seconds);
         let schedule = &Schedule::new(count, seconds);
-        let seed = (seed(self.repetition, self.place) + u64::from(attempt) * ATTEMPT_SEEDS) << 32;
+        let seed = (seed(self.repetition, self.workload_index) + u64::from(attempt) * ATTEMPT_SEED_STRIDE) << 32;
         // The connections of the last measurement are closed first, so that new ones are spread over the
         // threads in the same way each time.
-        let mut control = connect_alone(node, interrupt)?;
+        let mut control = connect_when_idle(node, interrupt)?;
         let is_crowded = self.workload.clients == Clients::Crowded;
         let recv_threads = if is_crowded { recv_threads(&mut control)? } else { 1 };
-        let (tally, watched) = thread::scope(|scope| {
+        let (tally, figures) = thread::scope(|scope| {
             let mut idle = Vec::new();
             let clients: Vec<_> = (0..count)
                 .map(|number| {
@@ -272,8 +272,8 @@ impl Run<'_> {
             let start = Instant::now() + Duration::from_secs_f64(self.plan.warm_up_seconds);
             schedule.begin_at(start);
             schedule.ready.wait();
-            let watched = self.watch(node, &mut control, start, interrupt);
-            if watched.is_err() {
+            let figures = self.sample_during_run(node, &mut control, start, interrupt);
+            if figures.is_err() {
                 schedule.stop();
             }
             let mut sum = Tally::default();
@@ -285,33 +285,33 @@ impl Run<'_> {
                 }
             }
             // A failed node or an interruption makes clients fail too, so it is reported first.
-            let watched = watched?;
-            first_failure.map_or(Ok((sum, watched)), Err)
+            let figures = figures?;
+            first_failure.map_or(Ok((sum, figures)), Err)
         })?;
         let what = (self.workload, self.name, self.repetition);
-        let mut record = Record::new(what, count, seconds, tally, (watched.threads, watched.routing));
-        record.others_cpu_percent = watched.others_cpu_percent;
+        let mut record = Record::new(what, count, seconds, tally, (figures.threads, figures.routing));
+        record.others_cpu_percent = figures.others_cpu_percent;
         Ok(record)
     }
 
-    fn watch(
+    fn sample_during_run(
         &self,
         node: &dyn Node,
         connection: &mut Connection,
         start: Instant,
         interrupt: &Interrupt,
-    ) -> Outcome<Watched> {
+    ) -> Outcome<NodeFigures> {
         let seconds = self.workload.seconds(self.plan.seconds);
         interrupt.pause(start.saturating_duration_since(Instant::now()))?;
-        let routing = routing_figures::look(connection)?;
-        let others = Others::watch()?;
-        let watch = Watch::begin(node.process_id(), connection)?;
+        let routing = routing_figures::read(connection)?;
+        let others = Others::begin()?;
+        let sampler = ThreadSampler::begin(node.process_id(), connection)?;
         let begun = Instant::now();
         interrupt.pause(Duration::from_secs_f64(seconds))?;
-        let threads = watch.end(begun.elapsed().as_secs_f64(), connection)?;
+        let threads = sampler.end(begun.elapsed().as_secs_f64(), connection)?;
         let others_cpu_percent = others.percent()?;
-        let routing = routing_figures::look(connection)?.since(&routing);
-        Ok(Watched { threads, routing, others_cpu_percent })
+        let routing = routing_figures::read(connection)?.since(&routing);
+        Ok(NodeFigures { threads, routing, others_cpu_percent })
     }
 }
 

@@ -57,21 +57,21 @@ pub struct ThreadFigures {
 }
 
 /// Measures all threads of a process over a time, with hardware counters.
-pub struct Watch {
+pub struct ThreadSampler {
     process_id: u32,
     counters: BTreeMap<u32, ThreadCounters>,
     before: BTreeMap<u32, ThreadState>,
 }
 
-impl Watch {
+impl ThreadSampler {
     /// Starts the measurement.
     ///
     /// # Errors
     /// The process has ended, or the node refuses a statement.
-    pub fn begin(process_id: u32, connection: &mut Connection) -> Outcome<Watch> {
-        let before = look(process_id, connection)?;
+    pub fn begin(process_id: u32, connection: &mut Connection) -> Outcome<ThreadSampler> {
+        let before = read(process_id, connection)?;
         let counters = before.keys().map(|thread| (*thread, ThreadCounters::start(*thread))).collect();
-        Ok(Watch { process_id, counters, before })
+        Ok(ThreadSampler { process_id, counters, before })
     }
 
     /// Ends the measurement after `seconds`. Returns the figures of each thread, the busiest first.
@@ -81,7 +81,7 @@ impl Watch {
     pub fn end(mut self, seconds: f64, connection: &mut Connection) -> Outcome<Vec<ThreadFigures>> {
         let counts: BTreeMap<u32, Counts> =
             self.counters.iter_mut().map(|(thread, counters)| (*thread, counters.read())).collect();
-        let after = look(self.process_id, connection)?;
+        let after = read(self.process_id, connection)?;
         let none = ([None; Kind::ALL.len()], ThreadState::default());
         let mut threads: Vec<ThreadFigures> = after
             .iter()
@@ -122,7 +122,7 @@ fn difference(before: &ThreadState, after: &ThreadState, counts: &Counts, second
     }
 }
 
-fn look(process_id: u32, connection: &mut Connection) -> Outcome<BTreeMap<u32, ThreadState>> {
+fn read(process_id: u32, connection: &mut Connection) -> Outcome<BTreeMap<u32, ThreadState>> {
     let accounts = accounts(connection)?;
     let folder = format!("/proc/{process_id}/task");
     let mut threads = BTreeMap::new();

@@ -8,7 +8,7 @@ use crate::statistics::{Interval, geometric_mean, ratio_interval};
 /// Smallest ratio of adaptive to the best static setup that meets the target.
 pub const RATIO_MIN: f64 = 0.98;
 /// A fixed rule below this ratio to the best static setup is too weak for a workload.
-pub const CONTROL_RATIO_MIN: f64 = 0.9;
+pub const FIXED_RULE_RATIO_MIN: f64 = 0.9;
 
 /// Comparison of the setups on one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +56,13 @@ impl Comparison {
     }
 
     /// Whether adaptive reaches the best static setup: its interval does not end below [`RATIO_MIN`].
-    pub fn is_met(&self) -> Option<bool> {
+    pub fn adaptive_meets_target(&self) -> Option<bool> {
         Some(self.ratio(ADAPTIVE)?.high >= RATIO_MIN)
     }
 
-    /// Whether a setup is certainly too weak: its interval ends below [`CONTROL_RATIO_MIN`].
-    pub fn is_failed_by(&self, setup: &str) -> bool {
-        self.ratio(setup).is_some_and(|ratio| ratio.high < CONTROL_RATIO_MIN)
+    /// Whether a setup is certainly too weak: its interval ends below [`FIXED_RULE_RATIO_MIN`].
+    pub fn is_too_weak(&self, setup: &str) -> bool {
+        self.ratio(setup).is_some_and(|ratio| ratio.high < FIXED_RULE_RATIO_MIN)
     }
 
     /// Whether adaptive is certainly better than every static setup.
@@ -120,15 +120,15 @@ mod tests {
         for end in [ratio.mean, ratio.low, ratio.high] {
             assert!((end - 0.9).abs() < 1e-9, "{ratio:?}");
         }
-        assert_eq!((comparison.is_met(), comparison.beats_all()), (Some(false), false));
-        assert!(!comparison.is_failed_by("always-owner"), "three values so far apart prove nothing");
-        assert!(comparison.is_failed_by("receive"));
+        assert_eq!((comparison.adaptive_meets_target(), comparison.beats_all()), (Some(false), false));
+        assert!(!comparison.is_too_weak("always-owner"), "three values so far apart prove nothing");
+        assert!(comparison.is_too_weak("receive"));
         assert_eq!(comparison.ratio("single-thread"), None);
     }
 
     #[test]
     fn without_adaptive_there_is_no_verdict() {
         let comparison = Comparison::new(&WORKLOADS[0], &setups(2), &records(&[("ldm", [1, 1, 1])]));
-        assert_eq!((comparison.is_met(), comparison.beats_all()), (None, false));
+        assert_eq!((comparison.adaptive_meets_target(), comparison.beats_all()), (None, false));
     }
 }

@@ -52,7 +52,7 @@ const RANGES: &[Share] = &[(1, Operation::Range)];
 const FILTERED_RANGES: &[Share] = &[(1, Operation::FilteredRange)];
 const TRANSACTIONS: &[Share] = &[(1, Operation::Transaction)];
 const UPDATES: &[Share] = &[(2, Operation::UpdateIndexed), (2, Operation::UpdateOther), (1, Operation::Point)];
-const HOT: &[Share] = &[(8, Operation::HotKeys(10)), (2, Operation::HotUpdate)];
+const HOT: &[Share] = &[(8, Operation::SinglePartitionKeys(10)), (2, Operation::SinglePartitionUpdate)];
 
 /// All workloads.
 pub const WORKLOADS: &[Workload] = &[

@@ -123,7 +123,7 @@ impl Connection {
     /// The server refuses the login.
     pub fn log_in(stream: TcpStream, database: &str) -> Result<Connection> {
         stream.set_read_timeout(Some(REPLY_TIME_MAX))?;
-        Connection::over(stream, database)
+        Connection::log_in_over(stream, database)
     }
 
     /// Another handle of the socket. Between replies no received byte is left in this connection.
@@ -149,7 +149,7 @@ impl<S: Read + Write> Connection<S> {
     ///
     /// # Errors
     /// A broken stream, or the server refuses the login.
-    pub fn over(stream: S, database: &str) -> Result<Connection<S>> {
+    pub fn log_in_over(stream: S, database: &str) -> Result<Connection<S>> {
         let packets = PacketReader::new(0, PAYLOAD_BYTES_MAX);
         let mut connection = Connection { stream, packets, received: Vec::new(), taken: 0, sends_quit: true };
         Greeting::parse(&connection.read_packet()?)?;

@@ -9,7 +9,7 @@ use super::TemporaryFolder;
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Result of a program.
 pub struct Finished {
@@ -57,7 +57,7 @@ pub fn wait(child: &mut Child, time_max: Duration) -> Outcome<Option<ExitStatus>
         if Instant::now() >= end {
             return Ok(None);
         }
-        thread::sleep(LOOK_AGAIN);
+        thread::sleep(CHECK_INTERVAL);
     }
 }
 

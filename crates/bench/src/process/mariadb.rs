@@ -14,7 +14,7 @@ use crate::mysql::Connection;
 use crate::{Failure, Outcome};
 
 const READY_TIME_MAX: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Settings of every comparison: pooled threads, the log synced once a second, no binary log, no performance
 /// schema.
@@ -66,7 +66,7 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
             }
             Err(_) => server.require_alive()?,
         }
-        thread::sleep(LOOK_AGAIN);
+        thread::sleep(CHECK_INTERVAL);
     }
 }
 

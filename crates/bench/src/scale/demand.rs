@@ -36,7 +36,7 @@ pub enum Demand {
     /// ldm: a changed row with its lock, index entries and redo record.
     Write,
     /// ldm: a prepare or a commit of a transaction of several statements.
-    Settle,
+    Resolve,
     /// The sender's part of a hop to another thread.
     HopOut,
     /// The receiver's part.
@@ -85,7 +85,7 @@ impl Demand {
         Demand::SortedRow,
         Demand::Coordinate,
         Demand::Write,
-        Demand::Settle,
+        Demand::Resolve,
         Demand::HopOut,
         Demand::HopIn,
         Demand::Wake,
@@ -110,7 +110,7 @@ impl Demand {
             Demand::SortedRow => "row, sorted",
             Demand::Coordinate => "coordinate",
             Demand::Write => "write",
-            Demand::Settle => "settle",
+            Demand::Resolve => "resolve",
             Demand::HopOut => "hop, sender",
             Demand::HopIn => "hop, receiver",
             Demand::Wake => "wake, sender",
@@ -130,7 +130,7 @@ impl Demands {
     }
 
     /// A demand in nanoseconds.
-    pub fn of(&self, demand: Demand) -> u64 {
+    pub fn ns(&self, demand: Demand) -> u64 {
         self.0[demand as usize]
     }
 
@@ -139,7 +139,7 @@ impl Demands {
         let mut demands = *self;
         for demand in Demand::ALL {
             if change.demand.is_none_or(|changed| changed == demand) {
-                demands.0[demand as usize] = self.of(demand) * u64::from(change.per_cent) / 100;
+                demands.0[demand as usize] = self.ns(demand) * u64::from(change.per_cent) / 100;
             }
         }
         demands
@@ -224,7 +224,7 @@ pub const MEASURED: [Measured; 20] = [
         "update: tc0, 0.85 us user less hops; oltp_read_write: tc0, 8.93 us by 7: the mean of the two",
     ),
     Measured::of(Demand::Write, 3_800, "update: ldm0, 3.89 us user, less hops"),
-    Measured::of(Demand::Settle, 1_000, "not measured apart: a quarter of a write"),
+    Measured::of(Demand::Resolve, 1_000, "not measured apart: a quarter of a write"),
     Measured::of(
         Demand::HopOut,
         60,

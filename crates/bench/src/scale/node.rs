@@ -7,7 +7,7 @@ use junctor_gateway::route::ReadRule;
 use super::demand::{Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};
 use super::layout::Layout;
-use super::request::{Parts, Step, TABLE_PARTITIONS, Workload};
+use super::request::{PartitionWork, Step, TABLE_PARTITIONS, Workload};
 use super::router::{Look, Read, Route, Router};
 use crate::latency::Latencies;
 use crate::random::Random;
@@ -109,10 +109,10 @@ impl<'a> Node<'a> {
     /// Makes a node with `clients` connections, all of which rest, and `tables` tables.
     pub fn new(layout: &'a Layout, demands: &Demands, clients: usize, tables: usize, options: RunOptions) -> Node<'a> {
         let hops = Hops {
-            out_ns: demands.of(Demand::HopOut),
-            in_ns: demands.of(Demand::HopIn),
-            wake_ns: demands.of(Demand::Wake),
-            wake_latency_ns: demands.of(Demand::WakeLatency),
+            out_ns: demands.ns(Demand::HopOut),
+            in_ns: demands.ns(Demand::HopIn),
+            wake_ns: demands.ns(Demand::Wake),
+            wake_latency_ns: demands.ns(Demand::WakeLatency),
         };
         let of = |list: &[usize], number: usize| list[number % list.len()];
         let beside = |list: &[usize], thread: usize, number: usize| {
@@ -254,7 +254,7 @@ impl<'a> Node<'a> {
         let Some(step) = request.steps.get(request.place).copied() else { return };
         let (thread, kind, service_ns) = match step {
             Step::Receive(service_ns) => (request.recv, 0, service_ns),
-            Step::Statement(service_ns) => (request.sql, 1, service_ns),
+            Step::Execute(service_ns) => (request.sql, 1, service_ns),
             Step::Coordinate(service_ns) => (request.tc, 3, service_ns),
             Step::Reply(service_ns) => (request.recv, 5, service_ns),
             Step::Send(service_ns) => (self.sender(request.recv), 6, service_ns),
@@ -266,7 +266,7 @@ impl<'a> Node<'a> {
         self.engine.submit(from, thread, task);
     }
 
-    fn read(&mut self, number: u32, parts: Parts) {
+    fn read(&mut self, number: u32, parts: PartitionWork) {
         let request = &self.requests[number as usize];
         let (own, table) = (request.sql, request.table);
         self.requests[number as usize].waiting = parts.count;
@@ -284,7 +284,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn write(&mut self, number: u32, parts: Parts) {
+    fn write(&mut self, number: u32, parts: PartitionWork) {
         let request = &self.requests[number as usize];
         let (tc, table) = (request.tc, request.table);
         self.requests[number as usize].waiting = parts.count;
@@ -309,7 +309,7 @@ impl<'a> Node<'a> {
     }
 
     /// The partitions of the parts, from a random one.
-    fn parts(&mut self, parts: Parts) -> Vec<usize> {
+    fn parts(&mut self, parts: PartitionWork) -> Vec<usize> {
         let first = if self.phase.hot_partition { 0 } else { self.random.below(TABLE_PARTITIONS as u64) as usize };
         let place = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
         (0..parts.count).map(place).collect()

@@ -24,7 +24,7 @@ pub enum Workload {
 
 /// Work on partitions of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PartitionWork {
     /// Number of partitions, from a random one.
     pub count: usize,
     /// Keys or rows per partition.
@@ -41,13 +41,13 @@ pub enum Step {
     /// The recv thread of the connection receives a statement.
     Receive(u64),
     /// The sql block of the connection works.
-    Statement(u64),
+    Execute(u64),
     /// Reads partitions in parallel, each on the thread that the rule chooses, and waits for all.
-    Read(Parts),
+    Read(PartitionWork),
     /// The tc of the connection works.
     Coordinate(u64),
     /// Changes rows of partitions in parallel at their owners, and waits for all.
-    Write(Parts),
+    Write(PartitionWork),
     /// The recv thread handles the answer.
     Reply(u64),
     /// recv or a send thread writes the answer. The client then sends the next statement.
@@ -80,7 +80,7 @@ impl Workload {
             Workload::Update => chain.write(),
             Workload::ReadWrite => {
                 // BEGIN.
-                chain.statement(Session::default(), |_| {});
+                chain.statement(SessionWork::default(), |_| {});
                 (0..10).for_each(|_| chain.read(Read::Keys(1)));
                 // A range: plain, summed, sorted, and sorted without duplicates.
                 chain.read(Read::Rows(RANGE_ROWS));
@@ -113,7 +113,7 @@ enum Read {
 
 /// Additional work of a session for a statement in nanoseconds, and the rows of its answer.
 #[derive(Clone, Copy, Default)]
-struct Session {
+struct SessionWork {
     work_ns: u64,
     rows: u64,
 }
@@ -124,23 +124,23 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    fn of(&self, demand: Demand) -> u64 {
-        self.demands.of(demand)
+    fn demand_ns(&self, demand: Demand) -> u64 {
+        self.demands.ns(demand)
     }
 
     /// A statement. Its data steps come between the two halves of the session's work.
-    fn statement(&mut self, session: Session, data: impl FnOnce(&mut Self)) {
-        let statement = self.of(Demand::Statement);
-        self.steps.push(Step::Receive(self.of(Demand::Receive)));
-        self.steps.push(Step::Statement(statement / 2));
+    fn statement(&mut self, session: SessionWork, data: impl FnOnce(&mut Self)) {
+        let statement = self.demand_ns(Demand::Statement);
+        self.steps.push(Step::Receive(self.demand_ns(Demand::Receive)));
+        self.steps.push(Step::Execute(statement / 2));
         data(self);
-        self.steps.push(Step::Statement(statement - statement / 2 + session.work_ns));
-        self.steps.push(Step::Reply(self.of(Demand::Reply) + session.rows * self.of(Demand::ReplyRow)));
-        self.steps.push(Step::Send(self.of(Demand::Send) + session.rows * self.of(Demand::SendRow)));
+        self.steps.push(Step::Execute(statement - statement / 2 + session.work_ns));
+        self.steps.push(Step::Reply(self.demand_ns(Demand::Reply) + session.rows * self.demand_ns(Demand::ReplyRow)));
+        self.steps.push(Step::Send(self.demand_ns(Demand::Send) + session.rows * self.demand_ns(Demand::SendRow)));
     }
 
     fn read(&mut self, read: Read) {
-        let of = |demand| self.demands.of(demand);
+        let of = |demand| self.demands.ns(demand);
         // Number of partitions, keys over all, work per key or row, the session's work per key or row, rows
         // of the answer.
         let (count, items, item_ns, session_ns, rows, kind) = match read {
@@ -152,15 +152,15 @@ impl Chain<'_> {
         };
         let each = items / count as u64;
         let units = if matches!(read, Read::Keys(_)) { each as u32 } else { 1 };
-        let parts = Parts { count, units, kind, service_ns: of(Demand::Part) + each * item_ns };
-        let session = Session { work_ns: items * session_ns, rows: if rows > 1 { rows } else { 0 } };
+        let parts = PartitionWork { count, units, kind, service_ns: of(Demand::Part) + each * item_ns };
+        let session = SessionWork { work_ns: items * session_ns, rows: if rows > 1 { rows } else { 0 } };
         self.statement(session, |chain| chain.steps.push(Step::Read(parts)));
     }
 
     fn write(&mut self) {
-        let coordinate = self.of(Demand::Coordinate);
-        let parts = Parts { count: 1, units: 1, kind: 3, service_ns: self.of(Demand::Write) };
-        self.statement(Session::default(), |chain| {
+        let coordinate = self.demand_ns(Demand::Coordinate);
+        let parts = PartitionWork { count: 1, units: 1, kind: 3, service_ns: self.demand_ns(Demand::Write) };
+        self.statement(SessionWork::default(), |chain| {
             chain.steps.push(Step::Coordinate(coordinate / 2));
             chain.steps.push(Step::Write(parts));
             chain.steps.push(Step::Coordinate(coordinate - coordinate / 2));
@@ -169,9 +169,10 @@ impl Chain<'_> {
 
     /// Prepare and commit at both partitions.
     fn commit(&mut self) {
-        let coordinate = self.of(Demand::Coordinate);
-        let parts = Parts { count: TABLE_PARTITIONS, units: 1, kind: 3, service_ns: self.of(Demand::Settle) };
-        self.statement(Session::default(), |chain| {
+        let coordinate = self.demand_ns(Demand::Coordinate);
+        let parts =
+            PartitionWork { count: TABLE_PARTITIONS, units: 1, kind: 3, service_ns: self.demand_ns(Demand::Resolve) };
+        self.statement(SessionWork::default(), |chain| {
             chain.steps.push(Step::Coordinate(coordinate));
             chain.steps.push(Step::Write(parts));
             chain.steps.push(Step::Coordinate(coordinate));

@@ -154,13 +154,13 @@ fn one_client_waits_for_nothing_but_its_own_steps() {
     let own_ns: u64 = steps
         .iter()
         .map(|step| match step {
-            Step::Receive(ns) | Step::Statement(ns) | Step::Coordinate(ns) | Step::Reply(ns) | Step::Send(ns) => *ns,
+            Step::Receive(ns) | Step::Execute(ns) | Step::Coordinate(ns) | Step::Reply(ns) | Step::Send(ns) => *ns,
             Step::Read(parts) | Step::Write(parts) => parts.service_ns,
         })
         .sum();
     // Below 8 CPUs one thread does everything: the latency is the network, one wake-up, and the steps.
     let (_, _, median_ns, _) = run(4, Workload::Point, ReadRule::Local, 1);
-    let expected = (super::node::NETWORK_NS + demands.of(Demand::WakeLatency) + own_ns) as f64;
+    let expected = (super::node::NETWORK_NS + demands.ns(Demand::WakeLatency) + own_ns) as f64;
     assert!((median_ns as f64 / expected - 1.0).abs() < 0.1, "{median_ns} instead of {expected}");
 }
 
@@ -186,7 +186,7 @@ fn the_changes_are_each_demand_and_all_of_them_either_way() {
         let changed = demands.changed(change);
         for demand in Demand::ALL {
             let is_changed = change.per_cent != 100 && change.demand.is_none_or(|changed| changed == demand);
-            assert_eq!(changed.of(demand) != demands.of(demand), is_changed, "{change}: {}", demand.name());
+            assert_eq!(changed.ns(demand) != demands.ns(demand), is_changed, "{change}: {}", demand.name());
         }
     }
 }

@@ -44,7 +44,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     let folder = format!("{}/statement_forms", env!("CARGO_TARGET_TMPDIR"));
     let builder = Node::builder().total_memory_bytes(128 << 20).cpu_count_max(2).max_connections(8);
     let node = builder.data_directory(&folder).start().expect("the node starts");
-    let mut session = Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    let mut session =
+        Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     prepare_table(&mut session);
     let mut differences = 0;
     let mut answers = [0u64; 3];
@@ -71,7 +72,8 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
     let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
     let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
     let node = builder.data_directory(&folder).start().expect("the node starts");
-    let mut session = Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    let mut session =
+        Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     prepare_table(&mut session);
     let forms: [fn(u64) -> String; 6] = [
         |round| format!("SELECT a FROM t WHERE s < NOW() AND id = {round}"),
@@ -113,7 +115,8 @@ fn like_finds_the_same_rows_with_and_without_an_index() {
     let folder = format!("{}/like", env!("CARGO_TARGET_TMPDIR"));
     let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
     let node = builder.data_directory(&folder).start().expect("the node starts");
-    let mut session = Connection::over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    let mut session =
+        Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     run(&mut session, "DROP DATABASE IF EXISTS likes");
     run(&mut session, "CREATE DATABASE likes");
     run(&mut session, "USE likes");

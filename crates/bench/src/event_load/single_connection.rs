@@ -24,11 +24,11 @@ const IDLE_TARGET: &str = "CostBasedSpinning";
 const TAIL_TARGET: &str = "LatencyOptimisedSpinning";
 
 /// Spin methods, and the statements that select them. The first keeps the settings of the start.
-pub type Spinning = (&'static str, &'static [&'static str]);
+pub type SpinSetup = (&'static str, &'static [&'static str]);
 
 /// Durations and sizes of the measurement.
 #[derive(Clone, Debug)]
-pub struct AloneOptions {
+pub struct SingleConnectionOptions {
     /// Measured time of each run.
     pub time: Duration,
     /// Time before the measurement.
@@ -42,7 +42,7 @@ pub struct AloneOptions {
 }
 
 /// Results.
-pub struct Alone {
+pub struct SingleConnectionReport {
     /// Table of all figures.
     pub table: Table,
     /// Targets with their measured figures.
@@ -57,7 +57,12 @@ const PER_MILLES: [u64; 4] = [500, 950, 990, 999];
 ///
 /// # Errors
 /// A server fails.
-pub fn measure(server: &Server, spinning: &[Spinning], options: &AloneOptions, run: &mut u8) -> Outcome<Alone> {
+pub fn measure(
+    server: &Server,
+    spinning: &[SpinSetup],
+    options: &SingleConnectionOptions,
+    run: &mut u8,
+) -> Outcome<SingleConnectionReport> {
     let echo = start_echo(&recorded_answer(server, options.rows)?)?;
     let sides = spinning.len() + 1;
     let mut samples: Vec<Vec<[f64; 6]>> = vec![Vec::new(); sides];
@@ -115,13 +120,13 @@ pub fn measure(server: &Server, spinning: &[Spinning], options: &AloneOptions, r
             verdicts.push(Verdict { what, allowed_max: TAIL_RATIO_MAX, measured });
         }
     }
-    if let (Some(quick), Some(still)) = (of(TAIL_TARGET), of(NO_SPINNING)) {
+    if let (Some(quick), Some(without_spinning)) = (of(TAIL_TARGET), of(NO_SPINNING)) {
         for (figure, name) in [(1, "median"), (3, "p99")] {
             let what = format!("{name} of one connection, {TAIL_TARGET} to {NO_SPINNING}");
-            verdicts.push(Verdict { what, allowed_max: 1.0, measured: quick[figure] / still[figure] });
+            verdicts.push(Verdict { what, allowed_max: 1.0, measured: quick[figure] / without_spinning[figure] });
         }
     }
-    Ok(Alone { table, verdicts, records })
+    Ok(SingleConnectionReport { table, verdicts, records })
 }
 
 /// Name of the spin method that never spins.
@@ -129,7 +134,7 @@ pub const NO_SPINNING: &str = "no spinning";
 const TAIL_COLUMN: usize = 4;
 
 /// Operations per second, the percentiles in microseconds, and CPU time per operation in microseconds.
-fn sample(server: &Server, is_database: bool, options: &AloneOptions, run: u8) -> Outcome<[f64; 6]> {
+fn sample(server: &Server, is_database: bool, options: &SingleConnectionOptions, run: u8) -> Outcome<[f64; 6]> {
     let load = EventLoad {
         address: server.address,
         is_database,

@@ -73,7 +73,7 @@ impl Tally {
 }
 
 /// A connection after its login, or one to an echo server.
-pub struct Peer {
+pub struct LoadConnection {
     stream: TcpStream,
     scanner: ReplyScanner,
     statement: u32,
@@ -87,12 +87,12 @@ pub struct Peer {
     pub tally: Tally,
 }
 
-impl Peer {
+impl LoadConnection {
     /// Takes over a non-blocking socket. `statement` is the id of its prepared statement.
-    pub fn new(stream: TcpStream, statement: u32) -> Peer {
+    pub fn new(stream: TcpStream, statement: u32) -> LoadConnection {
         let (scanner, progress) = (ReplyScanner::default(), Progress::default());
         let (began, tally) = (Instant::now(), Tally::default());
-        Peer { stream, scanner, statement, progress, ends: false, rolls_back: false, began, tally }
+        LoadConnection { stream, scanner, statement, progress, ends: false, rolls_back: false, began, tally }
     }
 
     /// The descriptor of the socket.
