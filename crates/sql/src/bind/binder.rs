@@ -134,7 +134,7 @@ impl<'a> Binder<'a> {
             Ast::Literal(literal) => bind_literal(literal, self.environment.collation),
             Ast::Parameter(ordinal) => self.parameter(*ordinal),
             Ast::Column(reference) => self.column(reference),
-            Ast::UserVariable(_) | Ast::SystemVariable(_) => self.folded(expression),
+            Ast::UserVariable(_) | Ast::SystemVariable(_) => self.variable(expression),
             Ast::AssignUserVariable { .. } => Err(Error::not_supported("assignment of user variables in expressions")),
             Ast::Unary { operator, operand } => self.unary(*operator, operand),
             Ast::Binary { operator, left, right } => self.binary(*operator, left, right),
@@ -314,18 +314,18 @@ impl<'a> Binder<'a> {
     }
 
     /// The value of a user or system variable. Error 1235 for an unsupported one.
-    fn folded(&mut self, expression: &ast::Expression) -> Result<Expression> {
-        match self.fold(expression)? {
-            Some(folded) => Ok(folded),
+    fn variable(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        match self.session_constant(expression)? {
+            Some(value) => Ok(value),
             None => Err(Error::not_supported("this variable")),
         }
     }
 
     /// The constant that replaces a session function or variable; `None` for any other expression.
-    pub(super) fn fold(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
-        let Some(folded) = (self.environment.fold)(expression)? else { return Ok(None) };
-        self.is_volatile |= folded.is_volatile;
-        Ok(Some(Expression::constant(folded.value, self.environment.collation)))
+    pub(super) fn session_constant(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
+        let Some(constant) = (self.environment.session_constant)(expression)? else { return Ok(None) };
+        self.is_volatile |= constant.is_volatile;
+        Ok(Some(Expression::constant(constant.value, self.environment.collation)))
     }
 
     fn escape(&self, escape: Option<&ast::Expression>) -> Result<Option<char>> {

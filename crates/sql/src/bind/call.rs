@@ -35,8 +35,8 @@ impl Binder<'_> {
         if let Some(missing) = AGGREGATES_MISSING.iter().find(|name| name.eq_ignore_ascii_case(&call.name)) {
             return Err(Error::not_supported(missing));
         }
-        if let Some(folded) = self.fold(expression)? {
-            return Ok(folded);
+        if let Some(value) = self.session_constant(expression)? {
+            return Ok(value);
         }
         let arguments = self.bind_all(&call.arguments)?;
         Expression::call(&call.name, arguments)

@@ -12,7 +12,7 @@ use crate::parse::statement::ObjectName;
 
 /// The value that replaces a session function or variable.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Folded {
+pub struct SessionConstant {
     /// The value at this execution.
     pub value: Value,
     /// Whether another execution may see another value. If so, the plan is valid for this execution only.
@@ -86,7 +86,7 @@ pub struct Environment<'a> {
     pub parameters: &'a [ParameterKind],
     /// Returns the value of a session function or variable (`VERSION()`, `@@autocommit`), and `None` for any
     /// other expression.
-    pub fold: &'a dyn Fn(&Expression) -> Result<Option<Folded>>,
+    pub session_constant: &'a dyn Fn(&Expression) -> Result<Option<SessionConstant>>,
     /// Whether queries lock the rows that they read.
     pub locks_reads: bool,
     /// Whether writes check foreign keys (`foreign_key_checks`).

@@ -120,7 +120,7 @@ fn planned_for(
         database: Some("t"),
         collation: CollationId::DEFAULT,
         parameters: kinds,
-        fold: &|_| Ok(None),
+        session_constant: &|_| Ok(None),
         locks_reads: false,
         only_full_group_by: true,
         division_increment: 4,

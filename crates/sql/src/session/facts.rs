@@ -6,32 +6,32 @@ use junctor_model::error::Result;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
-use crate::bind::{Environment, Folded, ParameterKind};
+use crate::bind::{Environment, ParameterKind, SessionConstant};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::mysql_catalog::show::{
-    ShowFacts, TableNumbers, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table, thread_block_rows,
-    thread_rows, thread_status_rows, virtual_table,
+    ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table,
+    thread_block_rows, thread_rows, thread_status_rows, virtual_table,
 };
-use crate::mysql_catalog::variable::{SessionFacts, fold_session_expression};
+use crate::mysql_catalog::variable::{SessionContext, evaluate_session_expression};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
 /// Access to everything that a statement may query other than rows.
-pub(super) struct Facts<'a, 'd> {
+pub(super) struct StatementFacts<'a, 'd> {
     pub engine: &'a Engine,
     pub session: &'a Session,
     pub turn: &'a TurnContext<'d>,
 }
 
-impl Facts<'_, '_> {
+impl StatementFacts<'_, '_> {
     /// The properties of the session.
-    pub(super) fn session_facts(&self) -> SessionFacts<'_> {
-        let Facts { engine, session, turn } = self;
+    pub(super) fn session_context(&self) -> SessionContext<'_> {
+        let StatementFacts { engine, session, turn } = self;
         let dictionary = &engine.gateway.catalog().dictionary;
         let database = session.database.as_deref();
         let collation = database.and_then(|name| dictionary.database(name)).map(|database| database.collation);
-        SessionFacts {
+        SessionContext {
             variables: &session.variables,
             globals: &engine.globals,
             connection: session.connection.0,
@@ -50,15 +50,16 @@ impl Facts<'_, '_> {
     }
 
     /// Calls `use_facts` with the data from which SHOW and the computed tables are made.
-    pub(super) fn with_show_facts<T>(&self, use_facts: impl FnOnce(&ShowFacts<'_>) -> T) -> T {
-        let session_facts = self.session_facts();
+    pub(super) fn with_show_context<T>(&self, use_facts: impl FnOnce(&ShowContext<'_>) -> T) -> T {
+        let session_context = self.session_context();
         let status = self.status();
         let ranges = &self.engine.ranges;
-        let numbers = |table| TableNumbers { auto_increment: ranges.next_of(table), ..TableNumbers::default() };
-        let facts = ShowFacts {
+        let table_statistics =
+            |table| TableStatistics { auto_increment: ranges.next_of(table), ..TableStatistics::default() };
+        let facts = ShowContext {
             dictionary: &self.engine.gateway.catalog().dictionary,
-            session: &session_facts,
-            numbers: &numbers,
+            session: &session_context,
+            table_statistics: &table_statistics,
             status: &status,
             warnings: &self.session.diagnostics,
         };
@@ -92,7 +93,7 @@ impl Facts<'_, '_> {
 
     /// The virtual table of that name. Its rows are included unless blocks of the data plane provide them.
     pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
-        let table = self.with_show_facts(|facts| virtual_table(database, name, facts))?;
+        let table = self.with_show_context(|facts| virtual_table(database, name, facts))?;
         let is_info = database.eq_ignore_ascii_case("junctor_info");
         let rows = match status_table(name).filter(|_| is_info) {
             Some(status) => ComputeSource::Status(status),
@@ -157,25 +158,25 @@ impl Facts<'_, '_> {
 
 /// Calls `use_environment` with the environment in which a statement is bound.
 pub(super) fn with_environment<T>(
-    facts: &Facts<'_, '_>,
+    facts: &StatementFacts<'_, '_>,
     database: Option<&str>,
     parameters: &[ParameterKind],
     use_environment: &mut dyn FnMut(&Environment<'_>) -> Result<T>,
 ) -> Result<T> {
-    let session_facts = facts.session_facts();
-    let fold = |expression: &Expression| {
-        if let Some(value) = facts.engine.fold_lock_call(facts.session, &session_facts, expression)? {
-            return Ok(Some(Folded { value, is_volatile: true }));
+    let session_context = facts.session_context();
+    let session_constant = |expression: &Expression| {
+        if let Some(value) = facts.engine.evaluate_lock_call(facts.session, &session_context, expression)? {
+            return Ok(Some(SessionConstant { value, is_volatile: true }));
         }
-        let folded = fold_session_expression(expression, &session_facts)?;
-        Ok(folded.map(|value| Folded { value, is_volatile: true }))
+        let value = evaluate_session_expression(expression, &session_context)?;
+        Ok(value.map(|value| SessionConstant { value, is_volatile: true }))
     };
     use_environment(&Environment {
         dictionary: &facts.engine.gateway.catalog().dictionary,
         database,
         collation: facts.session.variables.collation_connection.computed_as,
         parameters,
-        fold: &fold,
+        session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         only_full_group_by: facts.session.variables.sql_mode.is_only_full_group_by(),

@@ -12,7 +12,7 @@ use crate::execute::Session;
 use crate::execute::{
     LockCallMode, StatementContext, StatementInput, fail, lock_call_in_table_statement, start_user_locks,
 };
-use crate::mysql_catalog::variable::{SessionFacts, text_of};
+use crate::mysql_catalog::variable::{SessionContext, text_of};
 use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
@@ -47,10 +47,10 @@ impl Engine {
     /// # Errors
     /// 1582 for a wrong number of arguments, 3057 for an invalid name, 1235 where lock calls are not
     /// supported.
-    pub(super) fn fold_lock_call(
+    pub(super) fn evaluate_lock_call(
         &self,
         session: &Session,
-        facts: &SessionFacts<'_>,
+        facts: &SessionContext<'_>,
         expression: &Expression,
     ) -> Result<Option<Value>> {
         let Expression::Function(call) = expression else { return Ok(None) };
@@ -77,7 +77,7 @@ impl Engine {
         function: &str,
         call: &FunctionCall,
         session: &Session,
-        facts: &SessionFacts<'_>,
+        facts: &SessionContext<'_>,
     ) -> Result<UserLockAction> {
         let Some(argument) = call.arguments.first() else { return Ok(UserLockAction::ReleaseAll) };
         let name = lock_name(&self.evaluate(facts, session, argument, &Scratch::new())?)?;

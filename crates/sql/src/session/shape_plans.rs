@@ -6,10 +6,10 @@ use std::sync::Arc;
 use junctor_expression::ResultType;
 use junctor_model::error::Result;
 
-use super::facts::Facts;
+use super::facts::StatementFacts;
 use crate::bind::{ParameterKind, message};
 use crate::execute::{Engine, LockCallMode, StatementContext};
-use crate::mysql_catalog::variable::fold_session_expression;
+use crate::mysql_catalog::variable::evaluate_session_expression;
 use crate::parse::lift::{can_keep, lift_session_values};
 use crate::parse::{Expression, Ordinal, Parameterised, parse_with_parameters};
 use crate::plan::kinds_of_shape;
@@ -65,10 +65,11 @@ impl StatementContext<'_, '_> {
         };
         let first = Ordinal(self.engine.shape.slot_count() as u32);
         let session_values = {
-            let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
-            let session_facts = facts.session_facts();
-            let is_session_value =
-                |expression: &Expression| matches!(fold_session_expression(expression, &session_facts), Ok(Some(_)));
+            let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+            let session_context = facts.session_context();
+            let is_session_value = |expression: &Expression| {
+                matches!(evaluate_session_expression(expression, &session_context), Ok(Some(_)))
+            };
             lift_session_values(&mut statement, first, &is_session_value)
         };
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
@@ -113,9 +114,9 @@ impl StatementContext<'_, '_> {
         let mut values = std::mem::take(&mut self.engine.work.session_values);
         values.clear();
         if !expressions.is_empty() {
-            let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
-            let session_facts = facts.session_facts();
-            let value = |expression| fold_session_expression(expression, &session_facts).ok().flatten();
+            let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+            let session_context = facts.session_context();
+            let value = |expression| evaluate_session_expression(expression, &session_context).ok().flatten();
             values.extend(expressions.iter().map_while(value));
         }
         let has_all = values.len() == expressions.len();

@@ -5,7 +5,7 @@ use junctor_gateway::invariant;
 use junctor_model::error::Result;
 
 use super::PreparedExecution;
-use super::facts::{Facts, with_environment};
+use super::facts::{StatementFacts, with_environment};
 use super::lock_calls::refuse_lock_calls;
 use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::Engine;
@@ -67,7 +67,7 @@ impl StatementContext<'_, '_> {
         kinds: &[ParameterKind],
     ) -> Result<Option<Planned>> {
         self.engine.lock_calls.borrow_mut().restart();
-        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
         })

@@ -12,8 +12,8 @@ use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
 
 use super::command::answer;
-use super::facts::{Facts, with_environment};
-use crate::bind::{Binder, Clause, Environment, Folded, RowSource, Scope};
+use super::facts::{StatementFacts, with_environment};
+use crate::bind::{Binder, Clause, Environment, RowSource, Scope, SessionConstant};
 use crate::definition::{self, Defined, DefinitionContext};
 use crate::execute::Engine;
 use crate::execute::Session;
@@ -23,7 +23,7 @@ use crate::execute::{
     no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to, start_schema_change,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
-use crate::mysql_catalog::variable::{GlobalChange, SessionFacts, VariableId, fold_session_expression, set};
+use crate::mysql_catalog::variable::{GlobalChange, SessionContext, VariableId, evaluate_session_expression, set};
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, explain_plan, type_of_column};
@@ -98,14 +98,14 @@ impl StatementContext<'_, '_> {
 
     /// The rows of SHOW, DESCRIBE and EXPLAIN.
     fn computed_answer(&self, statement: &Statement) -> Result<VirtualTable> {
-        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         match statement {
-            Statement::Show(statement) => facts.with_show_facts(|show_facts| {
-                show(statement, show_facts, &mut |condition, table, row| {
+            Statement::Show(statement) => facts.with_show_context(|show_context| {
+                show(statement, show_context, &mut |condition, table, row| {
                     self.engine.row_fulfils(&facts, condition, table, row)
                 })
             }),
-            Statement::Describe(statement) => facts.with_show_facts(|show_facts| describe(statement, show_facts)),
+            Statement::Describe(statement) => facts.with_show_context(|show_context| describe(statement, show_context)),
             Statement::Explain(explain) => self.explain(explain),
             _ => Err(Error::not_supported("this statement")),
         }
@@ -131,11 +131,11 @@ impl StatementContext<'_, '_> {
         let mut variables = self.session.variables.clone();
         let mut globals = self.engine.globals.clone();
         let mut scratch = Scratch::new();
-        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let effects =
             set(items, &mut variables, &mut globals, self.session.is_open, &mut |expression, variables, globals| {
-                let session_facts = SessionFacts { variables, globals, ..facts.session_facts() };
-                self.engine.evaluate(&session_facts, self.session, expression, &scratch)
+                let session_context = SessionContext { variables, globals, ..facts.session_context() };
+                self.engine.evaluate(&session_context, self.session, expression, &scratch)
             });
         let effects = match effects {
             Ok(effects) => effects,
@@ -173,8 +173,8 @@ impl StatementContext<'_, '_> {
 
     /// The value of an expression that reads no rows.
     fn evaluate_once(&self, expression: &Expression, scratch: &Scratch) -> Result<Value> {
-        let facts = Facts { engine: self.engine, session: self.session, turn: self.turn };
-        self.engine.evaluate(&facts.session_facts(), self.session, expression, scratch)
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        self.engine.evaluate(&facts.session_context(), self.session, expression, scratch)
     }
 }
 
@@ -182,7 +182,7 @@ impl Engine {
     /// Whether a row of SHOW fulfils the WHERE condition.
     fn row_fulfils(
         &self,
-        facts: &Facts<'_, '_>,
+        facts: &StatementFacts<'_, '_>,
         condition: &Expression,
         table: &VirtualTable,
         row: &[Value],
@@ -249,24 +249,24 @@ impl Engine {
 
     pub(super) fn evaluate(
         &self,
-        session_facts: &SessionFacts<'_>,
+        session_context: &SessionContext<'_>,
         session: &Session,
         expression: &Expression,
         scratch: &Scratch,
     ) -> Result<Value> {
-        let fold = |expression: &Expression| {
-            if let Some(value) = self.fold_lock_call(session, session_facts, expression)? {
-                return Ok(Some(Folded { value, is_volatile: true }));
+        let session_constant = |expression: &Expression| {
+            if let Some(value) = self.evaluate_lock_call(session, session_context, expression)? {
+                return Ok(Some(SessionConstant { value, is_volatile: true }));
             }
-            let folded = fold_session_expression(expression, session_facts)?;
-            Ok(folded.map(|value| Folded { value, is_volatile: true }))
+            let value = evaluate_session_expression(expression, session_context)?;
+            Ok(value.map(|value| SessionConstant { value, is_volatile: true }))
         };
         let environment = Environment {
             dictionary: &self.gateway.catalog().dictionary,
             database: session.database(),
-            collation: session_facts.variables.collation_connection.computed_as,
+            collation: session_context.variables.collation_connection.computed_as,
             parameters: &self.work.kinds,
-            fold: &fold,
+            session_constant: &session_constant,
             locks_reads: false,
             foreign_key_checks: true,
             only_full_group_by: true,

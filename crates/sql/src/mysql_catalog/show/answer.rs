@@ -2,7 +2,7 @@
 
 use junctor_model::error::{Error, ErrorCode, Result};
 
-use super::fact::ShowFacts;
+use super::fact::ShowContext;
 use super::filter::{Condition, apply_filter, is_like, keep_where};
 use super::layout::{Field, VirtualTable, long, number, text, unsigned};
 use super::{column_rows, information_schema, junctor_info, server_rows, table_rows};
@@ -14,7 +14,7 @@ use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
 /// # Errors
 /// 1046, 1049 and 1146 for a missing database or table, the errors of `condition` for WHERE, 1235 for an
 /// unsupported form.
-pub fn show(show: &Show, facts: &ShowFacts<'_>, condition: &mut Condition<'_>) -> Result<VirtualTable> {
+pub fn show(show: &Show, facts: &ShowContext<'_>, condition: &mut Condition<'_>) -> Result<VirtualTable> {
     let (mut table, filter) = unfiltered(show, facts)?;
     apply_filter(&mut table, filter, condition)?;
     if let Show::Index { filter: Some(expression), .. } = show {
@@ -23,7 +23,7 @@ pub fn show(show: &Show, facts: &ShowFacts<'_>, condition: &mut Condition<'_>) -
     Ok(table)
 }
 
-fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable, Option<&'s ShowFilter>)> {
+fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTable, Option<&'s ShowFilter>)> {
     let table = match show {
         Show::Databases { filter } => return Ok((table_rows::show_databases(facts, filter.as_ref()), filter.as_ref())),
         Show::Tables { full, database, filter } => {
@@ -73,7 +73,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowFacts<'_>) -> Result<(VirtualTable
 ///
 /// # Errors
 /// 1046, 1049 and 1146 for a missing database or table, 1051 for a missing virtual table.
-pub fn describe(describe: &Describe, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub fn describe(describe: &Describe, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let mut table = columns_of(&describe.table, false, facts)?;
     if let Some(pattern) = &describe.column {
         table.rows.retain(|row| {
@@ -83,7 +83,7 @@ pub fn describe(describe: &Describe, facts: &ShowFacts<'_>) -> Result<VirtualTab
     Ok(table)
 }
 
-fn columns_of(name: &ObjectName, full: bool, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let database = table_rows::database_or_current(name.database.as_deref(), facts)?;
     if let Some(fields) = table_rows::computed_fields(database, &name.name) {
         return Ok(column_rows::of_fields(fields, full));
@@ -96,7 +96,7 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowFacts<'_>) -> Result<Vi
 
 /// The table `name` of `information_schema` or `junctor_info`, ignoring case; `None` for other databases and
 /// unknown names. Tables of `junctor_info` have no rows here; the session adds them.
-pub fn virtual_table(database: &str, name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
+pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
     if database.eq_ignore_ascii_case("information_schema") {
         information_schema::table(name, facts)
     } else if database.eq_ignore_ascii_case("junctor_info") {

@@ -3,11 +3,11 @@
 use junctor_model::id::TableId;
 use junctor_model::schema::Dictionary;
 
-use crate::mysql_catalog::variable::SessionFacts;
+use crate::mysql_catalog::variable::SessionContext;
 
 /// Figures of a table that change without its definition. An unknown figure is 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TableNumbers {
+pub struct TableStatistics {
     /// Number of rows.
     pub rows: u64,
     /// Bytes of memory for the rows.
@@ -51,13 +51,13 @@ impl WarningLevel {
 
 /// All inputs of SHOW and of virtual tables.
 #[derive(Clone, Copy)]
-pub struct ShowFacts<'a> {
+pub struct ShowContext<'a> {
     /// All tables and databases.
     pub dictionary: &'a Dictionary,
     /// Facts of the session, with its variables.
-    pub session: &'a SessionFacts<'a>,
+    pub session: &'a SessionContext<'a>,
     /// Returns the current figures of a table.
-    pub numbers: &'a dyn Fn(TableId) -> TableNumbers,
+    pub table_statistics: &'a dyn Fn(TableId) -> TableStatistics,
     /// Counters of SHOW STATUS, as (name, value).
     pub status: &'a [(&'a str, String)],
     /// Diagnostics of the last statement, in their order.

@@ -6,7 +6,7 @@ use junctor_model::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefini
 use junctor_model::value::Value;
 
 use super::column_rows::{self, PRIVILEGES};
-use super::fact::ShowFacts;
+use super::fact::ShowContext;
 use super::layout::{Field, VirtualTable, bytes, count, yes_no};
 use super::schema_layout as layout;
 use super::server_rows;
@@ -17,7 +17,7 @@ use crate::mysql_catalog::variable::variable_rows;
 /// The only catalog, as in MySQL.
 const CATALOG: &str = "def";
 
-type Rows = fn(&ShowFacts<'_>) -> Vec<Vec<Value>>;
+type Rows = fn(&ShowContext<'_>) -> Vec<Vec<Value>>;
 
 /// Every table, sorted by name, with its columns and the function that computes its rows.
 const TABLES: &[(&str, &[Field], Rows)] = &[
@@ -66,7 +66,7 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 /// A table with its rows, by name, ignoring case.
-pub(super) fn table(name: &str, facts: &ShowFacts<'_>) -> Option<VirtualTable> {
+pub(super) fn table(name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
     let (name, fields, rows) = find(name)?;
     let table = VirtualTable::new("information_schema", name, fields);
     Some(VirtualTable { rows: rows(facts), ..table })
@@ -76,12 +76,12 @@ fn find(name: &str) -> Option<&'static (&'static str, &'static [Field], Rows)> {
     TABLES.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name))
 }
 
-fn nothing(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn nothing(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     Vec::new()
 }
 
 /// All base tables, ordered by database and name.
-fn base_tables<'a>(facts: &ShowFacts<'a>) -> impl Iterator<Item = &'a TableDefinition> {
+fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     let dictionary = facts.dictionary;
     let databases = dictionary.databases();
     databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition)
@@ -94,7 +94,7 @@ fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'stat
     own.chain(info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?))))
 }
 
-fn schemata(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |name: String| {
         let known = facts.dictionary.database(&name);
         let collation = known.map_or(CollationId::UTF8MB4_GENERAL_CI, |database| database.collation);
@@ -110,7 +110,7 @@ fn schemata(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     database_names(facts).into_iter().map(row).collect()
 }
 
-fn tables(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn tables(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for (database, name, _) in computed_tables() {
         let mut row = vec![bytes(CATALOG), bytes(database), bytes(name), bytes("SYSTEM VIEW"), Value::Null];
@@ -122,14 +122,14 @@ fn tables(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     }
     for table in base_tables(facts) {
         let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name), bytes("BASE TABLE")];
-        row.extend(storage_values(table, &(facts.numbers)(table.id)));
+        row.extend(storage_values(table, &(facts.table_statistics)(table.id)));
         row.extend([bytes(table.collation.name()), Value::Null, bytes(create_options(table)), bytes(&table.comment)]);
         rows.push(row);
     }
     rows
 }
 
-fn columns(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for (database, name, fields) in computed_tables() {
         for (position, field) in fields.iter().enumerate() {
@@ -212,7 +212,7 @@ fn integer_digits(bytes: u8, unsigned: bool) -> u64 {
     }
 }
 
-fn statistics(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
         // The row is that of SHOW INDEX plus the catalog, the table's database and the index's database.
@@ -228,7 +228,7 @@ fn statistics(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn key_column_usage(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn key_column_usage(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
         for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
@@ -258,7 +258,7 @@ fn key_column_usage(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn table_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn table_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
         for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
@@ -281,7 +281,7 @@ fn table_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn referential_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn referential_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
         for key in &table.foreign_keys {
@@ -309,10 +309,10 @@ fn referential_constraints(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn partitions(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
-        let numbers = (facts.numbers)(table.id);
+        let statistics = (facts.table_statistics)(table.id);
         let expression: Vec<String> = table
             .partition_columns
             .iter()
@@ -330,9 +330,9 @@ fn partitions(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
                 row[7] = bytes("KEY");
                 row[9] = bytes(expression.join(","));
             }
-            row[12] = Value::UInt(numbers.rows / u64::from(parts.max(1)));
-            row[13] = Value::UInt(numbers.data_bytes.checked_div(numbers.rows).unwrap_or(0));
-            row[14] = Value::UInt(numbers.data_bytes / u64::from(parts.max(1)));
+            row[12] = Value::UInt(statistics.rows / u64::from(parts.max(1)));
+            row[13] = Value::UInt(statistics.data_bytes.checked_div(statistics.rows).unwrap_or(0));
+            row[14] = Value::UInt(statistics.data_bytes / u64::from(parts.max(1)));
             row[22] = bytes("");
             rows.push(row);
         }
@@ -340,14 +340,14 @@ fn partitions(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     rows
 }
 
-fn character_sets(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn character_sets(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |(name, collation, description, length): (&str, &str, &str, i64)| {
         vec![bytes(name), bytes(collation), bytes(description), Value::UInt(length as u64)]
     };
     server_rows::character_set_rows().into_iter().map(row).collect()
 }
 
-fn applicability(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn applicability(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let cut = |mut row: Vec<Value>| {
         row.truncate(2);
         row
@@ -355,7 +355,7 @@ fn applicability(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     server_rows::collation_rows().into_iter().map(cut).collect()
 }
 
-fn plugins(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn plugins(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let row = |[name, status, kind, library, license]: [Value; 5]| {
         let version = bytes("1.0");
         let mut row = vec![name, version.clone(), status, kind, version, library];
@@ -365,16 +365,16 @@ fn plugins(_: &ShowFacts<'_>) -> Vec<Vec<Value>> {
     server_rows::plugin_rows().into_iter().map(row).collect()
 }
 
-fn variables(only_global: bool, facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn variables(only_global: bool, facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let rows = variable_rows(only_global, facts.session).into_iter();
     rows.map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
 }
 
-fn status(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn status(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
 }
 
-fn user_privileges(facts: &ShowFacts<'_>) -> Vec<Vec<Value>> {
+fn user_privileges(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let grantee = format!("'{}'@'{}'", facts.session.user, facts.session.account_host);
     let names = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "SUPER"];
     let row = |privilege: &str| vec![bytes(&grantee), bytes(CATALOG), bytes(privilege), bytes("YES")];

@@ -5,7 +5,7 @@ use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 
 use super::create_text::ENGINE;
-use super::fact::{ShowFacts, WarningLevel};
+use super::fact::{ShowContext, WarningLevel};
 use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
 use crate::mysql_catalog::variable::{COLLATIONS, ConnectionCharacterSet, variable_rows};
 use crate::parse::statement::{Limit, LimitValue};
@@ -93,19 +93,19 @@ pub(super) fn show_collation() -> VirtualTable {
 
 const NAME_AND_VALUE: &[Field] = &[text("Variable_name", 64), text("Value", 1024).or_null()];
 
-pub(super) fn show_variables(only_global: bool, facts: &ShowFacts<'_>) -> VirtualTable {
+pub(super) fn show_variables(only_global: bool, facts: &ShowContext<'_>) -> VirtualTable {
     let rows = variable_rows(only_global, facts.session);
     let rows = rows.into_iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
     VirtualTable::of_show(NAME_AND_VALUE, rows)
 }
 
-pub(super) fn show_status(facts: &ShowFacts<'_>) -> VirtualTable {
+pub(super) fn show_status(facts: &ShowContext<'_>) -> VirtualTable {
     let rows = facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect();
     VirtualTable::of_show(NAME_AND_VALUE, rows)
 }
 
 /// SHOW WARNINGS, or SHOW ERRORS with `only_errors`. Error 1235 for a parameter in LIMIT.
-pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let rows = |value: LimitValue| match value {
         LimitValue::Rows(rows) => Ok(usize::try_from(rows).unwrap_or(usize::MAX)),
         LimitValue::Parameter(_) => Err(Error::not_supported("SHOW WARNINGS with a parameter")),
@@ -120,7 +120,7 @@ pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &Sho
     Ok(VirtualTable::of_show(&fields, wanted.skip(passed).take(most).map(row).collect()))
 }
 
-pub(super) fn show_warning_count(only_errors: bool, facts: &ShowFacts<'_>) -> VirtualTable {
+pub(super) fn show_warning_count(only_errors: bool, facts: &ShowContext<'_>) -> VirtualTable {
     let (field, count) = match only_errors {
         true => (number("@@session.error_count"), facts.session.error_count),
         false => (number("@@session.warning_count"), facts.session.warning_count),
@@ -155,7 +155,7 @@ pub(super) fn show_privileges() -> VirtualTable {
     VirtualTable::of_show(&fields, rows.collect())
 }
 
-pub(super) fn show_grants(account: Option<&str>, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub(super) fn show_grants(account: Option<&str>, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     // Every account has all privileges. The session's own account is accepted in each form that clients
     // write.
     let (user, host) = (facts.session.user, facts.session.account_host);

@@ -6,7 +6,7 @@ use junctor_model::value::Value;
 use std::sync::Arc;
 
 use super::create_text::{ENGINE, create_database_text, create_table_text};
-use super::fact::{ShowFacts, TableNumbers};
+use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info};
@@ -52,7 +52,7 @@ const STATUS_FIELDS: &[Field] = &[
 ];
 
 /// The names of the system databases and of the dictionary's databases, sorted.
-pub(super) fn database_names(facts: &ShowFacts<'_>) -> Vec<String> {
+pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     let own = facts.dictionary.databases().map(|database| database.name.to_string());
     let mut names: Vec<String> =
         ["information_schema", "junctor_info"].map(str::to_owned).into_iter().chain(own).collect();
@@ -61,7 +61,7 @@ pub(super) fn database_names(facts: &ShowFacts<'_>) -> Vec<String> {
 }
 
 /// The tables of a database, sorted, as (name, whether it is virtual). Error: 1049.
-fn table_names(database: &str, facts: &ShowFacts<'_>) -> Result<Vec<(String, bool)>> {
+fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, bool)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
         return Ok(names.into_iter().map(|name| (name.to_owned(), true)).collect());
     }
@@ -70,7 +70,7 @@ fn table_names(database: &str, facts: &ShowFacts<'_>) -> Result<Vec<(String, boo
     Ok(tables.map(|table| (table.definition.name.to_string(), false)).collect())
 }
 
-pub(super) fn show_databases(facts: &ShowFacts<'_>, filter: Option<&ShowFilter>) -> VirtualTable {
+pub(super) fn show_databases(facts: &ShowContext<'_>, filter: Option<&ShowFilter>) -> VirtualTable {
     let rows = database_names(facts).into_iter().map(|name| vec![bytes(name)]).collect();
     let mut table = VirtualTable::of_show(&[name("Database")], rows);
     table.columns[0].name = with_pattern("Database", filter);
@@ -78,7 +78,7 @@ pub(super) fn show_databases(facts: &ShowFacts<'_>, filter: Option<&ShowFilter>)
 }
 
 pub(super) fn show_tables(
-    facts: &ShowFacts<'_>,
+    facts: &ShowContext<'_>,
     full: bool,
     database: Option<&str>,
     filter: Option<&ShowFilter>,
@@ -104,7 +104,7 @@ fn with_pattern(name: &str, filter: Option<&ShowFilter>) -> Box<str> {
 }
 
 /// The indexes of a table; virtual tables have none. Errors: 1046, 1049, 1146.
-pub(super) fn show_index_of(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub(super) fn show_index_of(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let database = database_or_current(name.database.as_deref(), facts)?;
     if computed_fields(database, &name.name).is_some() {
         return Ok(VirtualTable::of_show(INDEX_FIELDS, Vec::new()));
@@ -112,8 +112,8 @@ pub(super) fn show_index_of(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<
     Ok(show_index(&table_of(name, facts)?.definition, facts))
 }
 
-pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> VirtualTable {
-    let rows_of_table = (facts.numbers)(table.id).rows.min(i64::MAX as u64) as i64;
+pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> VirtualTable {
+    let rows_of_table = (facts.table_statistics)(table.id).rows.min(i64::MAX as u64) as i64;
     let mut rows = Vec::new();
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
@@ -142,7 +142,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowFacts<'_>) -> Virt
     VirtualTable::of_show(INDEX_FIELDS, rows)
 }
 
-pub(super) fn show_table_status(facts: &ShowFacts<'_>, database: Option<&str>) -> Result<VirtualTable> {
+pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>) -> Result<VirtualTable> {
     let database = database_or_current(database, facts)?;
     let mut rows = Vec::new();
     if let Some(names) = super::answer::virtual_table_names(database) {
@@ -159,10 +159,10 @@ pub(super) fn show_table_status(facts: &ShowFacts<'_>, database: Option<&str>) -
     Ok(VirtualTable::of_show(STATUS_FIELDS, rows))
 }
 
-fn status_row(table: &TableDefinition, facts: &ShowFacts<'_>) -> Vec<Value> {
-    let numbers = (facts.numbers)(table.id);
+fn status_row(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Value> {
+    let statistics = (facts.table_statistics)(table.id);
     let mut row = vec![bytes(&table.name)];
-    row.extend(storage_values(table, &numbers));
+    row.extend(storage_values(table, &statistics));
     row.push(bytes(table.collation.name()));
     row.push(Value::Null);
     row.push(bytes(create_options(table)));
@@ -172,18 +172,18 @@ fn status_row(table: &TableDefinition, facts: &ShowFacts<'_>) -> Vec<Value> {
 
 /// The values from Engine to Check_time, which SHOW TABLE STATUS and `information_schema.TABLES` share. A
 /// figure that Junctor does not keep is 0 or NULL.
-pub(super) fn storage_values(table: &TableDefinition, numbers: &TableNumbers) -> Vec<Value> {
+pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatistics) -> Vec<Value> {
     let has_counter = table.columns.iter().any(|column| column.auto_increment && !column.hidden);
-    let next = if has_counter { numbers.auto_increment } else { None };
+    let next = if has_counter { statistics.auto_increment } else { None };
     vec![
         bytes(ENGINE),
         Value::Int(10),
         bytes("Dynamic"),
-        Value::UInt(numbers.rows),
-        Value::UInt(numbers.data_bytes.checked_div(numbers.rows).unwrap_or(0)),
-        Value::UInt(numbers.data_bytes),
+        Value::UInt(statistics.rows),
+        Value::UInt(statistics.data_bytes.checked_div(statistics.rows).unwrap_or(0)),
+        Value::UInt(statistics.data_bytes),
         Value::UInt(0),
-        Value::UInt(numbers.index_bytes),
+        Value::UInt(statistics.index_bytes),
         Value::UInt(0),
         next.map_or(Value::Null, Value::UInt),
         Value::Null,
@@ -196,14 +196,14 @@ pub(super) fn create_options(table: &TableDefinition) -> &'static str {
     if table.partition_by_written { "partitioned" } else { "" }
 }
 
-pub(super) fn show_create_table(name: &ObjectName, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let table = &table_of(name, facts)?.definition;
-    let statement = create_table_text(table, (facts.numbers)(table.id).auto_increment);
+    let statement = create_table_text(table, (facts.table_statistics)(table.id).auto_increment);
     let row = vec![bytes(&table.name), Value::Bytes(statement)];
     Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
 }
 
-pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &ShowFacts<'_>) -> Result<VirtualTable> {
+pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let computed = crate::mysql_catalog::is_system_database(name).then(|| junctor_model::schema::DatabaseDefinition {
         name: name.to_ascii_lowercase().into(),
         collation: junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI,
@@ -226,7 +226,7 @@ pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [F
 }
 
 /// The base table with this name. Errors: 1046, 1049, 1146, and 1235 for a virtual table.
-pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&'a Arc<TableLayout>> {
+pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowContext<'a>) -> Result<&'a Arc<TableLayout>> {
     let database = database_or_current(name.database.as_deref(), facts)?;
     if let Some(table) = facts.dictionary.table_named(database, &name.name) {
         return Ok(table);
@@ -241,11 +241,11 @@ pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowFacts<'a>) -> Result<&
 }
 
 /// The written database, otherwise the session's. Error: 1046 without either.
-pub(super) fn database_or_current<'n>(written: Option<&'n str>, facts: &ShowFacts<'n>) -> Result<&'n str> {
+pub(super) fn database_or_current<'n>(written: Option<&'n str>, facts: &ShowContext<'n>) -> Result<&'n str> {
     written.or(facts.session.database).ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
 }
 
-pub(super) fn check_database(database: &str, facts: &ShowFacts<'_>) -> Result<()> {
+pub(super) fn check_database(database: &str, facts: &ShowContext<'_>) -> Result<()> {
     match facts.dictionary.database(database) {
         Some(_) => Ok(()),
         None => Err(unknown_database(database)),

@@ -13,7 +13,7 @@ use junctor_signals::change_schema::SchemaChange;
 
 use super::*;
 use crate::definition::{DefinitionContext, create_table};
-use crate::mysql_catalog::variable::{GlobalVariables, SessionFacts, SessionVariables};
+use crate::mysql_catalog::variable::{GlobalVariables, SessionContext, SessionVariables};
 use crate::parse::expression::{BinaryOperator, Literal};
 use crate::parse::{Expression, Statement, parse};
 use junctor_gateway::threads::ThreadUsage;
@@ -55,8 +55,8 @@ impl World {
         World { dictionary, session: SessionVariables::new(&globals, false), globals }
     }
 
-    fn with<R>(&self, ask: impl FnOnce(&ShowFacts<'_>) -> R) -> R {
-        let session = SessionFacts {
+    fn with<R>(&self, ask: impl FnOnce(&ShowContext<'_>) -> R) -> R {
+        let session = SessionContext {
             variables: &self.session,
             globals: &self.globals,
             connection: 7,
@@ -73,10 +73,10 @@ impl World {
             wall_clock_us: 0,
         };
         let warning = |level, code, message: &str| Warning { level, code, message: message.into() };
-        let facts = ShowFacts {
+        let facts = ShowContext {
             dictionary: &self.dictionary,
             session: &session,
-            numbers: &|table| TableNumbers {
+            table_statistics: &|table| TableStatistics {
                 rows: u64::from(table.0) * 10,
                 data_bytes: u64::from(table.0) * 1000,
                 index_bytes: 64,

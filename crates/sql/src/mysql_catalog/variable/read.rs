@@ -6,7 +6,7 @@ use junctor_model::value::Value;
 use super::assign::unknown;
 use super::check::text_of;
 use super::declare::{Kind, Scope, Slot, VariableId, find};
-use super::fold::SessionFacts;
+use super::session_expression::SessionContext;
 use super::table::{ALIASES, TABLE};
 use crate::parse::expression::{SystemVariable, VariableScope};
 
@@ -15,7 +15,7 @@ use crate::parse::expression::{SystemVariable, VariableScope};
 ///
 /// # Errors
 /// 1193 for an unknown variable, 1238 for a scope that the variable does not have.
-pub fn read_variable(variable: &SystemVariable, facts: &SessionFacts<'_>) -> Result<Value> {
+pub fn read_variable(variable: &SystemVariable, facts: &SessionContext<'_>) -> Result<Value> {
     let name = &variable.name;
     let id = find(name).ok_or_else(|| unknown(name))?;
     let declared = id.variable();
@@ -33,7 +33,7 @@ pub fn read_variable(variable: &SystemVariable, facts: &SessionFacts<'_>) -> Res
 
 /// The rows of SHOW VARIABLES as (name, value), sorted by name. With `only_global` they have the server's
 /// values only.
-pub fn variable_rows(only_global: bool, facts: &SessionFacts<'_>) -> Vec<(&'static str, String)> {
+pub fn variable_rows(only_global: bool, facts: &SessionContext<'_>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::with_capacity(TABLE.len() + ALIASES.len());
     let aliases = ALIASES.iter().filter_map(|(alias, name)| find(name).map(|id| (*alias, id)));
     let own = TABLE.iter().enumerate().map(|(position, variable)| (variable.name, VariableId(position as u16)));
@@ -50,7 +50,7 @@ pub fn variable_rows(only_global: bool, facts: &SessionFacts<'_>) -> Vec<(&'stat
     rows
 }
 
-fn session_value(id: VariableId, facts: &SessionFacts<'_>) -> Value {
+fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {
     let variable = id.variable();
     match variable.slot {
         Slot::LastInsertId => Value::UInt(facts.last_insert_id),

@@ -26,8 +26,8 @@ fn server() -> GlobalVariables {
     })
 }
 
-fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> SessionFacts<'a> {
-    SessionFacts {
+fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> SessionContext<'a> {
+    SessionContext {
         variables,
         globals,
         connection: 7,
@@ -51,7 +51,7 @@ fn statement(text: &str) -> Statement {
 
 /// Evaluates the expressions of these tests: literals, session expressions, and CONCAT of them.
 fn evaluate(expression: &Expression, session: &SessionVariables, globals: &GlobalVariables) -> Result<Value> {
-    if let Some(value) = fold_session_expression(expression, &facts(session, globals))? {
+    if let Some(value) = evaluate_session_expression(expression, &facts(session, globals))? {
         return Ok(value);
     }
     match expression {

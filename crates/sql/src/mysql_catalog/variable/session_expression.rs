@@ -16,7 +16,7 @@ use crate::parse::expression::{FunctionCall, Literal};
 
 /// Facts of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
-pub struct SessionFacts<'a> {
+pub struct SessionContext<'a> {
     /// Variables of the session.
     pub variables: &'a SessionVariables,
     /// Global variables.
@@ -48,7 +48,7 @@ pub struct SessionFacts<'a> {
     pub wall_clock_us: u64,
 }
 
-impl SessionFacts<'_> {
+impl SessionContext<'_> {
     /// The time of NOW(), in microseconds since 1970-01-01 UTC: the variable `timestamp` if the session has
     /// set it.
     pub fn now_us(&self) -> u64 {
@@ -66,7 +66,7 @@ impl SessionFacts<'_> {
 /// # Errors
 /// 1193 and 1238 for system variables, 1582 for a wrong number of arguments, 1210 for wrong arguments, 1235
 /// for functions of MySQL that are not supported.
-pub fn fold_session_expression(expression: &Expression, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+pub fn evaluate_session_expression(expression: &Expression, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     match expression {
         Expression::SystemVariable(variable) => read_variable(variable, facts).map(Some),
         Expression::UserVariable(name) => Ok(Some(facts.variables.user_variable(name))),
@@ -89,7 +89,7 @@ pub fn is_volatile(expression: &Expression) -> bool {
     }
 }
 
-fn fold_call(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     let name = call.name.to_ascii_uppercase();
     let text = |text: String| Some(Value::Bytes(text.into_bytes()));
     let value = match name.as_str() {
@@ -118,7 +118,7 @@ fn fold_call(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Val
     Ok(value)
 }
 
-fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     let utc = Moment::new(facts.now_us(), 0);
     let value = match name {
         "CURDATE" | "CURRENT_DATE" if call.arguments.is_empty() => facts.local().date(),
@@ -146,7 +146,7 @@ fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u32> {
 
 /// CONVERT_TZ of constants. NULL for an invalid date or an unknown zone; SYSTEM and UTC are the only named
 /// zones. Error 1235 for other expressions.
-fn fold_convert_zone(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Option<Value>> {
+fn fold_convert_zone(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     let [date, from, to] = call.arguments.as_slice() else { return Err(wrong_count("CONVERT_TZ")) };
     let mut texts = Vec::with_capacity(3);
     for argument in [date, from, to] {
@@ -154,7 +154,7 @@ fn fold_convert_zone(call: &FunctionCall, facts: &SessionFacts<'_>) -> Result<Op
             Expression::Literal(Literal::String(text)) => Value::Bytes(text.bytes.clone()),
             Expression::Literal(Literal::Temporal { text, .. }) => Value::Bytes(text.clone()),
             Expression::Literal(Literal::Null) => Value::Null,
-            other => match fold_session_expression(other, facts)? {
+            other => match evaluate_session_expression(other, facts)? {
                 Some(value) => value,
                 None => return Err(Error::not_supported("CONVERT_TZ of a column")),
             },
