@@ -38,7 +38,7 @@ impl Column {
         /// `column = value`
         equals: " = ?";
         /// `column <> value`
-        differs_from: " <> ?";
+        not_equals: " <> ?";
         /// `column < value`
         less_than: " < ?";
         /// `column <= value`

@@ -27,7 +27,7 @@ impl SqlBlock {
         let (mut protocol, mut traits) = SessionState::open(protocol, &login);
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
             // COM_SET_OPTION outlives COM_CHANGE_USER.
-            traits.multi_statements = old.session.allows_several_statements();
+            traits.multi_statements = old.session.allows_multi_statements();
             self.engine.close_session(&mut old.session, turn);
             self.leave_admission(&mut old);
         }

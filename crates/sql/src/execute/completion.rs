@@ -12,7 +12,7 @@ use crate::result::{Completion, Progress};
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
     // Later statements of the same text are not executed.
-    context.session.rest_at = 0;
+    context.session.next_statement_at = 0;
     context.session.note_error(error);
     if !context.session.interrupted {
         context.sink.error(error);

@@ -10,7 +10,7 @@ use super::latency::Latencies;
 use super::numbers::NumberRanges;
 use super::settings::ServerSettings;
 use super::state::Workspace;
-use super::table_use::TableBlocks;
+use super::table_use::BlockingChanges;
 use super::user_lock::LockCalls;
 use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Shape;
@@ -38,7 +38,7 @@ pub struct Engine {
     pub(crate) lock_calls: RefCell<LockCalls>,
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: NumberRanges,
-    pub(crate) tables: TableBlocks,
+    pub(crate) tables: BlockingChanges,
     pub(crate) prepared_count: usize,
     /// Estimated bytes of the prepared statements of all sessions.
     pub(crate) prepared_bytes: usize,

@@ -29,7 +29,7 @@ impl Engine {
     /// immediately continues without an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
-        session.rest_at = 0;
+        session.next_statement_at = 0;
         self.stop(session, turn);
     }
 
@@ -109,7 +109,7 @@ impl StatementContext<'_, '_> {
         match self.engine.stop(self.session, self.turn) {
             true => fail(self, &interrupted()),
             false => {
-                self.session.rest_is_stopped = self.session.has_more_statements();
+                self.session.next_statements_stopped = self.session.has_more_statements();
                 Progress::Waiting
             }
         }

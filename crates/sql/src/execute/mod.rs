@@ -69,7 +69,7 @@ pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::ServerSettings;
 pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
-pub(crate) use table_use::TableBlocks;
+pub(crate) use table_use::BlockingChanges;
 pub(crate) use transaction::{AfterEnding, finish_set, start_control, start_ending};
 pub(crate) use user_lock::{LockCallMode, LockCalls, lock_call_in_table_statement, start_user_locks};
 pub(crate) use write::{in_read_only_transaction, start_change};

@@ -50,10 +50,10 @@ pub struct SessionOpening<'a> {
 pub struct Session {
     pub(crate) connection: ConnectionId,
     /// Byte offset in the command's text of the statements after the current one; 0 if none follow.
-    pub(crate) rest_at: u32,
+    pub(crate) next_statement_at: u32,
     /// Number of transactions that have begun. It identifies the open one.
-    pub(crate) transactions: u32,
-    pub(crate) next_statement: u32,
+    pub(crate) transaction_number: u32,
+    pub(crate) next_prepared_number: u32,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,
     /// Whether a transaction of several statements is open.
@@ -63,7 +63,7 @@ pub struct Session {
     /// Whether the client has disconnected. The current statement then ends without an answer.
     pub(crate) interrupted: bool,
     /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
-    pub(crate) rest_is_stopped: bool,
+    pub(crate) next_statements_stopped: bool,
     /// Whether a text may contain several statements.
     pub(crate) multi_statements: bool,
     pub(crate) found_rows_wanted: bool,
@@ -125,7 +125,7 @@ impl Session {
             warnings: self.warning_count,
             autocommit: self.variables.autocommit,
             in_transaction: self.is_open,
-            has_more: self.rest_at != 0,
+            has_more: self.next_statement_at != 0,
             ..Completion::default()
         }
     }
@@ -133,11 +133,11 @@ impl Session {
     /// Whether statements follow the current or last one in the same text.
     #[inline]
     pub fn has_more_statements(&self) -> bool {
-        self.rest_at != 0
+        self.next_statement_at != 0
     }
 
     /// Whether a text may contain several statements.
-    pub fn allows_several_statements(&self) -> bool {
+    pub fn allows_multi_statements(&self) -> bool {
         self.multi_statements
     }
 
@@ -169,7 +169,7 @@ impl Session {
 
     /// The number of the open transaction within this session; `None` if none is open.
     pub fn open_transaction(&self) -> Option<u32> {
-        self.is_open.then_some(self.transactions)
+        self.is_open.then_some(self.transaction_number)
     }
 
     /// The text of a prepared statement, cut after 4,096 bytes.
@@ -258,7 +258,7 @@ impl Session {
     /// Begins a transaction of several statements.
     pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) {
         let characteristics = self.variables.begin_transaction();
-        self.transactions = self.transactions.wrapping_add(1);
+        self.transaction_number = self.transaction_number.wrapping_add(1);
         self.is_open = true;
         self.is_read_only = read_only.unwrap_or(characteristics.read_only);
         self.transaction.explicit = true;

@@ -1,13 +1,13 @@
-//! Separates statements from schema changes of the same table: a change runs while no session uses its
-//! tables.
+//! Metadata locks: a schema change runs while no session uses its tables.
 //!
 //! A transaction of several statements records each table that it uses. An autocommit statement records
 //! nothing, because its execution state names its tables while it runs.
 //!
-//! When the main block requests tables, this block checks all its sessions once, and from then on each
-//! session after its steps. Meanwhile, statements that would start to use one of the tables wait.
-//! Transactions that are older than the change are exempt, because they and the change could wait for each
-//! other in a circle. While no change is pending, all this costs a statement one comparison.
+//! The main block requests the tables of a schema change from every sql block. The sql block then checks all
+//! its sessions once, and each session again after every step. Until the change is complete, statements that
+//! would begin to use one of the tables wait. A transaction that is older than the change need not wait,
+//! because the transaction and the change could otherwise wait for each other. While no change is pending, a
+//! statement pays one comparison for all this.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -30,29 +30,29 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// The schema changes that block tables, and the sessions that wait for these changes.
 #[derive(Debug, Default)]
-pub(crate) struct TableBlocks {
-    blocks: Vec<TableBlock>,
+pub(crate) struct BlockingChanges {
+    changes: Vec<BlockingChange>,
     waiters: VecDeque<TableWaiter>,
-    /// The number of the last block.
+    /// The number of the last change that blocked tables.
     last: u64,
 }
 
-/// A schema change and the sessions that it waits for.
+/// A schema change that blocks tables, and the sessions that it waits for.
 #[derive(Debug)]
-struct TableBlock {
-    /// The change's number, assigned by the main block.
-    change: OperationId,
-    /// Unique and ascending. A transaction is older than the change if it started to use tables before this
-    /// number was given.
+struct BlockingChange {
+    /// The main block's number for the change.
+    operation: OperationId,
+    /// This sql block's number for the change; numbers ascend. A transaction is older than the change if it
+    /// began to use tables before this number was assigned.
     number: u64,
     owner: ConnectionId,
     waits_for: TableUsers,
     tables: Arc<[BlockedTable]>,
-    /// The sessions that may still use the tables. The change begins when none is left.
+    /// The sessions that may still use the tables. The change waits until this set is empty.
     users: BTreeSet<ConnectionId>,
-    /// Whether the main block has been notified that no session uses the tables.
-    answered: bool,
-    /// Whether the main block has been asked to send the request again later.
+    /// Whether this sql block has reported to the main block that no session uses the tables.
+    reported_unused: bool,
+    /// Whether this sql block has asked the main block to withdraw the request and send it again later.
     recalled: bool,
 }
 
@@ -61,47 +61,49 @@ struct TableBlock {
 struct TableWaiter {
     connection: ConnectionId,
     wanted: Vec<TableUse>,
-    standing: Standing,
+    seniority: TableSeniority,
     deadline: Time,
-    /// The transaction that all tc blocks have recorded as waiting for a table, so that [`Engine::hasten`] is
-    /// called when another transaction waits for its rows.
+    /// The transaction, if all tc blocks know that it waits for a table. They then call [`Engine::hasten`]
+    /// when another transaction waits for its rows.
     noted: Option<TransactionId>,
 }
 
-/// The properties of a session that let it pass a change that has not begun.
+/// Which schema changes a session's transaction is older than. It need not wait for these until they have
+/// begun.
 #[derive(Clone, Debug, Default)]
-struct Standing {
-    /// The tables that its transaction has used.
+struct TableSeniority {
+    /// The tables that the transaction has used.
     held: Vec<TableId>,
     /// The number of the last change when the transaction began to use tables; `None` before that.
     since: Option<u64>,
 }
 
-impl Standing {
-    fn of(session: &Session) -> Standing {
-        Standing {
+impl TableSeniority {
+    fn of(session: &Session) -> TableSeniority {
+        TableSeniority {
             held: session.tables.iter().map(|used| used.table).collect(),
             since: (!session.tables.is_empty()).then_some(session.tables_since),
         }
     }
 }
 
-impl TableBlock {
+impl BlockingChange {
     fn concerns(&self, used: TableUse) -> bool {
-        let is_kept = |blocked: &BlockedTable| {
+        let is_blocked = |blocked: &BlockedTable| {
             blocked.table == used.table && (used.writes || blocked.exclusion == Exclusion::All)
         };
-        self.tables.iter().any(is_kept)
+        self.tables.iter().any(is_blocked)
     }
 
-    /// Whether the session's transaction is older than the change.
-    fn is_younger_than(&self, standing: &Standing, used: TableUse) -> bool {
-        standing.held.contains(&used.table) || standing.since.is_some_and(|since| since < self.number)
+    /// Whether a transaction is older than this change, as far as the table concerns it.
+    fn is_younger_than(&self, seniority: &TableSeniority, used: TableUse) -> bool {
+        seniority.held.contains(&used.table) || seniority.since.is_some_and(|since| since < self.number)
     }
 
-    fn keeps_out(&self, connection: ConnectionId, standing: &Standing, used: TableUse) -> bool {
+    /// Whether the session must wait for this change before it uses the table.
+    fn excludes(&self, connection: ConnectionId, seniority: &TableSeniority, used: TableUse) -> bool {
         let concerns = self.owner != connection && self.concerns(used);
-        concerns && (self.answered || !self.is_younger_than(standing, used))
+        concerns && (self.reported_unused || !self.is_younger_than(seniority, used))
     }
 
     /// Whether the change must wait until the session ends its statement or transaction.
@@ -115,23 +117,24 @@ impl TableBlock {
     }
 }
 
-impl TableBlocks {
+impl BlockingChanges {
     /// Whether a schema change blocks any table.
     #[inline]
     pub(crate) fn any(&self) -> bool {
-        !self.blocks.is_empty()
+        !self.changes.is_empty()
     }
 
-    fn is_kept_out(&self, connection: ConnectionId, standing: &Standing, wanted: &[TableUse]) -> bool {
-        let keeps_out = |used: &TableUse| self.blocks.iter().any(|block| block.keeps_out(connection, standing, *used));
-        wanted.iter().any(keeps_out)
+    fn is_excluded(&self, connection: ConnectionId, seniority: &TableSeniority, wanted: &[TableUse]) -> bool {
+        let excludes =
+            |used: &TableUse| self.changes.iter().any(|change| change.excludes(connection, seniority, *used));
+        wanted.iter().any(excludes)
     }
 
     /// Adds the session to the users of the tables, so that pending changes wait for it.
     fn note_users(&mut self, connection: ConnectionId, wanted: &[TableUse]) {
-        for block in self.blocks.iter_mut().filter(|block| !block.answered && block.owner != connection) {
-            if wanted.iter().any(|used| block.concerns(*used)) {
-                block.users.insert(connection);
+        for change in self.changes.iter_mut().filter(|change| !change.reported_unused && change.owner != connection) {
+            if wanted.iter().any(|used| change.concerns(*used)) {
+                change.users.insert(connection);
             }
         }
     }
@@ -139,7 +142,7 @@ impl TableBlocks {
 
 impl StatementContext<'_, '_> {
     /// Runs before each statement of a transaction, and before every statement while tables are blocked.
-    /// Returns the progress of a statement that must not run now, and `None` if it may run.
+    /// Returns `None` if the statement may run, and otherwise the progress with which the call ends.
     #[cold]
     pub(crate) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
@@ -147,13 +150,13 @@ impl StatementContext<'_, '_> {
         }
         let wanted: Vec<TableUse> = plan.table_uses().filter(|used| !self.session.has_used(*used)).collect();
         let mut blocked = wanted.clone();
-        // A change that waits only for statements, not for transactions, blocks transactions that have used
-        // the table too.
+        // A change that waits for statements but not for transactions also blocks transactions that have
+        // already used the table.
         blocked.extend(plan.table_uses().filter(|used| self.session.has_used(*used)));
         if self.engine.tables.any() && !blocked.is_empty() {
-            let standing = Standing::of(self.session);
-            if self.engine.tables.is_kept_out(self.session.connection, &standing, &blocked) {
-                return Some(self.wait_for_tables(blocked, standing, input.input));
+            let seniority = TableSeniority::of(self.session);
+            if self.engine.tables.is_excluded(self.session.connection, &seniority, &blocked) {
+                return Some(self.wait_for_tables(blocked, seniority, input.input));
             }
             self.engine.tables.note_users(self.session.connection, &blocked);
         }
@@ -176,15 +179,20 @@ impl StatementContext<'_, '_> {
         None
     }
 
-    /// Suspends the statement until the changes in its way are complete.
-    fn wait_for_tables(&mut self, wanted: Vec<TableUse>, standing: Standing, input: StatementInput<'_>) -> Progress {
+    /// Suspends the statement until the changes that block its tables are complete.
+    fn wait_for_tables(
+        &mut self,
+        wanted: Vec<TableUse>,
+        seniority: TableSeniority,
+        input: StatementInput<'_>,
+    ) -> Progress {
         let may_retry = input.may_retry;
         let input = input.copy(&self.engine.work.parameters, self.turn);
         if input.is_none() {
             return fail(self, &Error::table_definition_changed());
         }
         let connection = self.session.connection;
-        self.engine.recall_changes(connection, &standing, &wanted, self.turn);
+        self.engine.recall_changes(connection, &seniority, &wanted, self.turn);
         let noted = self.session.transaction.has_begun().then(|| self.session.transaction.id());
         if let Some(transaction) = noted {
             self.engine.gateway.note_table_wait(connection, transaction, true, self.turn);
@@ -192,11 +200,11 @@ impl StatementContext<'_, '_> {
         // A session that holds locks waits for a table no longer than it would for a row, because others may
         // be waiting for those locks.
         let mut seconds = self.session.variables.table_wait_seconds();
-        if standing.since.is_some() || self.session.transaction.has_begun() {
+        if seniority.since.is_some() || self.session.transaction.has_begun() {
             seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
         }
         let deadline = Time(self.turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
-        self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, standing, deadline, noted });
+        self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, seniority, deadline, noted });
         self.session.execution = Execution::Tables(Box::new(TableWait { input, may_retry, since: self.turn.now }));
         Progress::Waiting
     }
@@ -215,33 +223,35 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Asks the main block to let a transaction proceed before the younger changes.
+    /// Asks the main block to withdraw changes that are younger than the transaction, so that the transaction
+    /// can use the tables first.
     fn recall_changes(
         &mut self,
         connection: ConnectionId,
-        standing: &Standing,
+        seniority: &TableSeniority,
         wanted: &[TableUse],
         turn: &mut TurnContext<'_>,
     ) {
-        for block in self.tables.blocks.iter_mut().filter(|block| block.answered && !block.recalled) {
-            let concerned = |used: &TableUse| block.owner != connection && block.concerns(*used);
-            if wanted.iter().any(|used| concerned(used) && block.is_younger_than(standing, *used)) {
-                block.recalled = true;
-                self.gateway.recall_tables(block.change, turn);
+        for change in self.tables.changes.iter_mut().filter(|change| change.reported_unused && !change.recalled) {
+            let concerned = |used: &TableUse| change.owner != connection && change.concerns(*used);
+            if wanted.iter().any(|used| concerned(used) && change.is_younger_than(seniority, *used)) {
+                change.recalled = true;
+                self.gateway.recall_tables(change.operation, turn);
             }
         }
     }
 
-    /// Treats the session's transaction as older than every change, because another transaction waits for one
-    /// of its locks. Otherwise the two transactions and a change could wait for each other until a timeout.
+    /// Treats the session's transaction as older than every change. Called when another transaction waits for
+    /// one of its locks. Without this, the two transactions and a change could wait for each other until a
+    /// timeout.
     pub fn hasten(&mut self, session: &mut Session, transaction: TransactionId, turn: &mut TurnContext<'_>) {
         let connection = session.connection;
         let is_it = |waiter: &&mut TableWaiter| waiter.connection == connection && waiter.noted == Some(transaction);
         let Some(waiter) = self.tables.waiters.iter_mut().find(is_it) else { return };
-        waiter.standing.since = Some(0);
+        waiter.seniority.since = Some(0);
         session.tables_since = 0;
-        let (standing, wanted) = (waiter.standing.clone(), waiter.wanted.clone());
-        self.recall_changes(connection, &standing, &wanted, turn);
+        let (seniority, wanted) = (waiter.seniority.clone(), waiter.wanted.clone());
+        self.recall_changes(connection, &seniority, &wanted, turn);
     }
 
     /// Ends the wait of the session at `position` of the queue.
@@ -270,41 +280,41 @@ impl Engine {
         self.tables.any()
     }
 
-    /// Blocks the tables that the main block requests. `sessions` must be all sessions of this block.
+    /// Blocks the tables that the main block requests. `sessions` must be all sessions of this sql block.
     pub fn on_block_tables<'s>(
         &mut self,
         signal: BlockTables,
         sessions: impl Iterator<Item = &'s Session>,
         turn: &mut TurnContext<'_>,
     ) {
-        self.tables.blocks.retain(|block| block.change != signal.operation);
+        self.tables.changes.retain(|change| change.operation != signal.operation);
         self.tables.last += 1;
-        let mut block = TableBlock {
-            change: signal.operation,
+        let mut change = BlockingChange {
+            operation: signal.operation,
             number: self.tables.last,
             owner: signal.owner,
             waits_for: signal.users,
             tables: signal.tables,
             users: BTreeSet::new(),
-            answered: false,
+            reported_unused: false,
             recalled: false,
         };
-        let users = sessions.filter(|session| block.waits_for(session)).map(|session| session.connection).collect();
-        block.users = users;
-        // Waiting sessions that are older than the change use the tables before it.
+        let users = sessions.filter(|session| change.waits_for(session)).map(|session| session.connection).collect();
+        change.users = users;
+        // The change must wait for waiting sessions that are older than it.
         for waiter in &self.tables.waiters {
-            let is_older = |used: &TableUse| block.concerns(*used) && block.is_younger_than(&waiter.standing, *used);
-            if waiter.connection != block.owner && waiter.wanted.iter().any(is_older) {
-                block.users.insert(waiter.connection);
+            let is_older = |used: &TableUse| change.concerns(*used) && change.is_younger_than(&waiter.seniority, *used);
+            if waiter.connection != change.owner && waiter.wanted.iter().any(is_older) {
+                change.users.insert(waiter.connection);
             }
         }
-        self.tables.blocks.push(block);
-        self.answer_blocks(turn);
+        self.tables.changes.push(change);
+        self.report_unused_tables(turn);
     }
 
     /// Unblocks the tables of a completed change.
     pub fn on_unblock_tables(&mut self, signal: UnblockTables) {
-        self.tables.blocks.retain(|block| block.change != signal.operation);
+        self.tables.changes.retain(|change| change.operation != signal.operation);
     }
 
     /// Must be called after each step of a session, which may have stopped using a table.
@@ -312,33 +322,37 @@ impl Engine {
         // A transaction that waits for a table is still going to use it, so the change must wait for it.
         let waits = matches!(session.execution, Execution::Tables(_)) && !session.tables.is_empty();
         if !waits {
-            for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && !block.waits_for(session)) {
-                block.users.remove(&session.connection);
+            for change in
+                self.tables.changes.iter_mut().filter(|change| !change.reported_unused && !change.waits_for(session))
+            {
+                change.users.remove(&session.connection);
             }
         }
-        self.answer_blocks(turn);
+        self.report_unused_tables(turn);
     }
 
     /// Removes a session that has ended.
     pub fn forget_table_user(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         self.end_wait_of(connection, turn);
-        for block in &mut self.tables.blocks {
-            block.users.remove(&connection);
+        for change in &mut self.tables.changes {
+            change.users.remove(&connection);
         }
-        self.answer_blocks(turn);
+        self.report_unused_tables(turn);
     }
 
-    fn answer_blocks(&mut self, turn: &mut TurnContext<'_>) {
-        for block in self.tables.blocks.iter_mut().filter(|block| !block.answered && block.users.is_empty()) {
-            block.answered = true;
-            self.gateway.tables_are_free(block.change, turn);
+    fn report_unused_tables(&mut self, turn: &mut TurnContext<'_>) {
+        for change in self.tables.changes.iter_mut().filter(|change| !change.reported_unused && change.users.is_empty())
+        {
+            change.reported_unused = true;
+            self.gateway.tables_are_free(change.operation, turn);
         }
     }
 
     /// Removes and returns the next waiting session whose statement may start.
     pub fn next_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
         let tables = &self.tables;
-        let may_begin = |waiter: &TableWaiter| !tables.is_kept_out(waiter.connection, &waiter.standing, &waiter.wanted);
+        let may_begin =
+            |waiter: &TableWaiter| !tables.is_excluded(waiter.connection, &waiter.seniority, &waiter.wanted);
         let position = tables.waiters.iter().position(may_begin)?;
         self.end_wait(position, turn)
     }
@@ -403,8 +417,8 @@ impl Engine {
             }
         }
         if let Execution::Schema(state) = &session.execution {
-            let own = self.tables.blocks.iter().filter(|block| block.owner == session.connection);
-            for blocked in own.flat_map(|block| block.tables.iter()) {
+            let own = self.tables.changes.iter().filter(|change| change.owner == session.connection);
+            for blocked in own.flat_map(|change| change.tables.iter()) {
                 append(blocked.table, "CHANGE", state.waits_since());
             }
         }

@@ -24,8 +24,8 @@ use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
 use crate::execute::{
-    Engine, Execution, Latencies, NumberRanges, SHAPE_SEED, ServerSettings, Session, SessionOpening, StatementContext,
-    TableBlocks, Workspace, continue_output, continue_statement, resume,
+    BlockingChanges, Engine, Execution, Latencies, NumberRanges, SHAPE_SEED, ServerSettings, Session, SessionOpening,
+    StatementContext, Workspace, continue_output, continue_statement, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -52,7 +52,7 @@ impl Engine {
             work: Workspace::default(),
             lock_calls: Default::default(),
             ranges: NumberRanges::new(),
-            tables: TableBlocks::default(),
+            tables: BlockingChanges::default(),
             prepared_count: 0,
             prepared_bytes: 0,
             session_count: 0,
@@ -78,19 +78,19 @@ impl Engine {
             database: opening.database.map(Box::from),
             found_rows_wanted: opening.found_rows,
             multi_statements: opening.multi_statements,
-            rest_at: 0,
-            rest_is_stopped: false,
+            next_statement_at: 0,
+            next_statements_stopped: false,
             is_interactive: opening.is_interactive,
             variables,
             transaction: Default::default(),
             is_open: false,
-            transactions: 0,
+            transaction_number: 0,
             is_read_only: false,
             savepoints: Vec::new(),
             statements: Default::default(),
             key_readers: Default::default(),
             text_protocol: opening.text_protocol,
-            next_statement: 1,
+            next_prepared_number: 1,
             execution: Execution::Idle,
             operation: OperationKind::None,
             tables: Vec::new(),

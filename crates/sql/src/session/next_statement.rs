@@ -11,8 +11,8 @@ use crate::result::Progress;
 impl StatementContext<'_, '_> {
     /// Executes the next statement of the command's `text`, after one that has succeeded.
     pub(super) fn execute_next_statement(&mut self, text: &[u8]) -> Progress {
-        let from = std::mem::take(&mut self.session.rest_at) as usize;
-        if std::mem::take(&mut self.session.rest_is_stopped) {
+        let from = std::mem::take(&mut self.session.next_statement_at) as usize;
+        if std::mem::take(&mut self.session.next_statements_stopped) {
             self.session.clear_diagnostics();
             return fail(self, &interrupted());
         }
@@ -40,8 +40,8 @@ impl StatementContext<'_, '_> {
             self.session.clear_diagnostics();
             return fail(self, &message::of_parse_error(&error));
         }
-        self.session.rest_is_stopped = false;
-        self.session.rest_at = (from + end) as u32;
+        self.session.next_statements_stopped = false;
+        self.session.next_statement_at = (from + end) as u32;
         self.execute_text(statement, StatementInput::new(InputForm::Text(statement)))
     }
 }

@@ -224,12 +224,12 @@ impl StatementContext<'_, '_> {
 
 impl Engine {
     fn keep_prepared(&mut self, session: &mut Session, statement: Arc<PreparedStatement>) -> u32 {
-        let mut id = session.next_statement;
+        let mut id = session.next_prepared_number;
         // Numbers wrap around while old statements may still exist. 0 is never used.
         while session.statements.get(id).is_some() {
             id = id.wrapping_add(1).max(1);
         }
-        session.next_statement = id.wrapping_add(1).max(1);
+        session.next_prepared_number = id.wrapping_add(1).max(1);
         self.prepared_bytes += statement.bytes;
         session.statements.insert(id, statement);
         self.prepared_count += 1;
