@@ -7,6 +7,15 @@ const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FIRST: u64 = 0xA076_1D64_78BD_642F;
 const SECOND: u64 = 0xE703_7ED1_A0B4_28DB;
 
+/// A primary key with its hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HashedKey<'a> {
+    /// [`key_hash`] of the key bytes.
+    pub hash: u64,
+    /// Bytes that compare in key order.
+    pub key: &'a [u8],
+}
+
 /// The hash of key bytes: 64 bits of equal quality. Partitions use the upper half, hash indexes the lower
 /// bits.
 #[inline]

@@ -9,6 +9,8 @@
 //! ```
 //! All lengths are little-endian. Which kind of item follows is known from the program.
 
+pub use junctor_model::partition::HashedKey;
+
 /// Flag: the range has a lower bound.
 pub const RANGE_HAS_LOWER: u8 = 1;
 /// Flag: the lower bound belongs to the range.
@@ -29,15 +31,6 @@ pub struct KeyRange<'a> {
     pub lower: Option<(&'a [u8], bool)>,
     /// Upper bound, and whether keys with this prefix belong to the range; `None` means to the last key.
     pub upper: Option<(&'a [u8], bool)>,
-}
-
-/// A primary key with its hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HashedKey<'a> {
-    /// `model::partition::key_hash` of the key bytes.
-    pub hash: u64,
-    /// Bytes that compare in key order.
-    pub key: &'a [u8],
 }
 
 /// A row to insert.

@@ -21,7 +21,7 @@ use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, TransactionId
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LOCKS_MAX, LockKey, LockMode, LockTable, WaiterToken};
 use junctor_storage::page::PagePool;
-use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanRange};
+use junctor_storage::partition_store::{Batch, PartitionStore, Reader, ScanCursor, ScanRange, Writer};
 use table::{STATEMENT, TRANSACTION, Work, image, key};
 
 fn main() {
@@ -93,9 +93,9 @@ fn phase_range(work: &mut Work, store: &PartitionStore) {
         let first = work.any_id();
         let (low, high) = (key(first).0, key(first + 99).0);
         let bounds = RangeBounds { lower: Bound::Included(&low), upper: Bound::Included(&high) };
-        let range = ScanRange { index: IndexId(0), bounds, direction: Direction::Forward };
+        let range = ScanRange { index: IndexId(0), bounds, direction: Direction::Forward, budget_entries: 1000 };
         let mut bytes = 0;
-        store.scan(range, &mut ScanCursor::default(), snapshot, None, 1000, |_, view| {
+        store.scan(range, &mut ScanCursor::default(), Reader { snapshot, own: None }, |_, view| {
             bytes += view.image().len();
             ControlFlow::Continue(())
         });
@@ -114,7 +114,7 @@ fn phase_update_plain(work: &mut Work, store: &mut PartitionStore) {
         let length = stored.len();
         image[..length].copy_from_slice(stored);
         image[length - 100] = b'z';
-        store.update(row, &image[..length], TRANSACTION, STATEMENT).expect("memory");
+        store.update(row, &image[..length], Writer { transaction: TRANSACTION, statement: STATEMENT }).expect("memory");
         store.commit(row, TRANSACTION, work.next_number());
         store.purge_step(CommitNumber(work.number), 1);
     }
@@ -126,7 +126,9 @@ fn phase_update_index(work: &mut Work, store: &mut PartitionStore) {
         let (id, k) = (work.any_id(), work.any_id());
         let (key, hash) = key(id);
         let row = store.find_primary(&key, hash).expect("the row");
-        store.update(row, &image(&work.layout, id, k, b'd'), TRANSACTION, STATEMENT).expect("memory");
+        store
+            .update(row, &image(&work.layout, id, k, b'd'), Writer { transaction: TRANSACTION, statement: STATEMENT })
+            .expect("memory");
         store.commit(row, TRANSACTION, work.next_number());
     }
 }
@@ -141,7 +143,7 @@ fn phase_delete(work: &mut Work, store: &mut PartitionStore) {
     for id in 0..work.operations {
         let (key, hash) = key(id);
         let row = store.find_primary(&key, hash).expect("the row");
-        store.delete(row, TRANSACTION, STATEMENT).expect("memory");
+        store.delete(row, Writer { transaction: TRANSACTION, statement: STATEMENT }).expect("memory");
         store.commit(row, TRANSACTION, work.next_number());
         store.purge_step(CommitNumber(work.number), 64);
     }

@@ -246,6 +246,20 @@ impl State {
     }
 }
 
+/// A partition's reply to a prepare.
+#[derive(Clone, Copy)]
+struct Vote {
+    partition: u8,
+    succeeded: bool,
+}
+
+/// A transaction with the commit number that the sequencer gave it.
+#[derive(Clone, Copy)]
+struct Numbered {
+    transaction: u8,
+    number: u8,
+}
+
 impl CommitModel {
     fn transactions(&self) -> impl Iterator<Item = u8> + use<> {
         0..self.plans.len() as u8
@@ -357,13 +371,13 @@ impl CommitModel {
     fn on_tc_signal(&self, state: &mut State, tc: u8, from: Party, body: Body) {
         match (body, from) {
             (Body::PrepareReply { transaction, prepared }, Partition(partition)) => {
-                self.on_prepare_reply(state, tc, partition, transaction, prepared)
+                self.on_prepare_reply(state, tc, transaction, Vote { partition, succeeded: prepared })
             }
             (Body::TakeNumberReply { transaction, number }, _) => {
                 let Phase::TakingNumber { prepared } = state.phases[transaction as usize] else {
                     unreachable!("a number nobody asked for")
                 };
-                self.send_commits(state, tc, transaction, number, prepared);
+                self.send_commits(state, tc, Numbered { transaction, number }, prepared);
             }
             (Body::CommitReply { transaction }, Partition(partition)) => {
                 let Phase::Committing { number, waiting } = state.phases[transaction as usize] else {
@@ -402,7 +416,8 @@ impl CommitModel {
         }
     }
 
-    fn on_prepare_reply(&self, state: &mut State, tc: u8, partition: u8, transaction: u8, succeeded: bool) {
+    fn on_prepare_reply(&self, state: &mut State, tc: u8, transaction: u8, vote: Vote) {
+        let Vote { partition, succeeded } = vote;
         let Phase::Preparing { waiting, mut prepared } = state.phases[transaction as usize] else {
             unreachable!("a prepare reply nobody waits for")
         };
@@ -417,7 +432,7 @@ impl CommitModel {
             self.send_to_partitions(state, tc, prepared, Body::Abort { transaction });
         } else if self.rule == Rule::NumberBeforePrepare {
             let number = state.number_of(transaction).unwrap_or_else(|| unreachable!("numbered at the start"));
-            self.send_commits(state, tc, transaction, number, prepared);
+            self.send_commits(state, tc, Numbered { transaction, number }, prepared);
         } else {
             state.phases[transaction as usize] = Phase::TakingNumber { prepared };
             state.send(Tc(tc), Sequencer, Body::TakeNumber { transaction });
@@ -444,7 +459,7 @@ impl CommitModel {
             let number = take_over.numbers[transaction as usize];
             if number != 0 && self.rule != Rule::RecordIgnored {
                 state.adopted |= 1 << transaction;
-                self.send_commits(state, tc, transaction, number, prepared);
+                self.send_commits(state, tc, Numbered { transaction, number }, prepared);
             } else if prepared != 0 {
                 state.undone |= 1 << transaction;
                 state.phases[transaction as usize] = Phase::Aborted;
@@ -454,7 +469,8 @@ impl CommitModel {
     }
 
     /// Stamps the partitions given as bits; no bit means that all of them are stamped already.
-    fn send_commits(&self, state: &mut State, tc: u8, transaction: u8, number: u8, partitions: u8) {
+    fn send_commits(&self, state: &mut State, tc: u8, numbered: Numbered, partitions: u8) {
+        let Numbered { transaction, number } = numbered;
         if partitions == 0 {
             state.phases[transaction as usize] = Phase::Applied;
             state.send(Tc(tc), Sequencer, Body::MarkApplied { number });

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, SchemaVersion, StatementNumber, TableId, TransactionId};
 use junctor_model::key::append_value;
-use junctor_model::partition::key_hash;
+use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::value::ValueRef;
-use junctor_storage::partition_store::PartitionStore;
+use junctor_storage::partition_store::{PartitionStore, Writer};
 
 /// The transaction that writes.
 pub const TRANSACTION: TransactionId = TransactionId(1);
@@ -53,7 +53,9 @@ impl Work {
         let k = self.any_id();
         let image = image(&self.layout, id, k, b'c');
         let (key, hash) = key(id);
-        let row = store.insert(&key, hash, &image, TRANSACTION, STATEMENT).expect("memory");
+        let row = store
+            .insert(HashedKey { hash, key: &key }, &image, Writer { transaction: TRANSACTION, statement: STATEMENT })
+            .expect("memory");
         store.commit(row, TRANSACTION, self.next_number());
     }
 }

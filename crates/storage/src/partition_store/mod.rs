@@ -20,6 +20,8 @@ pub use read::Batch;
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
 pub use write::WriteError;
 
+pub use crate::row::{Reader, Writer};
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 

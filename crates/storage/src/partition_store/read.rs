@@ -189,12 +189,14 @@ mod tests {
     use junctor_model::collation::CollationId;
     use junctor_model::id::StatementNumber;
     use junctor_model::key::append_value;
+    use junctor_model::partition::HashedKey;
     use junctor_model::row::check_image;
     use junctor_model::schema::{ColumnType, IndexKind};
     use junctor_model::value::ValueRef;
 
     use super::*;
     use crate::page::{PAGE_BYTES, PagePool};
+    use crate::partition_store::Writer;
     use crate::partition_store::sample::{INT, column, image, index, table};
 
     const INSERTING: TransactionId = TransactionId(1);
@@ -235,17 +237,25 @@ mod tests {
                     1 => ValueRef::Bytes(&long),
                     _ => ValueRef::Bytes(b""),
                 };
-                let row = store.insert(key, *hash, &image(&layout, &[value(number), body]), INSERTING, ONE).unwrap();
+                let row = store
+                    .insert(
+                        HashedKey { hash: *hash, key },
+                        &image(&layout, &[value(number), body]),
+                        Writer { transaction: INSERTING, statement: ONE },
+                    )
+                    .unwrap();
                 store.commit(row, INSERTING, CommitNumber(1));
             }
             for (number, (key, hash)) in keys[..STORED].iter().enumerate() {
                 let row = store.find_primary(key, *hash).unwrap();
                 let changed = |body| image(&layout, &[value(number), ValueRef::Bytes(body)]);
                 match number % 5 {
-                    0 => store.update(row, &changed(b"open"), OPEN, ONE).unwrap(),
-                    1 => store.delete(row, OPEN, ONE).unwrap(),
-                    2 => store.update(row, &changed(b"committed"), LATER, ONE).unwrap(),
-                    3 => store.delete(row, LATER, ONE).unwrap(),
+                    0 => store.update(row, &changed(b"open"), Writer { transaction: OPEN, statement: ONE }).unwrap(),
+                    1 => store.delete(row, Writer { transaction: OPEN, statement: ONE }).unwrap(),
+                    2 => store
+                        .update(row, &changed(b"committed"), Writer { transaction: LATER, statement: ONE })
+                        .unwrap(),
+                    3 => store.delete(row, Writer { transaction: LATER, statement: ONE }).unwrap(),
                     _ => {}
                 }
                 if matches!(number % 5, 2 | 3) {

@@ -5,12 +5,12 @@ use std::ops::{Bound, ControlFlow};
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::row::RowView;
 
-use super::{LocalIndex, PartitionStore};
+use super::{LocalIndex, PartitionStore, Reader};
 use crate::index::{Direction, RangeBounds};
 use crate::invariant::require;
 use crate::row::RowVersion;
 
-/// A range of an index and the direction of the scan.
+/// A range of an index, the direction of the scan, and how far one call scans.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanRange<'a> {
     /// An ordered index of the table.
@@ -19,6 +19,8 @@ pub struct ScanRange<'a> {
     pub bounds: RangeBounds<'a>,
     /// Ascending or descending key order.
     pub direction: Direction,
+    /// Maximum number of index entries that one call examines.
+    pub budget_entries: usize,
 }
 
 /// The position of a scan: after this key and row. A default cursor is before the first entry.
@@ -45,7 +47,7 @@ pub enum ScanEnd {
 #[derive(Clone, Copy)]
 enum Visibility {
     /// Versions committed up to a number, and those of the own transaction.
-    Snapshot(CommitNumber, Option<TransactionId>),
+    Snapshot(Reader),
     /// The newest versions, committed or not.
     Writer(TransactionId),
 }
@@ -66,18 +68,16 @@ struct ScanScratch {
 
 impl PartitionStore {
     /// Calls `visit` for each row of the range that the reader sees, in key order. Each row comes once, under
-    /// the key of the version that the reader sees. Examines at most `budget_entries` index entries. `None`
-    /// if the index does not exist here or is being built.
+    /// the key of the version that the reader sees. `None` if the index does
+    /// not exist here or is being built.
     pub fn scan(
         &self,
         range: ScanRange<'_>,
         cursor: &mut ScanCursor,
-        snapshot: CommitNumber,
-        own: Option<TransactionId>,
-        budget_entries: usize,
+        reader: Reader,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
-        self.scan_with(range, cursor, Visibility::Snapshot(snapshot, own), budget_entries, visit)
+        self.scan_with(range, cursor, Visibility::Snapshot(reader), visit)
     }
 
     /// Like [`Self::scan`], for a writer. It also visits rows that have an uncommitted version of another
@@ -88,10 +88,9 @@ impl PartitionStore {
         range: ScanRange<'_>,
         cursor: &mut ScanCursor,
         own: TransactionId,
-        budget_entries: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
-        self.scan_with(range, cursor, Visibility::Writer(own), budget_entries, visit)
+        self.scan_with(range, cursor, Visibility::Writer(own), visit)
     }
 
     #[inline]
@@ -100,7 +99,6 @@ impl PartitionStore {
         range: ScanRange<'_>,
         cursor: &mut ScanCursor,
         visibility: Visibility,
-        budget_entries: usize,
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
         let entry = self.ordered.iter().find(|entry| entry.id == range.index && entry.is_complete)?;
@@ -108,7 +106,7 @@ impl PartitionStore {
         let is_long =
             |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if entry.tree.truncated(key) != key);
         let check_bounds = is_long(range.bounds.lower) || is_long(range.bounds.upper);
-        let mut budget = budget_entries;
+        let mut budget = range.budget_entries;
         let mut end = ScanEnd::Exhausted;
         let mut last = ScanCursor::default();
         let mut scratch = ScanScratch::default();
@@ -153,12 +151,11 @@ impl PartitionStore {
     pub fn scan_rows(
         &self,
         from: RowId,
-        snapshot: CommitNumber,
-        own: Option<TransactionId>,
+        reader: Reader,
         budget_rows: usize,
         visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
-        self.scan_rows_with(from, Visibility::Snapshot(snapshot, own), budget_rows, visit)
+        self.scan_rows_with(from, Visibility::Snapshot(reader), budget_rows, visit)
     }
 
     /// Like [`Self::scan_rows`], for a writer: it also visits rows that other transactions have inserted and
@@ -236,7 +233,7 @@ impl PartitionStore {
     #[inline(always)]
     fn candidate<'a>(&'a self, newest: RowVersion<'a>, visibility: Visibility) -> Option<RowVersion<'a>> {
         match visibility {
-            Visibility::Snapshot(snapshot, own) => self.rows.visible_from(newest, snapshot, own),
+            Visibility::Snapshot(reader) => self.rows.visible_from(newest, reader.snapshot, reader.own),
             Visibility::Writer(_) if !newest.is_deleted() => Some(newest),
             Visibility::Writer(own) => self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own)),
         }

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use junctor_model::id::{RowId, StatementNumber, TransactionId};
+use junctor_model::partition::HashedKey;
 use junctor_model::row::RowView;
 
 use super::remove_version::{Remaining, remove_orphaned_keys};
-use super::{PartitionStore, key_view};
+use super::{PartitionStore, Writer, key_view};
 use crate::invariant::verify;
 use crate::page::{Location, Need, OutOfMemory};
 
@@ -52,20 +53,13 @@ enum Target {
 
 impl PartitionStore {
     /// Inserts a row. If a deleted row with the same key is still kept for snapshots, its id is reused.
-    pub fn insert(
-        &mut self,
-        key: &[u8],
-        hash: u64,
-        image: &[u8],
-        transaction: TransactionId,
-        statement: StatementNumber,
-    ) -> Result<RowId, WriteError> {
-        let target = match self.find_primary(key, hash) {
-            Some(row) => self.target_of_insert(row, transaction)?,
-            None => Target::New { hash, row: None },
+    pub fn insert(&mut self, key: HashedKey<'_>, image: &[u8], writer: Writer) -> Result<RowId, WriteError> {
+        let target = match self.find_primary(key.key, key.hash) {
+            Some(row) => self.target_of_insert(row, writer.transaction)?,
+            None => Target::New { hash: key.hash, row: None },
         };
-        let row = self.put(target, Some(image), transaction, statement, Need::Growth)?;
-        verify!(self.find_primary(key, hash) == Some(row), "row {row} is found by its key once it is inserted");
+        let row = self.put(target, Some(image), writer, Need::Growth)?;
+        verify!(self.find_primary(key.key, key.hash) == Some(row), "row {row} is found by its key once it is inserted");
         Ok(row)
     }
 
@@ -77,13 +71,11 @@ impl PartitionStore {
     pub fn insert_at(
         &mut self,
         row: RowId,
-        key: &[u8],
-        hash: u64,
+        key: HashedKey<'_>,
         image: &[u8],
-        transaction: TransactionId,
-        statement: StatementNumber,
+        writer: Writer,
     ) -> Result<RowId, WriteError> {
-        let mut found = self.find_primary(key, hash);
+        let mut found = self.find_primary(key.key, key.hash);
         if let Some(other) = found.filter(|other| *other != row && self.is_committed_deletion(*other)) {
             self.remove_row(other);
             found = None;
@@ -92,25 +84,19 @@ impl PartitionStore {
             self.remove_row(row);
         }
         let target = match found {
-            Some(found) if found == row => self.target_of_insert(row, transaction)?,
+            Some(found) if found == row => self.target_of_insert(row, writer.transaction)?,
             Some(found) => return Err(WriteError::Duplicate(found)),
             None if self.rows.newest(row).is_some() => return Err(WriteError::Uncommitted(row)),
-            None => Target::New { hash, row: Some(row) },
+            None => Target::New { hash: key.hash, row: Some(row) },
         };
-        Ok(self.put(target, Some(image), transaction, statement, Need::Growth)?)
+        Ok(self.put(target, Some(image), writer, Need::Growth)?)
     }
 
     /// Replaces the row's values. The primary key must not change.
-    pub fn update(
-        &mut self,
-        row: RowId,
-        image: &[u8],
-        transaction: TransactionId,
-        statement: StatementNumber,
-    ) -> Result<(), WriteError> {
-        self.check_writable(row, transaction)?;
+    pub fn update(&mut self, row: RowId, image: &[u8], writer: Writer) -> Result<(), WriteError> {
+        self.check_writable(row, writer.transaction)?;
         verify!(self.has_same_primary(row, image), "an update of row {row} keeps its primary key");
-        self.put(Target::Existing(row), Some(image), transaction, statement, Need::Growth)?;
+        self.put(Target::Existing(row), Some(image), writer, Need::Growth)?;
         Ok(())
     }
 
@@ -148,14 +134,9 @@ impl PartitionStore {
     }
 
     /// Deletes the row. May use the memory reserve.
-    pub fn delete(
-        &mut self,
-        row: RowId,
-        transaction: TransactionId,
-        statement: StatementNumber,
-    ) -> Result<(), WriteError> {
-        self.check_writable(row, transaction)?;
-        self.put(Target::Existing(row), None, transaction, statement, Need::Release)?;
+    pub fn delete(&mut self, row: RowId, writer: Writer) -> Result<(), WriteError> {
+        self.check_writable(row, writer.transaction)?;
+        self.put(Target::Existing(row), None, writer, Need::Release)?;
         Ok(())
     }
 
@@ -186,14 +167,7 @@ impl PartitionStore {
         }
     }
 
-    fn put(
-        &mut self,
-        target: Target,
-        image: Option<&[u8]>,
-        transaction: TransactionId,
-        statement: StatementNumber,
-        need: Need,
-    ) -> Result<RowId, OutOfMemory> {
+    fn put(&mut self, target: Target, image: Option<&[u8]>, writer: Writer, need: Need) -> Result<RowId, OutOfMemory> {
         if let Target::New { hash, row } = target {
             self.hash.reserve(hash, need)?;
             match row {
@@ -201,7 +175,7 @@ impl PartitionStore {
                 None => self.rows.map_mut().reserve(need)?,
             }
         }
-        let location = self.rows.make_version(&self.layout.row_format, image, transaction, statement, need)?;
+        let location = self.rows.make_version(&self.layout.row_format, image, writer, need)?;
         if let Err(OutOfMemory) = self.reserve_added_keys(target, image, need) {
             self.rows.free_version(location);
             // A tree that was reserved before the failing one would keep an empty page.
@@ -225,13 +199,13 @@ impl PartitionStore {
             }
         };
         verify!(
-            self.rows.newest(row).is_none_or(|newest| newest.is_committed() || newest.is_of(transaction)),
+            self.rows.newest(row).is_none_or(|newest| newest.is_committed() || newest.is_of(writer.transaction)),
             "row {row} is written only over a committed version or one of the same transaction"
         );
         self.rows.push(row, location);
         self.insert_added_keys(row);
         if image.is_some() {
-            self.drop_replaced(row, location, transaction, statement);
+            self.drop_replaced(row, location, writer);
         }
         Ok(row)
     }
@@ -276,16 +250,10 @@ impl PartitionStore {
 
     /// Removes versions of the same statement below the one at `location`. A rollback never returns between
     /// two writes of a statement.
-    fn drop_replaced(
-        &mut self,
-        row: RowId,
-        location: Location,
-        transaction: TransactionId,
-        statement: StatementNumber,
-    ) {
+    fn drop_replaced(&mut self, row: RowId, location: Location, writer: Writer) {
         while let Some(below) = self.rows.second(row)
-            && below.is_of(transaction)
-            && below.statement() == Some(statement)
+            && below.is_of(writer.transaction)
+            && below.statement() == Some(writer.statement)
         {
             let removed = below.location();
             remove_orphaned_keys(self, row, removed, Remaining::AllOthers);

@@ -9,3 +9,23 @@ mod version;
 pub use map::{ROWS_PER_PARTITION_MAX, RowMap};
 pub use store::RowStore;
 pub use version::{RowVersion, VERSION_HEADER_BYTES};
+
+use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
+
+/// What decides the versions that a read sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader {
+    /// Versions committed up to this number are visible.
+    pub snapshot: CommitNumber,
+    /// The transaction whose uncommitted versions are visible too.
+    pub own: Option<TransactionId>,
+}
+
+/// The origin of an uncommitted version.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer {
+    /// The transaction that commits the version or undoes it.
+    pub transaction: TransactionId,
+    /// The statement within the transaction, from 1. A rollback of the statement removes the version.
+    pub statement: StatementNumber,
+}

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, RowId, TransactionId};
 use junctor_model::row::RowFormat;
 
+use super::Writer;
 use super::compact::Compaction;
 use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
 use super::map::RowMap;
@@ -167,8 +168,7 @@ impl RowStore {
         &mut self,
         format: &RowFormat,
         image: Option<&[u8]>,
-        transaction: TransactionId,
-        statement: StatementNumber,
+        writer: Writer,
         need: Need,
     ) -> Result<Location, OutOfMemory> {
         require!(image.is_none_or(|image| !image.is_empty()), "a row image has at least its flags");
@@ -190,7 +190,7 @@ impl RowStore {
             }
             return Err(OutOfMemory);
         };
-        write_version(blocks.at_mut(location), stored, transaction, statement);
+        write_version(blocks.at_mut(location), stored, writer);
         if scratch.capacity() > STORED_BYTES_MAX {
             *scratch = Vec::new();
         }

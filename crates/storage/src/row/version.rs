@@ -8,6 +8,7 @@
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::FLAG_OVERFLOW;
 
+use super::Writer;
 use crate::invariant::require;
 use crate::page::Location;
 
@@ -115,19 +116,14 @@ pub(super) fn is_cut(stored: &[u8]) -> bool {
 }
 
 /// Writes an uncommitted version without an older one.
-pub(crate) fn write_version(
-    block: &mut [u8],
-    stored: Option<&[u8]>,
-    transaction: TransactionId,
-    statement: StatementNumber,
-) {
+pub(crate) fn write_version(block: &mut [u8], stored: Option<&[u8]>, writer: Writer) {
     let bytes = stored.unwrap_or_default();
     require!(bytes.len() as u64 <= LENGTH_MASK, "the length of a stored image fits its 15 bits");
     let deleted = if stored.is_none() { DELETED } else { 0 };
     let word = Location::NONE.bits() | (bytes.len() as u64 & LENGTH_MASK) << LENGTH_SHIFT | deleted;
     block[..8].copy_from_slice(&word.to_le_bytes());
-    block[8..16].copy_from_slice(&transaction.0.to_le_bytes());
-    block[16..20].copy_from_slice(&statement.0.to_le_bytes());
+    block[8..16].copy_from_slice(&writer.transaction.0.to_le_bytes());
+    block[16..20].copy_from_slice(&writer.statement.0.to_le_bytes());
     block[VERSION_HEADER_BYTES..VERSION_HEADER_BYTES + bytes.len()].copy_from_slice(bytes);
 }
 

@@ -132,7 +132,7 @@ impl LdmBlock {
         match event {
             WorldEvent::Started => self.redo.start(outbox),
             WorldEvent::Timer { token } => self.on_timer(token, context, outbox),
-            WorldEvent::FileDone { token, result, bytes } => self.on_file_done(token, result, bytes, context, outbox),
+            WorldEvent::FileDone { result, bytes, .. } => self.on_file_done(result, bytes, context, outbox),
             WorldEvent::Stopping => self.redo.stop(outbox),
             WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }

@@ -23,6 +23,25 @@ use super::partition_table::{PartitionSlot, SlotIndex};
 /// Holds of the guard in one turn of building an index.
 const HOLDS_PER_TURN_MAX: usize = 4;
 
+/// A partition to create.
+struct NewPartition {
+    id: PartitionId,
+    layout: Arc<TableLayout>,
+    /// The replicas, the primary first.
+    chain: Vec<Address>,
+}
+
+/// The build of an index of one partition, in steps from row to row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct IndexBuild {
+    pub operation: OperationId,
+    pub reply_to: Address,
+    pub partition: PartitionId,
+    pub index: IndexId,
+    /// The next row that gets its entry.
+    pub from: RowId,
+}
+
 impl LdmBlock {
     pub(super) fn on_change_partition(
         &mut self,
@@ -32,7 +51,9 @@ impl LdmBlock {
     ) {
         let ChangePartition { operation, reply_to, partition, layout, change } = signal;
         match change {
-            PartitionChange::Create { chain } => self.create_partition(partition, layout, chain, context, outbox),
+            PartitionChange::Create { chain } => {
+                self.create_partition(NewPartition { id: partition, layout, chain }, context, outbox)
+            }
             PartitionChange::Drop => self.drop_partition(partition, context, outbox),
             PartitionChange::ReplaceLayout => {
                 if !self.replace_layout(partition, &layout) {
@@ -42,20 +63,14 @@ impl LdmBlock {
                 }
             }
             PartitionChange::BuildIndex(index) => {
-                return self.build_index(operation, reply_to, partition, index, RowId(0), outbox);
+                return self.build_index(IndexBuild { operation, reply_to, partition, index, from: RowId(0) }, outbox);
             }
         }
         reply(operation, reply_to, partition, None, outbox);
     }
 
-    fn create_partition(
-        &mut self,
-        partition: PartitionId,
-        layout: Arc<TableLayout>,
-        chain: Vec<Address>,
-        context: &mut Context<'_>,
-        outbox: &mut Outbox<Signal>,
-    ) {
+    fn create_partition(&mut self, partition: NewPartition, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let NewPartition { id: partition, layout, chain } = partition;
         if self.partitions.find(partition).is_some() {
             return;
         }
@@ -143,15 +158,8 @@ impl LdmBlock {
         true
     }
 
-    pub(super) fn build_index(
-        &mut self,
-        operation: OperationId,
-        reply_to: Address,
-        partition: PartitionId,
-        index: IndexId,
-        from: RowId,
-        outbox: &mut Outbox<Signal>,
-    ) {
+    pub(super) fn build_index(&mut self, build: IndexBuild, outbox: &mut Outbox<Signal>) {
+        let IndexBuild { operation, reply_to, partition, index, from } = build;
         // Main runs one change at a time, so nothing drops the partition meanwhile. Answering without an
         // index would hide rows from its scans.
         let Some(place) = self.partitions.find(partition) else {
@@ -175,7 +183,7 @@ impl LdmBlock {
             }
         }
         match next {
-            Some(from) => self.defer(Deferred::BuildIndex { operation, reply_to, partition, index, from }, outbox),
+            Some(from) => self.defer(Deferred::BuildIndex(IndexBuild { from, ..build }), outbox),
             None => reply(operation, reply_to, partition, None, outbox),
         }
     }

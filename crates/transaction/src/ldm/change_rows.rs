@@ -10,7 +10,7 @@ use junctor_signals::input::{HashedKey, InputReader};
 use junctor_signals::program::WriteAction;
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 use junctor_storage::page::OutOfMemory;
-use junctor_storage::partition_store::{PartitionStore, WriteError};
+use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 use junctor_storage::row::RowVersion;
 
 use super::block::LdmBlock;
@@ -62,13 +62,13 @@ impl LdmBlock {
             let written = match &change {
                 RowChange::Update { row, image } => {
                     let image = &work.batch.bytes[image.clone()];
-                    let updated = store.update(*row, image, transaction, statement);
+                    let updated = store.update(*row, image, Writer { transaction, statement });
                     if first.0 > 1 && updated.is_ok() {
                         store.drop_unreachable(*row, transaction, first, savepoint);
                     }
                     updated.map(|()| *row)
                 }
-                RowChange::Delete { row } => store.delete(*row, transaction, statement).map(|()| *row),
+                RowChange::Delete { row } => store.delete(*row, Writer { transaction, statement }).map(|()| *row),
                 RowChange::Rekey { row, hash, key, image } => {
                     let bytes = std::mem::take(&mut work.batch.bytes);
                     let key = HashedKey { hash: *hash, key: &bytes[key.clone()] };
@@ -79,7 +79,7 @@ impl LdmBlock {
                     if let Inserted::Waiting(waiter) = inserted? {
                         return Ok(StepEnd::Waiting(waiter));
                     }
-                    store.delete(*row, transaction, statement).map(|()| *row)
+                    store.delete(*row, Writer { transaction, statement }).map(|()| *row)
                 }
             };
             match written {
@@ -174,7 +174,7 @@ impl Inserter<'_> {
 
     fn try_insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
-        let inserted = store.insert(key.key, key.hash, image, transaction, statement);
+        let inserted = store.insert(key, image, Writer { transaction, statement });
         match inserted {
             // The key may belong to a deleted row, whose deletion this insert has seen.
             Ok(row) => self.work.note_seen(store.versions(row).nth(1)),

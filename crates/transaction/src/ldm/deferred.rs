@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use junctor_kernel::{Address, Context, Outbox};
-use junctor_model::id::{IndexId, PartitionId, RowId};
+use junctor_kernel::{Context, Outbox};
+use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::ChangePartition;
 use junctor_signals::inbox::ContinueWork;
-use junctor_signals::read_rows::OperationId;
 use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows};
 use junctor_signals::{LdmSignal, Signal};
 
 use super::block::LdmBlock;
+use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
 use super::state::WriteWork;
 
@@ -29,7 +29,7 @@ pub(super) enum Deferred {
     ApplyReplica(ApplyReplica),
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
-    BuildIndex { operation: OperationId, reply_to: Address, partition: PartitionId, index: IndexId, from: RowId },
+    BuildIndex(IndexBuild),
     Purge,
     Compact(PartitionId),
 }
@@ -72,9 +72,7 @@ impl LdmBlock {
                 Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
-                Some(Deferred::BuildIndex { operation, reply_to, partition, index, from }) => {
-                    self.build_index(operation, reply_to, partition, index, from, outbox);
-                }
+                Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::Purge) => {
                     self.purge(outbox);
                 }

@@ -20,9 +20,9 @@ use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
 use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
-use super::update_row::{RowBuilder, StoredRow, UpdatedRow};
+use super::update_row::{AssignmentContext, RowBuilder, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd, output_too_long};
-use crate::read::{Emitter, bounds_of, direction_of};
+use crate::read::{Emitter, OutputRow, bounds_of, direction_of};
 
 /// One batch of one write: the inputs it reads, and the state outside the partition that it changes.
 struct Evaluation<'a> {
@@ -194,8 +194,8 @@ impl Evaluation<'_> {
             let mut outcome = Ok(None);
             let mut seen = 0;
             let store = self.store;
-            let range = ScanRange { index, bounds, direction };
-            let end = store.scan_for_write(range, &mut cursor, own, budget, |row, _| {
+            let range = ScanRange { index, bounds, direction, budget_entries: budget };
+            let end = store.scan_for_write(range, &mut cursor, own, |row, _| {
                 seen += 1;
                 outcome = self.lock_and_evaluate(row, false, Condition::None);
                 let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
@@ -375,7 +375,8 @@ impl Evaluation<'_> {
             WriteAction::Insert | WriteAction::InsertOrClaim => {}
             WriteAction::LockRead { output, .. } => {
                 let out = &mut work.request.output;
-                self.emitter.row(output, work.request.protocol, view, self.parameters, out)?;
+                let row = OutputRow { view, parameters: self.parameters, protocol: work.request.protocol };
+                self.emitter.row(output, &row, out)?;
             }
             WriteAction::Delete => {
                 if let Some(returning) = &self.program.returning {
@@ -389,8 +390,9 @@ impl Evaluation<'_> {
                 let mode = if *ignore { StoreMode::Lenient } else { StoreMode::Strict };
                 let row_number = u64::from(work.matched) + 1;
                 let scratch = &self.emitter.scratch;
-                let stored = StoredRow { mode, row_number };
-                self.rows.assign(&self.program.table, assignments, view, self.parameters, scratch, stored)?;
+                let (table, parameters) = (&*self.program.table, self.parameters);
+                let context = AssignmentContext { table, parameters, scratch, mode, row_number };
+                self.rows.assign(assignments, view, &context)?;
                 if let Some(returning) = &self.program.returning {
                     let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
                     emit_returned(self.emitter, returning, work, new, self.parameters)?;
@@ -451,7 +453,8 @@ fn emit_returned(
     let was_strict = emitter.scratch.is_strict();
     emitter.scratch.set_strict(returning.is_strict);
     let WriteWork { request, .. } = work;
-    let emitted = emitter.row(&returning.output, request.protocol, row, parameters, &mut request.output);
+    let row = OutputRow { view: row, parameters, protocol: request.protocol };
+    let emitted = emitter.row(&returning.output, &row, &mut request.output);
     emitter.scratch.set_strict(was_strict);
     emitted
 }

@@ -12,7 +12,7 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::LdmBlock;
 use super::participant_table::ParticipantHandle;
-use super::state::{Resolution, ResolutionKind};
+use super::state::{CommitDecision, Resolution, ResolutionKind};
 
 impl LdmBlock {
     pub(super) fn on_prepare_transaction(
@@ -57,7 +57,7 @@ impl LdmBlock {
         );
         let is_shipped = participant.prepared.is_empty() || participant.shipped == participant.rows.len();
         require!(is_shipped, "backups hold every image before the commit: {transaction}");
-        let kind = ResolutionKind::Commit { number, participants };
+        let kind = ResolutionKind::Commit(CommitDecision { number, participants });
         self.begin_resolution(handle, kind, reply_to, outbox);
     }
 
@@ -87,7 +87,7 @@ impl LdmBlock {
     ) {
         let own = self.own;
         let (number, participants) = match kind {
-            ResolutionKind::Commit { number, participants } => (number, participants),
+            ResolutionKind::Commit(CommitDecision { number, participants }) => (number, participants),
             ResolutionKind::CommitOnePhase { number } => (number, 1),
             ResolutionKind::Undo { .. } => (CommitNumber(0), 0),
         };

@@ -260,7 +260,6 @@ impl LdmBlock {
 
     pub(super) fn on_file_done(
         &mut self,
-        _token: u64,
         result: FileResult,
         bytes: Buffer,
         context: &mut Context<'_>,

@@ -5,23 +5,23 @@
 
 use std::collections::btree_map::Entry;
 
-use junctor_kernel::{Address, Buffer, Context, Outbox, require};
+use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_row_key;
-use junctor_model::partition::key_hash;
+use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::row::check_image;
 use junctor_signals::commit_transaction::PrepareTransactionReply;
 use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows, ReplicateRowsReply};
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 use junctor_storage::page::OutOfMemory;
-use junctor_storage::partition_store::{PartitionStore, WriteError};
+use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
-use super::state::PreparedImages;
+use super::state::{CommitDecision, PreparedImages};
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
@@ -96,7 +96,8 @@ impl LdmBlock {
         let Some(index) = index else {
             // Main creates a partition at its whole chain before anyone writes it, and closes it to writers
             // before it drops it.
-            return answer(transaction, partition, primary, images, Some(Error::table_definition_changed()), outbox);
+            let error = Some(Error::table_definition_changed());
+            return answer(primary, ReplicateRowsReply { transaction, partition, images, error }, outbox);
         };
         let slot = self.slot(index);
         require!(
@@ -113,7 +114,8 @@ impl LdmBlock {
         if let Err(error) = kept {
             rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
             drop(store);
-            return answer(transaction, partition, primary, images, Some(error), outbox);
+            let reply = ReplicateRowsReply { transaction, partition, images, error: Some(error) };
+            return answer(primary, reply, outbox);
         }
         drop(store);
         match self.backed_up.entry((transaction, partition)) {
@@ -128,7 +130,7 @@ impl LdmBlock {
                 let signal = ReplicateRows { transaction, partition, primary, place: place + 1, images };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
-            None => answer(transaction, partition, primary, images, None, outbox),
+            None => answer(primary, ReplicateRowsReply { transaction, partition, images, error: None }, outbox),
         }
     }
 
@@ -181,7 +183,7 @@ impl LdmBlock {
         require!(slot.place == usize::from(place), "a commit comes to the backup that it names: {partition:?}");
         let chain = &slot.chain;
         let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
-        if !self.apply_images(index, transaction, (number, participants), outbox) {
+        if !self.apply_images(index, transaction, CommitDecision { number, participants }, outbox) {
             let signal = ApplyReplica { transaction, partition, primary, place, number, participants };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
@@ -208,7 +210,7 @@ impl LdmBlock {
         &mut self,
         index: SlotIndex,
         transaction: TransactionId,
-        (number, participants): (CommitNumber, u32),
+        CommitDecision { number, participants }: CommitDecision,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let LdmBlock { partitions, backed_up, redo, memory, .. } = self;
@@ -264,15 +266,7 @@ impl LdmBlock {
     }
 }
 
-fn answer(
-    transaction: TransactionId,
-    partition: PartitionId,
-    primary: Address,
-    images: Buffer,
-    error: Option<Box<Error>>,
-    outbox: &mut Outbox<Signal>,
-) {
-    let reply = ReplicateRowsReply { transaction, partition, images, error };
+fn answer(primary: Address, reply: ReplicateRowsReply, outbox: &mut Outbox<Signal>) {
     outbox.send(primary, Signal::Ldm(LdmSignal::ReplicateRowsReply(reply)));
 }
 
@@ -322,9 +316,12 @@ fn prepare_images(
         let written = match kind {
             // A row that several statements changed may be shipped again.
             DELETE if is_deleted_by(store, row, transaction) => Ok(()),
-            DELETE => store.delete(row, transaction, SHIPPED),
-            _ => match store.insert_at(row, key, hash, image, transaction, SHIPPED) {
-                Err(WriteError::Duplicate(found)) if found == row => store.update(row, image, transaction, SHIPPED),
+            DELETE => store.delete(row, Writer { transaction, statement: SHIPPED }),
+            _ => match store.insert_at(row, HashedKey { hash, key }, image, Writer { transaction, statement: SHIPPED })
+            {
+                Err(WriteError::Duplicate(found)) if found == row => {
+                    store.update(row, image, Writer { transaction, statement: SHIPPED })
+                }
                 inserted => inserted.map(|_| ()),
             },
         };

@@ -14,7 +14,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::purge::PURGE_TIMER_MS;
-use super::state::{Resolution, ResolutionKind, TouchedRow};
+use super::state::{CommitDecision, Resolution, ResolutionKind, TouchedRow};
 
 /// Holds of one undo in one turn.
 const HOLDS_PER_TURN_MAX: usize = 4;
@@ -66,11 +66,9 @@ impl LdmBlock {
         for _ in 0..holds_max {
             let is_done = match resolution.kind {
                 _ if resolution.is_done => Some(true),
-                ResolutionKind::Commit { number, participants } => {
-                    self.hold_commit(handle, &mut resolution, number, participants, outbox)
-                }
+                ResolutionKind::Commit(decision) => self.hold_commit(handle, &mut resolution, decision, outbox),
                 ResolutionKind::CommitOnePhase { number } => {
-                    self.hold_commit(handle, &mut resolution, number, 1, outbox)
+                    self.hold_commit(handle, &mut resolution, CommitDecision { number, participants: 1 }, outbox)
                 }
                 ResolutionKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
             };
@@ -91,10 +89,10 @@ impl LdmBlock {
         &mut self,
         handle: ParticipantHandle,
         resolution: &mut Resolution,
-        number: CommitNumber,
-        participants: u32,
+        decision: CommitDecision,
         outbox: &mut Outbox<Signal>,
     ) -> Option<bool> {
+        let number = decision.number;
         // Set before the first row is stamped: inserted rows have no locks that would hide them until the
         // end.
         self.applied = self.applied.max(number);
@@ -105,8 +103,7 @@ impl LdmBlock {
             // written meanwhile.
             return None;
         }
-        if resolution.next == resolution.recorded && !self.record_next(handle, resolution, number, participants, outbox)
-        {
+        if resolution.next == resolution.recorded && !self.record_next(handle, resolution, decision, outbox) {
             return Some(true);
         }
         let LdmBlock { partitions, participants, purge, .. } = self;
@@ -140,10 +137,10 @@ impl LdmBlock {
         &mut self,
         handle: ParticipantHandle,
         resolution: &mut Resolution,
-        number: CommitNumber,
-        participants: u32,
+        decision: CommitDecision,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
+        let CommitDecision { number, participants } = decision;
         let LdmBlock { partitions, participants: table, redo, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let participant = table.record(handle);
@@ -237,7 +234,7 @@ impl LdmBlock {
         let transaction = participant.transaction;
         participant.resolution = None;
         match resolution.kind {
-            ResolutionKind::Commit { .. } | ResolutionKind::CommitOnePhase { .. } => {
+            ResolutionKind::Commit(_) | ResolutionKind::CommitOnePhase { .. } => {
                 require!(resolution.next == participant.rows.len(), "a commit stamps every row: {transaction}");
             }
             ResolutionKind::Undo { ends: true, .. } => {
@@ -252,7 +249,7 @@ impl LdmBlock {
         let one_phase_reply = participant.one_phase_reply.take();
         self.forget(handle);
         match resolution.kind {
-            ResolutionKind::Commit { .. } => {
+            ResolutionKind::Commit(_) => {
                 self.counted.commits += 1;
                 let reply = CommitTransactionReply { transaction, from: own };
                 outbox.send(resolution.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));

@@ -92,10 +92,18 @@ pub(super) struct Resolution {
     pub is_done: bool,
 }
 
+/// How a transaction commits, as its redo records name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CommitDecision {
+    pub number: CommitNumber,
+    /// How many partitions the transaction wrote. Recovery expects a record of each.
+    pub participants: u32,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResolutionKind {
-    /// Stamps the rows with a number. `participants` counts the transaction's written partitions.
-    Commit { number: CommitNumber, participants: u32 },
+    /// Stamps the rows with a number.
+    Commit(CommitDecision),
     /// As `Commit`, with a number that is taken and marked as applied here.
     CommitOnePhase { number: CommitNumber },
     /// Undoes later statements. With `ends`, the transaction is over afterwards.

@@ -28,11 +28,14 @@ pub(super) struct RowBuilder {
     old_key: Vec<u8>,
 }
 
-/// How the values of a row are stored, and the row number for messages.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StoredRow {
+/// What the assignments of a row need besides the row: how values are computed and how they are stored.
+#[derive(Clone, Copy)]
+pub(super) struct AssignmentContext<'a> {
+    pub table: &'a TableLayout,
+    pub parameters: Parameters<'a>,
+    pub scratch: &'a Scratch,
     pub mode: StoreMode,
-    /// Number of the row within the statement, from 1.
+    /// Number of the row within the statement, from 1, for messages.
     pub row_number: u64,
 }
 
@@ -54,24 +57,21 @@ impl RowBuilder {
     /// before it.
     ///
     /// # Errors
-    /// Errors of the expressions and, if `row` is strict, of conversion.
+    /// Errors of the expressions and, if the mode is strict, of conversion.
     pub fn assign(
         &mut self,
-        table: &TableLayout,
         assignments: &[Assignment],
         original: RowView<'_>,
-        parameters: Parameters<'_>,
-        scratch: &Scratch,
-        row: StoredRow,
+        context: &AssignmentContext<'_>,
     ) -> Result<()> {
         let mut rest = assignments;
         let mut is_first = true;
         while !rest.is_empty() {
             let (together, after) = rest.split_at(independent(rest));
             rest = after;
-            let view = if is_first { original } else { RowView::new(&table.row_format, &self.current) };
+            let view = if is_first { original } else { RowView::new(&context.table.row_format, &self.current) };
             self.next.clear();
-            assign_together(table, together, view, parameters, scratch, row, &mut self.next)?;
+            assign_together(together, view, context, &mut self.next)?;
             std::mem::swap(&mut self.current, &mut self.next);
             is_first = false;
         }
@@ -142,14 +142,12 @@ fn reads_any(expression: &Expression, is_set: &dyn Fn(ColumnNumber) -> bool) -> 
 }
 
 fn assign_together(
-    table: &TableLayout,
     assignments: &[Assignment],
     view: RowView<'_>,
-    parameters: Parameters<'_>,
-    scratch: &Scratch,
-    row: StoredRow,
+    context: &AssignmentContext<'_>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
+    let AssignmentContext { table, parameters, scratch, mode, row_number } = *context;
     let columns = &table.definition.columns;
     let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
     let mut on_heap = Vec::new();
@@ -165,7 +163,7 @@ fn assign_together(
     }
     for Assignment { column, value } in assignments {
         let position = usize::from(column.0);
-        let target = StoreTarget { column: &columns[position], row_number: row.row_number, mode: row.mode };
+        let target = StoreTarget { column: &columns[position], row_number, mode };
         let value = value.evaluate(Some(view), parameters, scratch)?;
         values[position] = target.convert(value, scratch)?;
     }

@@ -17,6 +17,24 @@ pub(crate) struct Emitter {
     accumulators: Vec<Accumulator>,
 }
 
+/// A row to emit, with what else its output depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OutputRow<'a> {
+    pub view: RowView<'a>,
+    /// The parameters of the program's expressions.
+    pub parameters: Parameters<'a>,
+    /// The encoding of the row's packet.
+    pub protocol: RowProtocol,
+}
+
+/// The keys of an entry besides its packet.
+#[derive(Clone, Copy)]
+struct EntryKeys<'a> {
+    sort: &'a [SortKey],
+    /// Positions in the projection of the values that make a row distinct.
+    distinct: Option<&'a [u16]>,
+}
+
 /// Bytes of an entry before its keys.
 const ENTRY_HEADER_BYTES: usize = 8;
 /// First byte of the distinct key of a row with a cut sort key. No other key begins with it.
@@ -62,25 +80,18 @@ impl Emitter {
 
     /// Appends the program's output for one row. After an error, `out` may end with part of a row.
     #[inline]
-    pub fn row(
-        &mut self,
-        output: &Output,
-        protocol: RowProtocol,
-        view: RowView<'_>,
-        parameters: Parameters<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
+    pub fn row(&mut self, output: &Output, row: &OutputRow<'_>, out: &mut Vec<u8>) -> Result<()> {
         match output {
-            Output::Packets(projection) => append_packet(projection, protocol, view, parameters, &self.scratch, out),
+            Output::Packets(projection) => append_packet(projection, row, &self.scratch, out),
             Output::Images => {
-                out.extend_from_slice(&(view.image().len() as u32).to_le_bytes());
-                out.extend_from_slice(view.image());
+                out.extend_from_slice(&(row.view.image().len() as u32).to_le_bytes());
+                out.extend_from_slice(row.view.image());
                 Ok(())
             }
             Output::Aggregates(aggregates) => {
                 for (aggregate, accumulator) in aggregates.iter().zip(&mut self.accumulators) {
                     let value = match &aggregate.argument {
-                        Some(argument) => value_of(argument, view, parameters, &self.scratch)?,
+                        Some(argument) => value_of(argument, row, &self.scratch)?,
                         None => ValueRef::Null,
                     };
                     accumulator.add(value, &self.scratch)?;
@@ -88,7 +99,7 @@ impl Emitter {
                 Ok(())
             }
             Output::Entries { projection, sort, distinct } => {
-                self.entry(projection, sort, distinct.as_deref(), protocol, view, parameters, out)
+                self.entry(projection, EntryKeys { sort, distinct: distinct.as_deref() }, row, out)
             }
         }
     }
@@ -112,40 +123,37 @@ impl Emitter {
     fn entry(
         &mut self,
         projection: &Projection,
-        sort: &[SortKey],
-        distinct: Option<&[u16]>,
-        protocol: RowProtocol,
-        view: RowView<'_>,
-        parameters: Parameters<'_>,
+        keys: EntryKeys<'_>,
+        row: &OutputRow<'_>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let start = out.len();
         out.extend_from_slice(&[0; ENTRY_HEADER_BYTES]);
         let mut is_cut = false;
-        for key in sort {
+        for key in keys.sort {
             let mark = key.is_in_result.then(|| self.scratch.warning_mark());
-            let value = value_of(&key.value, view, parameters, &self.scratch)?;
+            let value = value_of(&key.value, row, &self.scratch)?;
             if let Some(mark) = mark {
                 self.scratch.forget_warnings_after(mark);
             }
             is_cut |= append_sort_key(&key.value.result, value, key.descending, out);
         }
         let distinct_start = out.len();
-        if let Some(positions) = distinct {
+        if let Some(positions) = keys.distinct {
             let mark = self.scratch.warning_mark();
             let others = positions.iter().map(|position| &projection.values[usize::from(*position)]);
             match is_cut {
-                false => self.append_keys(others, view, parameters, out)?,
+                false => self.append_keys(others, row, out)?,
                 true => {
                     out.push(CUT_MARK);
-                    self.append_keys(projection.values.iter(), view, parameters, out)?;
+                    self.append_keys(projection.values.iter(), row, out)?;
                 }
             }
             // The packet evaluates the same values and repeats their warnings.
             self.scratch.forget_warnings_after(mark);
         }
         let packet = out.len();
-        append_packet(projection, protocol, view, parameters, &self.scratch, out)?;
+        append_packet(projection, row, &self.scratch, out)?;
         let packet_bytes = (out.len() - packet) as u32;
         let [sort_bytes, distinct_bytes] =
             [key_length(distinct_start - start - ENTRY_HEADER_BYTES)?, key_length(packet - distinct_start)?];
@@ -159,12 +167,11 @@ impl Emitter {
     fn append_keys<'v>(
         &self,
         values: impl Iterator<Item = &'v Expression>,
-        view: RowView<'_>,
-        parameters: Parameters<'_>,
+        row: &OutputRow<'_>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         for value in values {
-            let key = value.evaluate(Some(view), parameters, &self.scratch)?;
+            let key = value.evaluate(Some(row.view), row.parameters, &self.scratch)?;
             append_key(&value.result, key, out);
         }
         Ok(())
@@ -173,32 +180,20 @@ impl Emitter {
 
 /// The value of an expression. Most expressions are columns.
 #[inline(always)]
-fn value_of<'r>(
-    expression: &'r Expression,
-    view: RowView<'r>,
-    parameters: Parameters<'r>,
-    scratch: &'r Scratch,
-) -> Result<ValueRef<'r>> {
+fn value_of<'r>(expression: &'r Expression, row: &OutputRow<'r>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
     match expression.as_column() {
-        Some(column) => Ok(view.column(column)),
-        None => expression.evaluate(Some(view), parameters, scratch),
+        Some(column) => Ok(row.view.column(column)),
+        None => expression.evaluate(Some(row.view), row.parameters, scratch),
     }
 }
 
 #[inline]
-fn append_packet(
-    projection: &Projection,
-    protocol: RowProtocol,
-    view: RowView<'_>,
-    parameters: Parameters<'_>,
-    scratch: &Scratch,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    match (&projection.row_plan, protocol) {
-        (Some(plan), RowProtocol::Text) => plan.append_text(view, out),
-        (Some(plan), RowProtocol::Binary) => plan.append_binary(view, out),
+fn append_packet(projection: &Projection, row: &OutputRow<'_>, scratch: &Scratch, out: &mut Vec<u8>) -> Result<()> {
+    match (&projection.row_plan, row.protocol) {
+        (Some(plan), RowProtocol::Text) => plan.append_text(row.view, out),
+        (Some(plan), RowProtocol::Binary) => plan.append_binary(row.view, out),
         (None, _) | (_, RowProtocol::Values) => {
-            return append_computed_packet(projection, protocol, view, parameters, scratch, out);
+            return append_computed_packet(projection, row, scratch, out);
         }
     }
     Ok(())
@@ -208,31 +203,29 @@ fn append_packet(
 #[inline(never)]
 fn append_computed_packet(
     projection: &Projection,
-    protocol: RowProtocol,
-    view: RowView<'_>,
-    parameters: Parameters<'_>,
+    row: &OutputRow<'_>,
     scratch: &Scratch,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    match protocol {
+    match row.protocol {
         RowProtocol::Text => {
             let packet = begin_packet(out);
             for value in &projection.values {
-                append_text_value(value_of(value, view, parameters, scratch)?, out);
+                append_text_value(value_of(value, row, scratch)?, out);
             }
             end_packet(out, packet);
         }
         RowProtocol::Binary => {
             let packet = begin_binary_row(projection.values.len(), out);
             for (ordinal, (value, column)) in projection.values.iter().zip(&projection.columns).enumerate() {
-                packet.append(ordinal, value_of(value, view, parameters, scratch)?, column.wire_type, out);
+                packet.append(ordinal, value_of(value, row, scratch)?, column.wire_type, out);
             }
             packet.end(out);
         }
         RowProtocol::Values => {
             let packet = begin_packet(out);
             for value in &projection.values {
-                append_value(value_of(value, view, parameters, scratch)?, out);
+                append_value(value_of(value, row, scratch)?, out);
             }
             end_packet(out, packet);
         }

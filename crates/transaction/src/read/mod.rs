@@ -8,7 +8,7 @@ mod emit;
 mod row_reader;
 mod sort_key;
 
-pub(crate) use emit::Emitter;
+pub(crate) use emit::{Emitter, OutputRow};
 pub(crate) use row_reader::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of};
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::ops::{Bound, ControlFlow};
 use junctor_expression::{Expression, Parameters};
 use junctor_kernel::{Context, Time};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
+use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::RowPlan;
@@ -14,9 +14,9 @@ use junctor_signals::input::{InputReader, KeyRange};
 use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol};
 use junctor_signals::read_rows::{ReadRows, Resume};
 use junctor_storage::index::{Direction, RangeBounds};
-use junctor_storage::partition_store::{Batch, PartitionStore, ScanCursor, ScanEnd, ScanRange};
+use junctor_storage::partition_store::{Batch, PartitionStore, Reader, ScanCursor, ScanEnd, ScanRange};
 
-use super::emit::Emitter;
+use super::emit::{Emitter, OutputRow};
 
 /// Holds in one step of a request. The step's reply carries the position at which the next one resumes.
 const HOLDS_PER_STEP_MAX: usize = 64;
@@ -38,9 +38,24 @@ pub(crate) struct ReadView<'a> {
     pub program: &'a ReadProgram,
     pub protocol: RowProtocol,
     pub input: &'a [u8],
-    pub snapshot: CommitNumber,
-    pub own: Option<TransactionId>,
+    pub reader: Reader,
     pub rows_max: u32,
+}
+
+/// A read of one index: its request and the order in which it returns the rows.
+#[derive(Clone, Copy)]
+struct IndexRead<'a> {
+    view: &'a ReadView<'a>,
+    index: IndexId,
+    direction: Direction,
+}
+
+/// The stored images that a batch of keys found, empty where a key has no row.
+#[derive(Clone, Copy)]
+struct StoredBatch<'a> {
+    store: &'a PartitionStore,
+    images: &'a [&'a [u8]],
+    view: &'a ReadView<'a>,
 }
 
 /// Progress of a request.
@@ -159,8 +174,10 @@ impl RowReader {
             program: &request.program,
             protocol: request.protocol,
             input: &request.input,
-            snapshot: request.snapshot,
-            own: request.transaction.is_some().then_some(request.transaction),
+            reader: Reader {
+                snapshot: request.snapshot,
+                own: request.transaction.is_some().then_some(request.transaction),
+            },
             rows_max: request.rows_max,
         };
         let out = &mut request.output;
@@ -201,14 +218,14 @@ impl RowReader {
         position: &mut ReadPosition,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        if view.snapshot < store.snapshot_floor() {
+        if view.reader.snapshot < store.snapshot_floor() {
             return Err(snapshot_too_old());
         }
         self.emitter.scratch.set_strict(view.program.is_strict);
         match view.program.access {
             Access::PrimaryKeys => self.hold_keys(store, view, position, out),
             Access::IndexRanges { index, descending } => {
-                self.hold_ranges(store, view, (index, direction_of(descending)), position, out)
+                self.hold_ranges(store, IndexRead { view, index, direction: direction_of(descending) }, position, out)
             }
             Access::AllRows => self.hold_all(store, view, position, out),
         }
@@ -233,7 +250,7 @@ impl RowReader {
             position.item = input.position();
             position.has_more = false;
             self.counts.keys += 1;
-            let found = store.read_primary(first.key, first.hash, view.snapshot, view.own);
+            let found = store.read_primary(first.key, first.hash, view.reader.snapshot, view.reader.own);
             if let Some((_, version)) = found {
                 let row = store.view(&version, &mut self.image);
                 position.rows += u32::from(accept(&mut self.emitter, view, row, parameters, out)?);
@@ -245,9 +262,10 @@ impl RowReader {
         let mut images = Batch::new();
         let end = fetch(store, view, position.item, &mut images);
         let RowReader { emitter, image, .. } = self;
+        let batch = StoredBatch { store, images: &images, view };
         let stopped_at = match plain_rows(view) {
-            Some(plan) if view.program.marks_missing => emit_marked(plan, store, &images, view, image, position, out),
-            Some(plan) => emit_plain(plan, store, &images, view, image, position, out),
+            Some(plan) if view.program.marks_missing => emit_marked(plan, &batch, image, position, out),
+            Some(plan) => emit_plain(plan, &batch, image, position, out),
             None => emit_images(&images, view, position, out, |stored, out| {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
@@ -269,8 +287,7 @@ impl RowReader {
     fn hold_ranges(
         &mut self,
         store: &PartitionStore,
-        view: &ReadView<'_>,
-        (index, direction): (IndexId, Direction),
+        IndexRead { view, index, direction }: IndexRead<'_>,
         position: &mut ReadPosition,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
@@ -285,7 +302,7 @@ impl RowReader {
                 return Ok(true);
             };
             self.counts.ranges += u64::from(position.cursor.row.is_none());
-            let range = ScanRange { index, bounds: bounds_of(&range), direction };
+            let range = ScanRange { index, bounds: bounds_of(&range), direction, budget_entries: budget };
             let mut failure = None;
             let mut seen = 0;
             let mut cursor = std::mem::take(&mut position.cursor);
@@ -300,7 +317,7 @@ impl RowReader {
                 }
                 ControlFlow::Break(())
             };
-            let end = store.scan(range, &mut cursor, view.snapshot, view.own, budget, visit);
+            let end = store.scan(range, &mut cursor, view.reader, visit);
             self.counts.rows_examined += seen as u64;
             if let Some(error) = failure {
                 return Err(error);
@@ -349,7 +366,7 @@ impl RowReader {
             }
             ControlFlow::Break(())
         };
-        let next = store.scan_rows(from, view.snapshot, view.own, ROWS_PER_HOLD_MAX, visit);
+        let next = store.scan_rows(from, view.reader, ROWS_PER_HOLD_MAX, visit);
         self.counts.rows_examined += seen;
         if let Some(error) = failure {
             return Err(error);
@@ -374,20 +391,14 @@ fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
 #[inline(never)]
 fn emit_plain(
     plan: &RowPlan,
-    store: &PartitionStore,
-    images: &[&[u8]],
-    view: &ReadView<'_>,
+    batch: &StoredBatch<'_>,
     image: &mut Vec<u8>,
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    match view.protocol {
-        RowProtocol::Text => {
-            emit_each::<false>(store, images, view, image, position, out, |row, out| plan.append_text(row, out))
-        }
-        RowProtocol::Binary => {
-            emit_each::<false>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
-        }
+    match batch.view.protocol {
+        RowProtocol::Text => emit_each::<false>(batch, image, position, out, |row, out| plan.append_text(row, out)),
+        RowProtocol::Binary => emit_each::<false>(batch, image, position, out, |row, out| plan.append_binary(row, out)),
         // This protocol is encoded value by value.
         RowProtocol::Values => None,
     }
@@ -401,7 +412,7 @@ fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images
     let mut input = InputReader::new(view.input);
     input.seek(from);
     let keys = std::iter::from_fn(|| input.next_key()).map(|key| (key.key, key.hash));
-    store.read_batch(keys, view.snapshot, view.own, images);
+    store.read_batch(keys, view.reader.snapshot, view.reader.own, images);
     input.position()
 }
 
@@ -409,26 +420,23 @@ fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images
 #[inline(never)]
 fn emit_marked(
     plan: &RowPlan,
-    store: &PartitionStore,
-    images: &[&[u8]],
-    view: &ReadView<'_>,
+    batch: &StoredBatch<'_>,
     image: &mut Vec<u8>,
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    emit_each::<true>(store, images, view, image, position, out, |row, out| plan.append_binary(row, out))
+    emit_each::<true>(batch, image, position, out, |row, out| plan.append_binary(row, out))
 }
 
 #[inline(always)]
 fn emit_each<const MARKS_MISSING: bool>(
-    store: &PartitionStore,
-    images: &[&[u8]],
-    view: &ReadView<'_>,
+    batch: &StoredBatch<'_>,
     image: &mut Vec<u8>,
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
     say: impl Fn(RowView<'_>, &mut Vec<u8>),
 ) -> Option<usize> {
+    let StoredBatch { store, images, view } = *batch;
     let (before, mut said) = (position.rows, 0);
     let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
@@ -485,7 +493,8 @@ fn accept(
     {
         return Ok(false);
     }
-    emitter.row(&view.program.output, view.protocol, row, parameters, out)?;
+    let row = OutputRow { view: row, parameters, protocol: view.protocol };
+    emitter.row(&view.program.output, &row, out)?;
     Ok(true)
 }
 

@@ -5,11 +5,12 @@ use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
+use junctor_model::partition::HashedKey;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, Value};
 use junctor_signals::program::{Access, Output, Projection, ReadProgram, RowProtocol, SortKey};
 use junctor_storage::page::PagePool;
-use junctor_storage::partition_store::PartitionStore;
+use junctor_storage::partition_store::{PartitionStore, Reader, Writer};
 
 use super::row_reader::ReadView;
 use super::sort_key::append_sort_key;
@@ -60,7 +61,9 @@ fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>
         let (u, text_bytes) = of_id(id);
         let text: String = (0..text_bytes).map(|at| char::from(b'a' + ((at as i64 + id) % 26) as u8)).collect();
         let image = table.image(id, id * 10, u, &text);
-        let row = store.insert(&key, hash, &image, transaction, StatementNumber(1)).expect("memory");
+        let row = store
+            .insert(HashedKey { hash, key: &key }, &image, Writer { transaction, statement: StatementNumber(1) })
+            .expect("memory");
         store.commit(row, transaction, CommitNumber(1));
     }
     store
@@ -79,7 +82,7 @@ fn read(
     let mut position = Some(ReadPosition::at_start(input));
     while let Some(mut at) = position.take() {
         let snapshot = CommitNumber(1);
-        let view = ReadView { program, protocol, input, snapshot, own: None, rows_max };
+        let view = ReadView { program, protocol, input, reader: Reader { snapshot, own: None }, rows_max };
         let mut out = Vec::new();
         reader.emitter.begin(&program.output).expect("a program that can run");
         while !reader.hold(store, &view, &mut at, &mut out).expect("no error") {}
@@ -311,14 +314,13 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
     let mut store = store(&table, 2);
     let writer = TransactionId(5);
     let image = table.image(1, 99, None, "new");
-    store.update(RowId(0), &image, writer, StatementNumber(1)).expect("memory");
+    store.update(RowId(0), &image, Writer { transaction: writer, statement: StatementNumber(1) }).expect("memory");
     let program = program(&table, Access::AllRows, None, Output::Images);
     let input = table.everything().remove(&0).expect("one partition");
     let k_of = |store: &PartitionStore, own| {
         let mut position = ReadPosition::at_start(&input);
-        let snapshot = CommitNumber(1);
-        let view =
-            ReadView { program: &program, protocol: RowProtocol::Text, input: &input, snapshot, own, rows_max: 10 };
+        let reader = Reader { snapshot: CommitNumber(1), own };
+        let view = ReadView { program: &program, protocol: RowProtocol::Text, input: &input, reader, rows_max: 10 };
         let mut out = Vec::new();
         RowReader::new().hold(store, &view, &mut position, &mut out).expect("no error");
         table.rows_of(&out)[0].1
@@ -342,8 +344,7 @@ fn a_reply_that_is_cut_tells_how_many_rows_came_until_then() {
             program: &program,
             protocol: RowProtocol::Text,
             input: &input,
-            snapshot: CommitNumber(1),
-            own: None,
+            reader: Reader { snapshot: CommitNumber(1), own: None },
             rows_max: 4,
         };
         reader.emitter.begin(&program.output).expect("a program that can run");

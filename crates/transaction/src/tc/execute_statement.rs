@@ -15,7 +15,7 @@ use junctor_signals::{LdmSignal, Signal, SqlSignal};
 use std::sync::Arc;
 
 use super::block::TcBlock;
-use super::state::{Part, Phase, TransactionHandle};
+use super::state::{Part, Phase, RoundPart, TransactionHandle};
 use super::undo_transaction::ends_transaction;
 
 impl TcBlock {
@@ -64,20 +64,15 @@ impl TcBlock {
         self.record(handle).running.one_phase = one_phase && !has_backups;
         match request.parts {
             Parts::One(index, input) => {
-                self.send_part(
-                    handle,
-                    PartitionId { table, index },
-                    &request.program,
-                    input,
-                    Part::Base,
-                    context,
-                    outbox,
-                );
+                let partition = PartitionId { table, index };
+                let part = RoundPart { partition, program: request.program, input, part: Part::Base };
+                self.send_part(handle, part, context, outbox);
             }
             Parts::Many(parts) => {
                 for (index, input) in parts {
                     let partition = PartitionId { table, index };
-                    self.send_part(handle, partition, &request.program, input, Part::Base, context, outbox);
+                    let part = RoundPart { partition, program: Arc::clone(&request.program), input, part: Part::Base };
+                    self.send_part(handle, part, context, outbox);
                 }
             }
         }
@@ -104,13 +99,11 @@ impl TcBlock {
     pub(super) fn send_part(
         &mut self,
         handle: TransactionHandle,
-        partition: PartitionId,
-        program: &Arc<WriteProgram>,
-        input: Buffer,
-        part: Part,
+        part: RoundPart,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        let RoundPart { partition, program, input, part } = part;
         let owner = self.catalog.distribution.owner(partition);
         let has_backups = self.has_backups(partition);
         let own = self.own;
@@ -138,7 +131,7 @@ impl TcBlock {
             protocol: record.running.protocol,
             reading,
             one_phase: record.running.one_phase,
-            program: Arc::clone(program),
+            program,
             input,
             output: Buffer::new(),
         };

@@ -122,8 +122,8 @@ impl TcBlock {
         if is_new_statement {
             record.statement.0 += 1;
         }
-        for RoundPart { partition, program, input, part } in parts {
-            self.send_part(handle, partition, &program, input, part, context, outbox);
+        for part in parts {
+            self.send_part(handle, part, context, outbox);
         }
         if self.record(handle).outstanding == 0 {
             self.advance_statement(handle, context, outbox);

@@ -61,6 +61,24 @@ pub(super) enum Expectation {
     NoChild,
 }
 
+/// The tables of a cascade, from the table that the client's statement changes.
+#[derive(Clone, Copy)]
+struct CascadePath<'a> {
+    before: &'a [TableId],
+    /// The table whose rows were changed last.
+    own: TableId,
+}
+
+impl CascadePath<'_> {
+    fn contains(&self, table: TableId) -> bool {
+        self.own == table || self.before.contains(&table)
+    }
+
+    fn whole(&self) -> Vec<TableId> {
+        self.before.iter().copied().chain([self.own]).collect()
+    }
+}
+
 impl TcBlock {
     /// Begins the next step of foreign keys. Returns false when there is none.
     pub(super) fn run_foreign_keys(
@@ -128,7 +146,8 @@ impl TcBlock {
             let Some(key) = work.children.get(usize::from(place)) else {
                 return Err(Error::table_definition_changed());
             };
-            self.plan_children(key, program.table.definition.id, path, keys, &mut rounds)?;
+            let cascade = CascadePath { own: program.table.definition.id, before: path };
+            self.plan_children(key, cascade, keys, &mut rounds)?;
         }
         Ok(rounds)
     }
@@ -195,8 +214,7 @@ impl TcBlock {
     fn plan_children(
         &self,
         key: &ChildKey,
-        own: TableId,
-        path: &[TableId],
+        cascade: CascadePath<'_>,
         keys: Vec<RemovedKey>,
         rounds: &mut Vec<PlannedRound>,
     ) -> Result<()> {
@@ -204,7 +222,7 @@ impl TcBlock {
         let access = Access::IndexRanges { index: key.index, descending: false };
         let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
         // An updating cascade that returns to a table it has changed might never end, so it is restricted.
-        let comes_back = child.definition.id == own || path.contains(&child.definition.id);
+        let comes_back = cascade.contains(child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
         for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {
             if keys.is_empty() {
@@ -229,8 +247,7 @@ impl TcBlock {
                 ReferentialAction::Cascade => new_keys(&child.definition, &key.child_columns),
                 ReferentialAction::SetNull => no_keys(&key.child_columns),
             };
-            let mut path = path.to_vec();
-            path.push(own);
+            let path = cascade.whole();
             if path.len() > CASCADE_DEPTH_MAX {
                 return Err(too_deep());
             }

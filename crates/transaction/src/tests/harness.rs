@@ -78,7 +78,8 @@ impl Harness {
         junctor_kernel::invariant::panic_on_failure();
         let mut slots = Vec::new();
         let mut delivery = Delivery::new();
-        let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), tcs, ldms, bytes, &mut slots, &mut delivery));
+        let size = NodeSize { tcs, ldms, data_bytes: bytes };
+        let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), size, &mut slots, &mut delivery));
         let mut harness = Harness {
             nodes: nodes.collect(),
             delivery,
@@ -219,12 +220,11 @@ impl Harness {
     /// Sends a statement to a tc, without delivering it.
     pub fn begin_execute(
         &mut self,
-        tc: u16,
-        transaction: TransactionId,
-        autocommit: bool,
+        session: TestSession,
         program: &Arc<WriteProgram>,
         parts: BTreeMap<u16, Buffer>,
     ) -> OperationId {
+        let TestSession { tc, transaction, autocommit } = session;
         let operation = self.operation();
         let tc = if transaction.is_some() { transaction.instance() } else { tc };
         let mut parts: Vec<(u16, Buffer)> = parts.into_iter().collect();
@@ -257,7 +257,7 @@ impl Harness {
         program: &Arc<WriteProgram>,
         parts: BTreeMap<u16, Buffer>,
     ) -> ExecuteStatementReply {
-        let operation = self.begin_execute(0, transaction, autocommit, program, parts);
+        let operation = self.begin_execute(TestSession { tc: 0, transaction, autocommit }, program, parts);
         self.run();
         self.statement(operation).expect("the statement is answered")
     }
@@ -489,12 +489,44 @@ impl Harness {
     }
 }
 
+/// The transaction state of the session that sends a statement.
+#[derive(Clone, Copy)]
+pub(crate) struct TestSession {
+    /// The tc of a statement without a transaction.
+    pub tc: u16,
+    pub transaction: TransactionId,
+    pub autocommit: bool,
+}
+
+impl TestSession {
+    /// Each statement is a transaction of its own.
+    pub fn autocommit(tc: u16) -> TestSession {
+        TestSession { tc, transaction: TransactionId::default(), autocommit: true }
+    }
+
+    /// The statement begins a transaction.
+    pub fn begin(tc: u16) -> TestSession {
+        TestSession { tc, transaction: TransactionId::default(), autocommit: false }
+    }
+
+    /// The statement belongs to an open transaction.
+    pub fn within(transaction: TransactionId) -> TestSession {
+        TestSession { tc: transaction.instance(), transaction, autocommit: false }
+    }
+}
+
+/// The blocks and the data memory of a node.
+#[derive(Clone, Copy)]
+struct NodeSize {
+    tcs: u16,
+    ldms: u16,
+    data_bytes: usize,
+}
+
 impl Node {
     fn new(
         node: NodeId,
-        tcs: u16,
-        ldms: u16,
-        bytes: usize,
+        NodeSize { tcs, ldms, data_bytes }: NodeSize,
         spare_slots: &mut Vec<ReaderSlot>,
         delivery: &mut Delivery<Signal>,
     ) -> Node {
@@ -510,7 +542,7 @@ impl Node {
         let shared = LdmShared {
             sequence: Arc::clone(&sequence),
             snapshots: Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1)),
-            pages: PagePool::new(bytes).expect("address space"),
+            pages: PagePool::new(data_bytes).expect("address space"),
             readers,
         };
         let address = |module, instance| Address::new(node, module, instance);
@@ -567,8 +599,7 @@ fn index(id: u16, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
 }
 
 fn table(
-    id: u32,
-    name: &str,
+    (id, name): (u32, &str),
     kind: TableKind,
     columns: Vec<ColumnDefinition>,
     indexes: Vec<IndexDefinition>,
@@ -612,8 +643,8 @@ impl SampleTable {
         let entries_kind = TableKind::UniqueEntries { base: TableId(1), index: INDEX_U };
         let primary = vec![index(0, "PRIMARY", IndexKind::Primary { ordered: false }, 0)];
         SampleTable {
-            layout: table(1, "t", TableKind::Base, columns, indexes, partitions),
-            entries: table(2, "t.u", entries_kind, entries_columns, primary, partitions),
+            layout: table((1, "t"), TableKind::Base, columns, indexes, partitions),
+            entries: table((2, "t.u"), entries_kind, entries_columns, primary, partitions),
         }
     }
 

@@ -21,12 +21,12 @@ fn running_out_of_memory_changes_nothing_and_deleting_helps() {
     assert_eq!(store.statistics().live_rows, count as u64);
     let big = Values { k: Some(1), name: "y".into(), body_bytes: 300_000 };
     let before = (store.statistics(), pool.used_bytes());
-    assert_eq!(store.update(RowId(3), &row_image(&layout, 3, &big), FIRST, ONE), Err(WriteError::OutOfMemory));
+    assert_eq!(store.update(RowId(3), &row_image(&layout, 3, &big), writer(FIRST, ONE)), Err(WriteError::OutOfMemory));
     assert_eq!((store.statistics(), pool.used_bytes()), before);
     store.check().unwrap();
     for row in (0..count as u32).map(RowId) {
         let commit_number = CommitNumber(2 + u64::from(row.0));
-        store.delete(row, SECOND, ONE).unwrap();
+        store.delete(row, writer(SECOND, ONE)).unwrap();
         store.commit(row, SECOND, commit_number);
         store.purge_step(commit_number, 10);
     }
@@ -38,7 +38,8 @@ fn running_out_of_memory_changes_nothing_and_deleting_helps() {
         let (key, hash) = integer_key(id);
         let values =
             [ValueRef::Int(i64::from(id)), ValueRef::Int(1), ValueRef::Bytes(&text[..1]), ValueRef::Bytes(b"")];
-        let row = other.insert(&key, hash, &image(other.layout(), &values), FIRST, ONE).unwrap();
+        let row =
+            other.insert(HashedKey { hash, key: &key }, &image(other.layout(), &values), writer(FIRST, ONE)).unwrap();
         other.commit(row, FIRST, CommitNumber(1));
     }
     other.check().unwrap();
@@ -60,7 +61,7 @@ fn a_sysbench_row_takes_at_most_340_bytes_with_its_indexes() {
         let k = (random >> 33) as i64 % i64::from(ROWS);
         let values = [ValueRef::Int(i64::from(id)), ValueRef::Int(k), ValueRef::Bytes(&c), ValueRef::Bytes(&pad)];
         let (key, hash) = integer_key(id);
-        let row = store.insert(&key, hash, &image(&layout, &values), FIRST, ONE).unwrap();
+        let row = store.insert(HashedKey { hash, key: &key }, &image(&layout, &values), writer(FIRST, ONE)).unwrap();
         store.commit(row, FIRST, CommitNumber(id as u64));
     }
     store.add_index(&secondary);
@@ -91,7 +92,7 @@ fn pages_of_a_thinned_out_table_go_back_to_the_pool() {
     }
     let full = store.statistics().row_bytes;
     for row in (0..5_000).filter(|id| id % 10 != 0).map(RowId) {
-        store.delete(row, FIRST, ONE).unwrap();
+        store.delete(row, writer(FIRST, ONE)).unwrap();
         store.commit(row, FIRST, CommitNumber(2));
     }
     store.purge_step(CommitNumber(2), usize::MAX);
@@ -124,9 +125,9 @@ fn pages_are_emptied_while_rows_come_and_go() {
             Some(row) if is_growing => {
                 let body_bytes = (random >> 20) as usize % 900;
                 let values = Values { k: Some(id), name: "n".into(), body_bytes };
-                store.update(row, &row_image(&layout, id, &values), transaction, ONE).map(|()| row)
+                store.update(row, &row_image(&layout, id, &values), writer(transaction, ONE)).map(|()| row)
             }
-            Some(row) => store.delete(row, transaction, ONE).map(|()| row),
+            Some(row) => store.delete(row, writer(transaction, ONE)).map(|()| row),
             None => insert(&mut store, id, id, transaction),
         };
         match row {

@@ -15,6 +15,7 @@ use junctor_model::id::{
     ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
 };
 use junctor_model::key::append_value;
+use junctor_model::partition::HashedKey;
 use junctor_model::schema::{ColumnType, IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
 use proptest::prelude::*;
@@ -22,13 +23,19 @@ use proptest::prelude::*;
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
 use crate::partition_store::sample::{INT, column, image, index, integer_key, layout, sysbench_layout, table};
-use crate::partition_store::{Batch, PartitionStore, PurgeProgress, ScanCursor, ScanEnd, ScanRange, WriteError};
+use crate::partition_store::{
+    Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, WriteError, Writer,
+};
 use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
 
 const FIRST: TransactionId = TransactionId(1);
 const SECOND: TransactionId = TransactionId(2);
 const ONE: StatementNumber = StatementNumber(1);
 const TWO: StatementNumber = StatementNumber(2);
+fn writer(transaction: TransactionId, statement: StatementNumber) -> Writer {
+    Writer { transaction, statement }
+}
+
 const NOTHING: StatementNumber = StatementNumber(0);
 
 fn pool(pages: usize) -> Arc<PagePool> {
@@ -52,7 +59,7 @@ fn values(k: i32) -> Values {
 fn insert(store: &mut PartitionStore, id: i32, k: i32, transaction: TransactionId) -> Result<RowId, WriteError> {
     let (key, hash) = integer_key(id);
     let image = row_image(&store.layout().clone(), id, &values(k));
-    store.insert(&key, hash, &image, transaction, ONE)
+    store.insert(HashedKey { hash, key: &key }, &image, writer(transaction, ONE))
 }
 
 fn k_of(store: &PartitionStore, id: i32, snapshot: u64, own: Option<TransactionId>) -> Option<i64> {
@@ -67,8 +74,9 @@ fn k_of(store: &PartitionStore, id: i32, snapshot: u64, own: Option<TransactionI
 
 fn ids_by_k(store: &PartitionStore, bounds: RangeBounds<'_>, direction: Direction, snapshot: u64) -> Vec<i64> {
     let mut ids = Vec::new();
-    let range = ScanRange { index: IndexId(1), bounds, direction };
-    let end = store.scan(range, &mut ScanCursor::default(), CommitNumber(snapshot), None, usize::MAX, |_, view| {
+    let range = ScanRange { index: IndexId(1), bounds, direction, budget_entries: usize::MAX };
+    let reader = Reader { snapshot: CommitNumber(snapshot), own: None };
+    let end = store.scan(range, &mut ScanCursor::default(), reader, |_, view| {
         if let ValueRef::Int(id) = view.column(ColumnNumber(0)) {
             ids.push(id);
         }
@@ -107,7 +115,7 @@ fn a_deleted_row_is_inserted_again_under_its_id_while_old_snapshots_see_it() {
     let mut store = store();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
     store.commit(row, FIRST, CommitNumber(1));
-    store.delete(row, FIRST, ONE).unwrap();
+    store.delete(row, writer(FIRST, ONE)).unwrap();
     assert_eq!(insert(&mut store, 7, 72, SECOND), Err(WriteError::Uncommitted(row)));
     store.commit(row, FIRST, CommitNumber(2));
     assert_eq!(insert(&mut store, 7, 72, SECOND), Ok(row));
@@ -125,8 +133,8 @@ fn undo_to_a_statement_keeps_what_the_statement_before_wrote() {
     let mut store = store();
     let layout = store.layout().clone();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
-    store.update(row, &row_image(&layout, 7, &values(71)), FIRST, TWO).unwrap();
-    store.update(row, &row_image(&layout, 7, &values(72)), FIRST, TWO).unwrap();
+    store.update(row, &row_image(&layout, 7, &values(71)), writer(FIRST, TWO)).unwrap();
+    store.update(row, &row_image(&layout, 7, &values(72)), writer(FIRST, TWO)).unwrap();
     assert_eq!(store.statistics().versions, 2);
     store.check().unwrap();
     store.undo(row, FIRST, ONE);
@@ -142,7 +150,7 @@ fn undo_to_a_statement_keeps_what_the_statement_before_wrote() {
 fn a_row_inserted_and_deleted_by_one_transaction_leaves_nothing() {
     let mut store = store();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
-    store.delete(row, FIRST, ONE).unwrap();
+    store.delete(row, writer(FIRST, ONE)).unwrap();
     store.check().unwrap();
     store.commit(row, FIRST, CommitNumber(1));
     store.check().unwrap();

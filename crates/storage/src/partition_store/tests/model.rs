@@ -100,7 +100,7 @@ impl Pair {
         let (key, hash) = integer_key(id);
         let image = row_image(self.store.layout(), id, &values);
         let statement = StatementNumber(self.model.statements[transaction]);
-        let result = self.store.insert(&key, hash, &image, name_of(transaction), statement);
+        let result = self.store.insert(HashedKey { hash, key: &key }, &image, writer(name_of(transaction), statement));
         if self.model.is_locked_by_other(id, transaction) {
             assert!(matches!(result, Err(WriteError::Uncommitted(_))), "{result:?}");
         } else if self.model.exists(id) {
@@ -123,9 +123,9 @@ impl Pair {
         let result = match &values {
             Some(values) => {
                 let image = row_image(self.store.layout(), id, values);
-                self.store.update(row, &image, name_of(transaction), statement)
+                self.store.update(row, &image, writer(name_of(transaction), statement))
             }
-            None => self.store.delete(row, name_of(transaction), statement),
+            None => self.store.delete(row, writer(name_of(transaction), statement)),
         };
         if self.model.is_locked_by_other(id, transaction) {
             assert_eq!(result, Err(WriteError::Uncommitted(row)));
@@ -200,9 +200,10 @@ impl Pair {
         for direction in [Direction::Forward, Direction::Backward] {
             let mut found = Vec::new();
             let mut cursor = ScanCursor::default();
-            let range = ScanRange { index: IndexId(1), bounds: RangeBounds::ALL, direction };
+            let range = ScanRange { index: IndexId(1), bounds: RangeBounds::ALL, direction, budget_entries: 3 };
+            let reader = Reader { snapshot: CommitNumber(snapshot), own: own_name };
             loop {
-                let end = self.store.scan(range, &mut cursor, CommitNumber(snapshot), own_name, 3, |_, view| {
+                let end = self.store.scan(range, &mut cursor, reader, |_, view| {
                     let number = |column| match view.column(ColumnNumber(column)) {
                         ValueRef::Int(value) => Some(value as i32),
                         _ => None,

@@ -9,7 +9,7 @@ fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
     for id in 0..20 {
         let row = insert(&mut store, id, id % 5, FIRST).unwrap();
         store.commit(row, FIRST, CommitNumber(1));
-        store.update(row, &row_image(&layout, id, &values(100 - id)), SECOND, ONE).unwrap();
+        store.update(row, &row_image(&layout, id, &values(100 - id)), writer(SECOND, ONE)).unwrap();
         store.commit(row, SECOND, CommitNumber(2));
     }
     let forward = ids_by_k(&store, RangeBounds::ALL, Direction::Forward, 2);
@@ -35,7 +35,7 @@ fn a_range_of_keys_longer_than_an_index_keeps_is_exact() {
         let (key, hash) = integer_key(id);
         let body = body_of(id);
         let image = image(store.layout(), &[ValueRef::Int(i64::from(id)), ValueRef::Bytes(&body)]);
-        let row = store.insert(&key, hash, &image, FIRST, ONE).unwrap();
+        let row = store.insert(HashedKey { hash, key: &key }, &image, writer(FIRST, ONE)).unwrap();
         store.commit(row, FIRST, CommitNumber(1));
     }
     store.check().unwrap();
@@ -63,7 +63,7 @@ fn an_index_built_while_rows_are_written_is_complete() {
     while let Some(next) = from {
         from = store.build_index_step(IndexId(1), next, 7).unwrap();
         let row = store.find_primary(&integer_key(step).0, integer_key(step).1).unwrap();
-        store.update(row, &row_image(&layout, step, &values(1000 + step)), SECOND, ONE).unwrap();
+        store.update(row, &row_image(&layout, step, &values(1000 + step)), writer(SECOND, ONE)).unwrap();
         store.commit(row, SECOND, CommitNumber(2 + step as u64));
         step += 1;
         store.check().unwrap();

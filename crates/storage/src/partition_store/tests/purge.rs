@@ -9,10 +9,10 @@ fn a_row_with_very_many_versions_is_purged_in_small_steps() {
     let row = insert(&mut store, 7, 0, FIRST).unwrap();
     store.commit(row, FIRST, CommitNumber(1));
     for number in 2..2_000 {
-        store.update(row, &row_image(&layout, 7, &values(number)), FIRST, ONE).unwrap();
+        store.update(row, &row_image(&layout, 7, &values(number)), writer(FIRST, ONE)).unwrap();
         store.commit(row, FIRST, CommitNumber(number as u64));
     }
-    store.delete(row, FIRST, ONE).unwrap();
+    store.delete(row, writer(FIRST, ONE)).unwrap();
     store.commit(row, FIRST, CommitNumber(2_000));
     assert_eq!(store.purge_step(CommitNumber(1_000), 10), PurgeProgress { steps: 10, has_more: true });
     store.check().unwrap();
@@ -37,7 +37,7 @@ fn too_many_old_versions_are_given_up_the_oldest_first_and_in_small_steps() {
     for number in 11..4_011u64 {
         let id = if number % 4 == 0 { number / 4 % 10 } else { 7 };
         let row = rows[id as usize];
-        store.update(row, &row_image(&layout, id as i32, &values(number as i32)), FIRST, ONE).unwrap();
+        store.update(row, &row_image(&layout, id as i32, &values(number as i32)), writer(FIRST, ONE)).unwrap();
         store.commit(row, FIRST, CommitNumber(number));
         store.limit_old_versions(1_000, CommitNumber(number));
         store.purge_step(old, 64);
@@ -62,10 +62,10 @@ fn a_deletion_of_a_row_inserted_over_a_deletion_keeps_the_key() {
     let mut store = store();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
     store.commit(row, FIRST, CommitNumber(1));
-    store.delete(row, FIRST, ONE).unwrap();
+    store.delete(row, writer(FIRST, ONE)).unwrap();
     store.commit(row, FIRST, CommitNumber(2));
     assert_eq!(insert(&mut store, 7, 71, SECOND), Ok(row));
-    store.delete(row, SECOND, TWO).unwrap();
+    store.delete(row, writer(SECOND, TWO)).unwrap();
     store.commit(row, SECOND, CommitNumber(3));
     store.check().unwrap();
     store.purge_step(CommitNumber(2), 100);

@@ -13,12 +13,15 @@ fn a_backup_takes_the_row_ids_of_its_primary() {
         let (key, hash) = integer_key(id);
         let row = store.find_primary(&key, hash).unwrap();
         let image = row_image(&layout, id, &values(id));
-        assert_eq!(backup.insert_at(row, &key, hash, &image, FIRST, ONE), Ok(row));
+        assert_eq!(backup.insert_at(row, HashedKey { hash, key: &key }, &image, writer(FIRST, ONE)), Ok(row));
         backup.check().unwrap();
     }
     let (key, hash) = integer_key(90);
     let image = row_image(&layout, 90, &values(90));
-    assert_eq!(backup.insert_at(RowId(3), &key, hash, &image, FIRST, ONE), Err(WriteError::Uncommitted(RowId(3))));
+    assert_eq!(
+        backup.insert_at(RowId(3), HashedKey { hash, key: &key }, &image, writer(FIRST, ONE)),
+        Err(WriteError::Uncommitted(RowId(3)))
+    );
 }
 
 #[test]
@@ -27,10 +30,10 @@ fn redo_of_a_commit_has_the_last_state_of_each_row() {
     let layout = store.layout().clone();
     let rows: Vec<RowId> = (0..3).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
     rows.iter().for_each(|row| store.commit(*row, FIRST, CommitNumber(1)));
-    store.update(rows[0], &row_image(&layout, 0, &values(50)), SECOND, ONE).unwrap();
-    store.delete(rows[1], SECOND, ONE).unwrap();
+    store.update(rows[0], &row_image(&layout, 0, &values(50)), writer(SECOND, ONE)).unwrap();
+    store.delete(rows[1], writer(SECOND, ONE)).unwrap();
     let passing = insert(&mut store, 8, 8, SECOND).unwrap();
-    store.delete(passing, SECOND, TWO).unwrap();
+    store.delete(passing, writer(SECOND, TWO)).unwrap();
     let (mut redo, mut scratch) = (RedoBuffer::new(), Vec::new());
     redo.begin(RedoHeader {
         commit_number: CommitNumber(2),
@@ -53,7 +56,12 @@ fn redo_of_a_commit_has_the_last_state_of_each_row() {
     assert_eq!(record.operations().collect::<Vec<_>>(), expected);
     for (id, k) in [(2, 2), (0, 50)] {
         let (key, hash) = integer_key(id);
-        let row = replica.insert_at(rows[id as usize], &key, hash, &row_image(&layout, id, &values(k)), FIRST, ONE);
+        let row = replica.insert_at(
+            rows[id as usize],
+            HashedKey { hash, key: &key },
+            &row_image(&layout, id, &values(k)),
+            writer(FIRST, ONE),
+        );
         replica.commit(row.unwrap(), FIRST, CommitNumber(9));
     }
     assert_eq!(store.digest(CommitNumber(2)), replica.digest(CommitNumber(9)));
@@ -73,14 +81,17 @@ fn a_backup_follows_its_primary_through_ids_that_are_used_again() {
         let row = match id {
             1.. => {
                 let image = row_image(&layout, id, &values(number as i32));
-                let row = primary.insert(&key, hash, &image, transaction, ONE).unwrap();
-                assert_eq!(backup.insert_at(row, &key, hash, &image, transaction, ONE), Ok(row));
+                let row = primary.insert(HashedKey { hash, key: &key }, &image, writer(transaction, ONE)).unwrap();
+                assert_eq!(
+                    backup.insert_at(row, HashedKey { hash, key: &key }, &image, writer(transaction, ONE)),
+                    Ok(row)
+                );
                 row
             }
             _ => {
                 let row = primary.find_primary(&key, hash).unwrap();
-                primary.delete(row, transaction, ONE).unwrap();
-                backup.delete(row, transaction, ONE).unwrap();
+                primary.delete(row, writer(transaction, ONE)).unwrap();
+                backup.delete(row, writer(transaction, ONE)).unwrap();
                 row
             }
         };

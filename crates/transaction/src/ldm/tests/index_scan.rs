@@ -16,7 +16,7 @@ use junctor_signals::input::{self, HashedKey, KeyedImage};
 use junctor_signals::program::{Access, Output, WriteAction, WriteProgram};
 
 use super::{NONE, RANGES, Row, filled};
-use crate::tests::harness::{INDEX_K, K, SampleTable};
+use crate::tests::harness::{INDEX_K, K, SampleTable, TestSession};
 
 /// The input of an insert into the hidden table.
 fn entry(table: &SampleTable, key: &[u8], reference: &[u8]) -> BTreeMap<u16, Buffer> {
@@ -70,7 +70,7 @@ fn a_partition_refuses_writers_that_do_not_know_a_new_unique_index() {
     // The catalog is not published yet, so tc accepts the plan.
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &write, table.keys(&[1]));
-    let parked = harness.begin_execute(1, NONE, true, &write, table.keys(&[1]));
+    let parked = harness.begin_execute(TestSession::autocommit(1), &write, table.keys(&[1]));
     harness.run();
     harness.change_partition(owner, partition, &newer, PartitionChange::ReplaceLayout);
     harness.run();
@@ -99,7 +99,8 @@ fn an_index_is_built_in_steps_while_rows_change() {
     assert_eq!(refused[0].error.as_ref().map(|error| error.code), Some(ErrorCode::TableDefinitionChanged));
     harness.change_partition(owner, partition, &table.layout, PartitionChange::ReplaceLayout);
     harness.change_partition(owner, partition, &table.layout, PartitionChange::BuildIndex(INDEX_K));
-    let update = harness.begin_execute(0, NONE, true, &table.add_to(K, Access::AllRows, 1), table.everything());
+    let update =
+        harness.begin_execute(TestSession::autocommit(0), &table.add_to(K, Access::AllRows, 1), table.everything());
     harness.run();
     assert_eq!(harness.statement(update).map(|reply| (reply.error, reply.changed)), Some((None, 300)));
     let stable = harness.stable();

@@ -7,8 +7,8 @@ fn a_writer_waits_for_the_lock_and_sees_what_its_holder_left() {
     let (mut harness, table) = filled(1, 2, 3);
     let program = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &program, table.keys(&[1]));
-    let second = harness.begin_execute(1, NONE, true, &program, table.keys(&[1]));
-    let third = harness.begin_execute(0, NONE, true, &program, table.keys(&[1]));
+    let second = harness.begin_execute(TestSession::autocommit(1), &program, table.keys(&[1]));
+    let third = harness.begin_execute(TestSession::autocommit(0), &program, table.keys(&[1]));
     harness.run();
     assert!(harness.statement(second).is_none() && harness.statement(third).is_none());
     assert_eq!(harness.end(first.transaction, Ending::Commit).error, None);
@@ -24,8 +24,12 @@ fn a_writer_waits_for_the_lock_and_sees_what_its_holder_left() {
 fn a_waiting_writer_passes_over_a_row_that_was_deleted_meanwhile() {
     let (mut harness, table) = filled(1, 1, 3);
     let first = harness.execute(NONE, false, &table.delete(Access::PrimaryKeys), table.keys(&[2]));
-    let second = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1, 2, 3]));
-    let third = harness.begin_execute(1, NONE, true, &table.add_to(K, RANGES, 1), table.range(0, 100));
+    let second = harness.begin_execute(
+        TestSession::autocommit(1),
+        &table.add_to(K, Access::PrimaryKeys, 1),
+        table.keys(&[1, 2, 3]),
+    );
+    let third = harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, RANGES, 1), table.range(0, 100));
     harness.run();
     harness.end(first.transaction, Ending::Commit);
     for waiting in [second, third] {
@@ -40,7 +44,7 @@ fn an_insert_waits_for_whoever_holds_the_key() {
     for (ending, is_duplicate) in [(Ending::Commit, true), (Ending::Rollback, false)] {
         let (mut harness, table) = started(1, 2);
         let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None)]));
-        let second = harness.begin_execute(1, NONE, true, &table.insert(), table.images(&[(1, 20, None)]));
+        let second = harness.begin_execute(TestSession::autocommit(1), &table.insert(), table.images(&[(1, 20, None)]));
         harness.run();
         assert!(harness.statement(second).is_none());
         harness.end(first.transaction, ending);
@@ -59,7 +63,7 @@ fn a_locking_scan_waits_for_rows_that_others_have_inserted_or_moved_into_it() {
             let (mut harness, table) = filled(1, 2, 2);
             let first = harness.execute(NONE, false, &table.insert(), table.images(&[(7, 70, None)]));
             let rows = if access == RANGES { table.range(65, 75) } else { table.everything() };
-            let second = harness.begin_execute(1, NONE, true, &table.add_to(K, access, 1), rows);
+            let second = harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, access, 1), rows);
             harness.run();
             assert!(harness.statement(second).is_none(), "{access:?} does not wait");
             harness.end(first.transaction, ending);
@@ -71,7 +75,7 @@ fn a_locking_scan_waits_for_rows_that_others_have_inserted_or_moved_into_it() {
     }
     let (mut harness, table) = filled(1, 2, 2);
     let first = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 60), table.keys(&[1]));
-    let second = harness.begin_execute(1, NONE, true, &table.add_to(K, RANGES, 1), table.range(65, 75));
+    let second = harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, RANGES, 1), table.range(65, 75));
     harness.run();
     assert!(harness.statement(second).is_none(), "a row that moves into the range is waited for");
     harness.end(first.transaction, Ending::Commit);
@@ -85,7 +89,8 @@ fn inserted_rows_take_no_room_in_the_lock_table_until_somebody_wants_them() {
     let (mut harness, table) = started(1, 1);
     let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None), (2, 20, None)]));
     assert_eq!(harness.status(StatusTable::Locks).len(), 0);
-    let second = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[2]));
+    let second =
+        harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[2]));
     harness.run();
     assert_eq!(harness.status(StatusTable::Locks).len(), 2, "the inserter's and the waiter's");
     harness.end(first.transaction, Ending::Commit);
@@ -100,7 +105,8 @@ fn shared_locks_are_shared_and_keep_writers_out() {
     let first = harness.execute(NONE, false, &lock, table.keys(&[1]));
     let second = harness.execute(NONE, false, &lock, table.keys(&[1]));
     assert_eq!(table.rows_of(&second.outputs[0]), [(1, 10, Some(1))]);
-    let writer = harness.begin_execute(0, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
+    let writer =
+        harness.begin_execute(TestSession::autocommit(0), &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1]));
     harness.run();
     assert!(harness.statement(writer).is_none());
     harness.end(first.transaction, Ending::Commit);
@@ -116,7 +122,7 @@ fn a_lock_that_is_not_granted_in_time_fails_the_statement_alone() {
     let program = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &program, table.keys(&[1]));
     let second = harness.execute(NONE, false, &program, table.keys(&[2]));
-    let waiting = harness.begin_execute(0, second.transaction, false, &program, table.keys(&[3, 1]));
+    let waiting = harness.begin_execute(TestSession::within(second.transaction), &program, table.keys(&[3, 1]));
     harness.run();
     harness.advance(Duration::from_seconds(49));
     assert!(harness.statement(waiting).is_none());
@@ -138,8 +144,11 @@ fn a_circle_of_waits_loses_exactly_one_member() {
             let program = table.add_to(K, Access::PrimaryKeys, 1);
             let transactions: Vec<TransactionId> = (0..members)
                 .map(|member| {
-                    let operation =
-                        harness.begin_execute((member % 2) as u16, NONE, false, &program, table.keys(&[member + 1]));
+                    let operation = harness.begin_execute(
+                        TestSession::begin((member % 2) as u16),
+                        &program,
+                        table.keys(&[member + 1]),
+                    );
                     harness.run();
                     harness.statement(operation).expect("the row is free").transaction
                 })
@@ -148,7 +157,11 @@ fn a_circle_of_waits_loses_exactly_one_member() {
             let mut operations = Vec::new();
             for (member, transaction) in transactions.iter().enumerate() {
                 let next = (member as i64 + 1) % members + 1;
-                operations.push(harness.begin_execute(0, *transaction, false, &program, table.keys(&[next])));
+                operations.push(harness.begin_execute(
+                    TestSession::within(*transaction),
+                    &program,
+                    table.keys(&[next]),
+                ));
                 // Each transaction waits before the next one begins to, so the last one closes the cycle.
                 harness.run();
             }
@@ -190,7 +203,7 @@ fn circles_that_close_at_once_are_always_broken() {
         let transactions: Vec<TransactionId> = (0..4)
             .map(|member| {
                 let operation =
-                    harness.begin_execute(member as u16 % 2, NONE, false, &program, table.keys(&[member + 1]));
+                    harness.begin_execute(TestSession::begin(member as u16 % 2), &program, table.keys(&[member + 1]));
                 harness.run();
                 harness.statement(operation).expect("the row is free").transaction
             })
@@ -199,7 +212,10 @@ fn circles_that_close_at_once_are_always_broken() {
         let mut open = BTreeMap::new();
         for (member, transaction) in transactions.iter().enumerate() {
             let next = (member as i64 + 1) % 4 + 1;
-            open.insert(*transaction, harness.begin_execute(0, *transaction, false, &program, table.keys(&[next])));
+            open.insert(
+                *transaction,
+                harness.begin_execute(TestSession::within(*transaction), &program, table.keys(&[next])),
+            );
         }
         harness.run();
         let victims = end_cycle(&mut harness, open);
@@ -216,8 +232,10 @@ fn a_locking_read_locks_what_it_reads_and_sees_the_newest() {
     rows.sort_unstable();
     let expected: Vec<Row> = (5..=10).map(|id| (id, id * 10, Some(id))).collect();
     assert_eq!((rows, open.matched, open.changed, open.written.len()), (expected, 6, 0, 0));
-    let inside = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[7]));
-    let outside = harness.begin_execute(1, NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[11]));
+    let inside =
+        harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[7]));
+    let outside =
+        harness.begin_execute(TestSession::autocommit(1), &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[11]));
     harness.run();
     assert!(harness.statement(inside).is_none() && harness.statement(outside).is_some());
     let taken = harness.stable();
@@ -234,16 +252,16 @@ fn a_wait_that_was_given_up_blocks_nobody_any_more() {
     let holder = harness.execute(NONE, false, &write, table.keys(&[1]));
     let first = harness.execute(NONE, false, &write, table.keys(&[2]));
     let second = harness.execute(NONE, false, &write, table.keys(&[3]));
-    let gives_up = harness.begin_execute(0, first.transaction, false, &write, table.keys(&[1]));
+    let gives_up = harness.begin_execute(TestSession::within(first.transaction), &write, table.keys(&[1]));
     harness.run();
     harness.advance(Duration::from_seconds(30));
-    let behind = harness.begin_execute(0, second.transaction, false, &write, table.keys(&[1]));
+    let behind = harness.begin_execute(TestSession::within(second.transaction), &write, table.keys(&[1]));
     harness.run();
     harness.advance(Duration::from_seconds(21));
     let reply = harness.statement(gives_up).expect("time is up");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
     // The waiter behind now waits for the holder only, so waiting for it closes no cycle.
-    let waiting = harness.begin_execute(0, first.transaction, false, &write, table.keys(&[3]));
+    let waiting = harness.begin_execute(TestSession::within(first.transaction), &write, table.keys(&[3]));
     harness.run();
     assert!(harness.statement(waiting).is_none() && harness.statement(behind).is_none());
     for transaction in [holder.transaction, second.transaction, first.transaction] {
@@ -264,13 +282,13 @@ fn a_long_queue_for_one_row_costs_few_signals() {
     let steps = |harness: &mut Harness| std::iter::from_fn(|| harness.step().then_some(())).count();
     let mut waiting = Vec::new();
     for waiter in 0..WAITERS {
-        waiting.push(harness.begin_execute(waiter as u16 % 2, NONE, true, &program, table.keys(&[1])));
+        waiting.push(harness.begin_execute(TestSession::autocommit(waiter as u16 % 2), &program, table.keys(&[1])));
         let spent = steps(&mut harness);
         assert!(spent < 20, "waiter {waiter} cost {spent} signals");
     }
     // A transaction that holds something may close a cycle, so it probes each transaction ahead of it once.
     let holding = harness.execute(NONE, false, &program, table.keys(&[2]));
-    let last = harness.begin_execute(0, holding.transaction, false, &program, table.keys(&[1]));
+    let last = harness.begin_execute(TestSession::within(holding.transaction), &program, table.keys(&[1]));
     let spent = steps(&mut harness);
     assert!(spent < 2 * WAITERS, "the last waiter cost {spent} signals");
     assert_eq!(harness.end(holder.transaction, Ending::Commit).error, None);
@@ -288,7 +306,7 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         let (mut harness, table) = filled(1, 2, 4);
         let program = table.add_to(K, Access::PrimaryKeys, 1);
         let begin = |harness: &mut Harness, tc: u16, row: i64| {
-            let operation = harness.begin_execute(tc, NONE, false, &program, table.keys(&[row]));
+            let operation = harness.begin_execute(TestSession::begin(tc), &program, table.keys(&[row]));
             harness.run();
             harness.statement(operation).expect("the row is free").transaction
         };
@@ -298,10 +316,14 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         // Transactions that hold nothing stand between the two members of the cycle.
         let mut open = Vec::new();
         for waiter in 0..4 {
-            open.push(harness.begin_execute(waiter % 2, NONE, true, &program, table.keys(&[1])));
+            open.push(harness.begin_execute(TestSession::autocommit(waiter % 2), &program, table.keys(&[1])));
         }
-        let closing = harness.begin_execute(1, second, false, &program, table.keys(&[1]));
-        let circle = harness.begin_execute(0, holder, false, &program, table.keys(&[2]));
+        let closing = harness.begin_execute(
+            TestSession { tc: 1, transaction: second, autocommit: false },
+            &program,
+            table.keys(&[1]),
+        );
+        let circle = harness.begin_execute(TestSession::within(holder), &program, table.keys(&[2]));
         harness.run();
         let victims = end_cycle(&mut harness, BTreeMap::from([(holder, circle), (second, closing)]));
         assert_eq!(victims, 1, "seed {seed}");
@@ -333,7 +355,7 @@ fn a_row_that_moved_behind_the_scan_that_waits_for_it_is_not_missed() {
                 parts.get_mut(&partition).expect("every partition").extend_from_slice(&part[header..]);
             }
         }
-        let waiting = harness.begin_execute(0, NONE, true, &raise, parts);
+        let waiting = harness.begin_execute(TestSession::autocommit(0), &raise, parts);
         harness.run();
         assert!(harness.statement(waiting).is_none());
         // Moves the row from 20 to a position that the scan has passed.

@@ -12,7 +12,7 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
 use super::{NONE, filled};
-use crate::tests::harness::{Harness, INDEX_K, K, SampleTable};
+use crate::tests::harness::{Harness, INDEX_K, K, SampleTable, TestSession};
 
 /// Access by the index on `k`.
 const BY_K: Access = Access::IndexRanges { index: INDEX_K, descending: false };
@@ -74,7 +74,8 @@ fn a_read_that_skips_gives_the_rows_that_nobody_else_has_locked() {
 
 /// Begins an autocommit insert.
 fn begin_insert(harness: &mut Harness, table: &SampleTable, id: i64, k: i64) -> OperationId {
-    let insert = harness.begin_execute(0, NONE, true, &table.insert_unique(), table.images(&[(id, k, None)]));
+    let insert =
+        harness.begin_execute(TestSession::autocommit(0), &table.insert_unique(), table.images(&[(id, k, None)]));
     harness.run();
     insert
 }
@@ -115,7 +116,7 @@ fn a_row_does_not_move_into_a_range_that_was_read() {
     assert_eq!(reader.matched, 0);
     let update = |by| (table.add_to(K, Access::PrimaryKeys, by), table.keys(&[1]));
     let (into, keys) = update(210);
-    let inside = harness.begin_execute(0, NONE, true, &into, keys);
+    let inside = harness.begin_execute(TestSession::autocommit(0), &into, keys);
     harness.run();
     assert!(!is_done(&mut harness, inside));
     harness.end(reader.transaction, Ending::Commit);
@@ -194,7 +195,7 @@ fn two_readers_of_a_range_that_both_insert_are_one_deadlock_with_one_victim() {
         harness.shuffle(seed);
         let inserts = [0, 1].map(|member| {
             let row = (50 + member as i64, 150, None);
-            harness.begin_execute(0, readers[member], false, &table.insert_unique(), table.images(&[row]))
+            harness.begin_execute(TestSession::within(readers[member]), &table.insert_unique(), table.images(&[row]))
         });
         harness.run();
         let replies = inserts.map(|insert| harness.statement(insert).expect("the circle is broken"));
@@ -214,13 +215,12 @@ fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
     let lock = table.lock(LockMode::Shared, BY_K);
     let first = harness.execute(NONE, false, &lock, table.range(100, 200));
     let writer = holder(&mut harness, &table, 1);
-    let insert = harness.begin_execute(0, writer, false, &table.insert_unique(), table.images(&[(50, 150, None)]));
+    let insert =
+        harness.begin_execute(TestSession::within(writer), &table.insert_unique(), table.images(&[(50, 150, None)]));
     harness.run();
     let second = harness.execute(NONE, false, &lock, table.range(140, 160));
     let wait = harness.begin_execute(
-        0,
-        second.transaction,
-        false,
+        TestSession::within(second.transaction),
         &table.lock(LockMode::Shared, Access::PrimaryKeys),
         table.keys(&[1]),
     );
@@ -248,8 +248,9 @@ fn the_victim_of_a_deadlock_is_who_has_changed_the_fewest_rows() {
         // The victim does not depend on age.
         let (big, small) = if seed % 2 == 0 { (big, small) } else { swapped(&mut harness, &table, big, small) };
         harness.shuffle(seed);
-        let waits = [(big, 5), (small, 1)]
-            .map(|(transaction, id)| harness.begin_execute(0, transaction, false, &program, table.keys(&[id])));
+        let waits = [(big, 5), (small, 1)].map(|(transaction, id)| {
+            harness.begin_execute(TestSession::within(transaction), &program, table.keys(&[id]))
+        });
         harness.run();
         let [of_big, of_small] = waits.map(|wait| harness.statement(wait).expect("the circle is broken"));
         assert_eq!(of_small.error.map(|error| error.code), Some(ErrorCode::Deadlock), "seed {seed}");
@@ -385,7 +386,11 @@ fn what_a_locking_read_was_answered_with_is_seen_by_whoever_reads_then() {
         harness.shuffle(seed);
         harness.begin_end(writer.transaction, Ending::Commit);
         let program = table.lock(LockMode::Shared, Access::PrimaryKeys);
-        let operation = harness.begin_execute(1, NONE, seed % 2 == 0, &program, table.keys(&[first]));
+        let operation = harness.begin_execute(
+            TestSession { tc: 1, transaction: NONE, autocommit: seed % 2 == 0 },
+            &program,
+            table.keys(&[first]),
+        );
         let reply = loop {
             assert!(harness.step(), "the read is answered");
             if let Some(reply) = harness.statement(operation) {
@@ -417,7 +422,7 @@ fn an_insert_behind_an_update_needs_the_key_no_longer_than_its_writer() {
         let (mut harness, table) = filled(1, 2, 4);
         let writer = holder(&mut harness, &table, 2);
         let shared = table.lock(LockMode::Shared, Access::PrimaryKeys);
-        let reader = harness.begin_execute(0, NONE, false, &shared, table.keys(&[2]));
+        let reader = harness.begin_execute(TestSession::begin(0), &shared, table.keys(&[2]));
         harness.run();
         let insert = begin_insert(&mut harness, &table, 2, 99);
         assert!(harness.statement(reader).is_none() && harness.statement(insert).is_none());

@@ -9,7 +9,7 @@ use junctor_signals::program::{Access, Output};
 use junctor_storage::redo::{RedoOperation, RedoRecords};
 
 use super::{NONE, Row, filled};
-use crate::tests::harness::{Harness, K, SampleTable, U};
+use crate::tests::harness::{Harness, K, SampleTable, TestSession, U};
 
 /// Rows of the transaction.
 const ROWS: i64 = 5000;
@@ -129,8 +129,9 @@ fn a_waiter_for_a_row_of_a_long_transaction_sees_its_commit() {
     let program = table.add_to(K, Access::AllRows, 1);
     let first = harness.execute(NONE, false, &program, table.everything());
     let add = table.add_to(K, Access::PrimaryKeys, 1);
-    let waiting: Vec<_> =
-        [1, ROWS / 2, ROWS].map(|id| harness.begin_execute(1, NONE, true, &add, table.keys(&[id]))).to_vec();
+    let waiting: Vec<_> = [1, ROWS / 2, ROWS]
+        .map(|id| harness.begin_execute(TestSession::autocommit(1), &add, table.keys(&[id])))
+        .to_vec();
     harness.run();
     harness.end(first.transaction, Ending::Commit);
     for operation in waiting {

@@ -23,7 +23,7 @@ use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 use junctor_storage::redo::RedoRecords;
 
-use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, U};
+use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestSession, U};
 
 mod diagnostics;
 mod index_scan;

@@ -12,7 +12,7 @@ use junctor_signals::program::{Access, LockMode};
 use junctor_signals::read_rows::OperationId;
 
 use super::RANGES;
-use crate::tests::harness::{Harness, ID, K, SampleTable, U};
+use crate::tests::harness::{Harness, ID, K, SampleTable, TestSession, U};
 
 const SESSIONS: usize = 6;
 const STATEMENTS_PER_SESSION: u32 = 12;
@@ -101,7 +101,11 @@ fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, nu
         6 => (table.add_to(ID, Access::PrimaryKeys, 1), keys),
         _ => (table.lock(LockMode::Shared, Access::PrimaryKeys), keys),
     };
-    let operation = harness.begin_execute((number % 2) as u16, session.transaction, autocommit, &program, parts);
+    let operation = harness.begin_execute(
+        TestSession { tc: (number % 2) as u16, transaction: session.transaction, autocommit },
+        &program,
+        parts,
+    );
     session.running = Some((operation, autocommit));
 }
 

@@ -54,7 +54,7 @@ fn a_reader_inside_delays_the_writer_and_sends_other_readers_to_the_owner() {
     let (_, slots) = junctor_storage::guard::ReadGroup::new(1);
     let slot = std::mem::replace(&mut harness.spare_slot, slots.into_iter().next().expect("one slot"));
     let inside = guard.read(&slot, |store| {
-        let written = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+        let written = harness.begin_execute(TestSession::autocommit(0), &write, table.keys(&[1]));
         for _ in 0..50 {
             harness.step();
         }
@@ -79,7 +79,7 @@ fn locks_and_memory_are_told() {
     let (mut harness, table) = filled(1, 2, 3);
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &write, table.keys(&[1]));
-    let second = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+    let second = harness.begin_execute(TestSession::autocommit(0), &write, table.keys(&[1]));
     harness.run();
     harness.advance(Duration::from_millis(30));
     let states: Vec<String> = harness.status(StatusTable::Locks).iter().map(|row| format!("{:?}", row[6])).collect();

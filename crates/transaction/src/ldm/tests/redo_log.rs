@@ -45,7 +45,7 @@ fn writers_are_held_back_while_redo_is_not_written() {
     harness.delivery.holds_files = true;
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     assert_eq!(harness.execute(NONE, true, &write, table.keys(&[1])).error, None);
-    let held = harness.begin_execute(0, NONE, true, &write, table.keys(&[1]));
+    let held = harness.begin_execute(TestSession::autocommit(0), &write, table.keys(&[1]));
     harness.advance(Duration::from_millis(50));
     assert!(harness.statement(held).is_none());
     harness.delivery.holds_files = false;

@@ -8,10 +8,21 @@ fn chains_of_two_and_three_hold_the_same_rows() {
         for seed in 0..10 {
             let (mut harness, table) = filled(nodes, 2, 30);
             harness.shuffle(seed);
-            let updates =
-                harness.begin_execute(0, NONE, true, &table.add_to(K, Access::AllRows, 1), table.everything());
-            let inserts = harness.begin_execute(1, NONE, true, &table.insert_unique(), table.images(&[(100, 1, None)]));
-            let deletes = harness.begin_execute(1, NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[5, 6]));
+            let updates = harness.begin_execute(
+                TestSession::autocommit(0),
+                &table.add_to(K, Access::AllRows, 1),
+                table.everything(),
+            );
+            let inserts = harness.begin_execute(
+                TestSession::autocommit(1),
+                &table.insert_unique(),
+                table.images(&[(100, 1, None)]),
+            );
+            let deletes = harness.begin_execute(
+                TestSession::autocommit(1),
+                &table.delete(Access::PrimaryKeys),
+                table.keys(&[5, 6]),
+            );
             harness.run();
             let mut failed = 0;
             for operation in [updates, inserts, deletes] {

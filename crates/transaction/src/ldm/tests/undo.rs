@@ -7,7 +7,7 @@ use junctor_signals::program::Access;
 use junctor_signals::read_status::StatusTable;
 
 use super::{NONE, RANGES, filled};
-use crate::tests::harness::{Harness, ID, K};
+use crate::tests::harness::{Harness, ID, K, TestSession};
 
 #[test]
 fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
@@ -31,8 +31,12 @@ fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
         let expected = [(1, 11, Some(1)), (2, 21, Some(2)), (3, 30, Some(3)), (4, 40, Some(4)), (5, 50, Some(5))];
         assert_eq!(table.rows_at(&mut harness, stable, transaction), expected);
         // Row 3 was changed only after the savepoint, and is still locked. The inserted key is free again.
-        let waiting = harness.begin_execute(1, NONE, true, &add, table.keys(&[3]));
-        let free = harness.begin_execute(1, NONE, true, &table.insert_unique(), table.images(&[(6, 61, Some(6))]));
+        let waiting = harness.begin_execute(TestSession::autocommit(1), &add, table.keys(&[3]));
+        let free = harness.begin_execute(
+            TestSession::autocommit(1),
+            &table.insert_unique(),
+            table.images(&[(6, 61, Some(6))]),
+        );
         harness.run();
         assert!(harness.statement(waiting).is_none());
         assert_eq!(harness.statement(free).expect("nobody holds the key").error, None);
@@ -54,7 +58,7 @@ fn going_back_before_the_first_statement_leaves_a_transaction_that_can_go_on() {
     let first = harness.execute(NONE, false, &add, table.range(0, 100));
     let transaction = first.transaction;
     harness.undo_statements(transaction, Default::default());
-    let waiting = harness.begin_execute(1, NONE, true, &add, table.range(0, 100));
+    let waiting = harness.begin_execute(TestSession::autocommit(1), &add, table.range(0, 100));
     harness.run();
     assert!(harness.statement(waiting).is_none(), "its locks are kept");
     let second = harness.execute(transaction, false, &table.insert(), table.images(&[(9, 90, None), (1, 1, None)]));

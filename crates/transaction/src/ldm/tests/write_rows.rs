@@ -95,7 +95,7 @@ fn a_commit_over_partitions_is_seen_whole_or_not_at_all() {
         let (mut harness, table) = filled(1, 4, 8);
         harness.shuffle(seed);
         let program = table.add_to(K, Access::AllRows, 1);
-        let operation = harness.begin_execute(0, NONE, true, &program, table.everything());
+        let operation = harness.begin_execute(TestSession::autocommit(0), &program, table.everything());
         // At every stable number, a read must see all rows raised equally often.
         while harness.step() {
             let stable = harness.stable();
@@ -153,7 +153,7 @@ fn a_statement_whose_client_left_ends_at_once() {
     let program = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &program, table.keys(&[1]));
     let second = harness.execute(NONE, false, &program, table.keys(&[2]));
-    let waiting = harness.begin_execute(0, second.transaction, false, &program, table.keys(&[1]));
+    let waiting = harness.begin_execute(TestSession::within(second.transaction), &program, table.keys(&[1]));
     harness.run();
     let ended = harness.end(second.transaction, Ending::Rollback);
     assert_eq!(ended.error, None);
@@ -178,7 +178,7 @@ fn any_order_of_delivery_keeps_sums_and_leaves_nothing_behind() {
                 open.push((
                     from,
                     to,
-                    harness.begin_execute((step % 2) as u16, NONE, false, &program, table.keys(&[from])),
+                    harness.begin_execute(TestSession::begin((step % 2) as u16), &program, table.keys(&[from])),
                 ));
             }
             let mut ends: Vec<(TransactionId, _)> = Vec::new();
@@ -195,7 +195,7 @@ fn any_order_of_delivery_keeps_sums_and_leaves_nothing_behind() {
                         Some(reply) => {
                             let program = table.add_to(K, Access::PrimaryKeys, 1);
                             let parts: BTreeMap<u16, Buffer> = table.keys(&[to]);
-                            let second = harness.begin_execute(0, reply.transaction, false, &program, parts);
+                            let second = harness.begin_execute(TestSession::within(reply.transaction), &program, parts);
                             ends.push((reply.transaction, second));
                         }
                     }

@@ -11,7 +11,7 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, WriteProgram};
 
 use crate::ldm::tests::{NONE, Row};
-use crate::tests::harness::{Harness, ID, INDEX_U, K, SampleTable, U};
+use crate::tests::harness::{Harness, ID, INDEX_U, K, SampleTable, TestSession, U};
 
 /// A table, and the unique entries and foreign keys that its writes maintain.
 struct Member {
@@ -152,7 +152,8 @@ fn a_child_waits_for_the_end_of_who_takes_its_parent_away() {
             harness.shuffle(seed);
             let delete = harness.execute(NONE, false, &parent.delete(Access::PrimaryKeys), parent.table.keys(&[1]));
             assert_eq!(delete.error, None);
-            let insert = harness.begin_execute(1, NONE, true, &child.insert(), child.table.images(&[(1, 6, None)]));
+            let insert =
+                harness.begin_execute(TestSession::autocommit(1), &child.insert(), child.table.images(&[(1, 6, None)]));
             harness.run();
             assert!(harness.statement(insert).is_none(), "seed {seed}");
             harness.end(delete.transaction, ending);
