@@ -208,7 +208,7 @@ impl<'a> Binder<'a> {
         expressions.iter().map(|expression| self.bind(expression)).collect()
     }
 
-    fn parameter(&self, ordinal: ast::Ordinal) -> Result<Expression> {
+    fn parameter(&self, ordinal: ast::ParameterNumber) -> Result<Expression> {
         let kind = self.environment.parameters.get(ordinal.0 as usize).filter(|kind| !kind.is_list);
         match (kind, u16::try_from(ordinal.0)) {
             (Some(ParameterKind { exact: Some(result), .. }), Ok(ordinal)) => {

@@ -69,7 +69,7 @@ impl PatternPrefix {
     /// The prefix of a pattern, given its bytes without quotes.
     #[inline]
     pub fn of(pattern: &[u8]) -> PatternPrefix {
-        if crate::parse::literal::begins_fixed(pattern) { PatternPrefix::Present } else { PatternPrefix::Absent }
+        if crate::parse::literal::starts_with_literal(pattern) { PatternPrefix::Present } else { PatternPrefix::Absent }
     }
 }
 

@@ -30,9 +30,9 @@ use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
 use super::write::{check_writable, write_options};
 use crate::bind::empty_value;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::parse::shape::LiftedLiteral;
-use crate::parse::{Ordinal, Shape};
-use crate::plan::{AutoColumn, Conflict, FoldedForm, InsertPlan, InsertValue};
+use crate::parse::shape::ScannedLiteral;
+use crate::parse::{ParameterNumber, Shape};
+use crate::plan::{AutoColumn, Conflict, InsertPlan, InsertValue, UniformRowForm};
 use crate::plan::{fill_from_shape, literal_value, plain_literal_value};
 use crate::result::Progress;
 
@@ -53,7 +53,7 @@ pub(crate) struct InsertState {
 struct Rows<'a> {
     plan: &'a InsertPlan,
     parameters: Parameters<'a>,
-    folded: Option<Folded<'a>>,
+    uniform_rows: Option<UniformRowsText<'a>>,
     /// The rows that the query of INSERT ... SELECT returned.
     selected: Option<&'a SelectedRows>,
     /// Number of rows of the statement before these, for the row numbers in messages.
@@ -62,8 +62,8 @@ struct Rows<'a> {
 
 /// Rows that are read from the text of the statement. All have the form of the first.
 #[derive(Clone, Copy)]
-struct Folded<'a> {
-    form: FoldedForm,
+struct UniformRowsText<'a> {
+    form: UniformRowForm,
     text: &'a [u8],
     shape: &'a Shape,
 }
@@ -148,9 +148,10 @@ fn send_insert(
     check_writable(context.session)?;
     context.session.enter_statement();
     let Engine { work, shape, ranges, settings, .. } = &mut *context.engine;
-    require!(plan.folded.is_none() || input.shaped_text.is_some(), "rows that come with the text have a text");
-    let folded = plan.folded.zip(input.shaped_text).map(|(form, text)| Folded { form, text, shape });
-    let rows = Rows { plan, parameters: Parameters::NONE, folded, selected: None, first_row: 0 };
+    require!(plan.uniform_rows.is_none() || input.shaped_text.is_some(), "rows that come with the text have a text");
+    let uniform_rows =
+        plan.uniform_rows.zip(input.shaped_text).map(|(form, text)| UniformRowsText { form, text, shape });
+    let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows, selected: None, first_row: 0 };
     let is_kept = !matches!(plan.conflict, Conflict::Fail) || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
@@ -182,7 +183,7 @@ pub(super) fn make_selected(
     kept: &mut RowList,
 ) -> Result<Made> {
     let Engine { work, ranges, settings, .. } = &mut *context.engine;
-    let rows = Rows { plan, parameters: Parameters::NONE, folded: None, selected: Some(selected), first_row };
+    let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows: None, selected: Some(selected), first_row };
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
     let numbers = Numbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
     let made = make(rows, numbers, Some(kept), work, context.turn)?;
@@ -218,7 +219,7 @@ fn request_numbers(
     request: NumberRequest,
 ) -> Result<()> {
     let operation = context.reserve_numbers(plan.table.definition.id, request)?;
-    let text = plan.folded.and(input.shaped_text).map(|text| {
+    let text = plan.uniform_rows.and(input.shaped_text).map(|text| {
         let mut copy = context.turn.buffers.take(text.len());
         copy.extend_from_slice(text);
         (copy, context.engine.take_shape())
@@ -359,7 +360,7 @@ fn missing_numbers(
     let mut explicit_max = 0;
     let noted = maker.scratch.warning_mark();
     let position = usize::from(auto.index.0);
-    if rows.folded.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
+    if rows.uniform_rows.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
         needed = rows.count() as u64;
     } else {
         for row in 0..rows.count() {
@@ -379,8 +380,8 @@ fn missing_numbers(
 
 impl<'a> Rows<'a> {
     fn count(&self) -> usize {
-        match (&self.folded, self.selected) {
-            (Some(folded), _) => folded.shape.rows().map_or(0, |rows| rows.count as usize),
+        match (&self.uniform_rows, self.selected) {
+            (Some(uniform_rows), _) => uniform_rows.shape.rows().map_or(0, |rows| rows.count as usize),
             (None, Some(selected)) => selected.len(),
             (None, None) => self.plan.rows.len(),
         }
@@ -392,19 +393,23 @@ impl<'a> Rows<'a> {
     }
 
     fn form(&self, row: usize) -> &'a [InsertValue] {
-        let row = if self.folded.is_some() || self.selected.is_some() { 0 } else { row };
+        let row = if self.uniform_rows.is_some() || self.selected.is_some() { 0 } else { row };
         self.plan.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
     /// The literal that a parameter denotes in a row that is read from the text.
     #[inline]
-    fn literal(&self, ordinal: u16, row: usize) -> Option<(&'a [u8], &'a LiftedLiteral)> {
-        let folded = self.folded.as_ref()?;
-        let is_of_row = ordinal >= folded.form.first && ordinal - folded.form.first < folded.form.width;
+    fn literal(&self, ordinal: u16, row: usize) -> Option<(&'a [u8], &'a ScannedLiteral)> {
+        let uniform_rows = self.uniform_rows.as_ref()?;
+        let is_of_row =
+            ordinal >= uniform_rows.form.first && ordinal - uniform_rows.form.first < uniform_rows.form.width;
         if !is_of_row {
             return None;
         }
-        folded.shape.literal(Ordinal(u32::from(ordinal)), row as u32).map(|literal| (folded.text, literal))
+        uniform_rows
+            .shape
+            .literal(ParameterNumber(u32::from(ordinal)), row as u32)
+            .map(|literal| (uniform_rows.text, literal))
     }
 }
 
@@ -424,7 +429,7 @@ impl RowMaker<'_> {
             },
             Some(InsertValue::Computed(expression)) => {
                 self.fill_row(rows, row)?;
-                let parameters = match rows.folded {
+                let parameters = match rows.uniform_rows {
                     Some(_) => Parameters::from_bytes(self.row_parameters),
                     None => rows.parameters,
                 };
@@ -440,10 +445,10 @@ impl RowMaker<'_> {
     /// Collects the parameters of one row for the expressions that read them.
     fn fill_row(&mut self, rows: &Rows<'_>, row: usize) -> Result<()> {
         self.row_parameters.clear();
-        let Some(folded) = rows.folded else { return Ok(()) };
-        fill_from_shape(folded.text, folded.shape, row as u32, self.decoded, self.builder);
+        let Some(uniform_rows) = rows.uniform_rows else { return Ok(()) };
+        fill_from_shape(uniform_rows.text, uniform_rows.shape, row as u32, self.decoded, self.builder);
         // Values that only the session knows follow the literals and are the same for all rows.
-        for ordinal in folded.shape.slot_count()..rows.parameters.count() {
+        for ordinal in uniform_rows.shape.slot_count()..rows.parameters.count() {
             self.builder.push(rows.parameters.get(ordinal as u16));
         }
         self.builder.append_to(self.row_parameters)
@@ -463,7 +468,7 @@ impl RowMaker<'_> {
         let RowMaker { row_parameters, strings, string_ends, scratch, image, key, .. } = self;
         let scratch: &Scratch = scratch;
         let row_parameters =
-            if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
+            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
         let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
         // The values borrow from the row, so the memory of earlier rows cannot be reused. Only wide rows
@@ -521,7 +526,8 @@ impl RowMaker<'_> {
         self.fill_row(rows, row)?;
         let RowMaker { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
         let scratch: &Scratch = scratch;
-        let parameters = if rows.folded.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
+        let parameters =
+            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
         let (table, form) = (&rows.plan.table, rows.form(row));
         let row_number = rows.first_row + row as u64 + 1;
         let before = |(column, source): (&ColumnDefinition, &InsertValue)| match source {
@@ -583,11 +589,11 @@ impl RowMaker<'_> {
         (hash, partition): (u64, u16),
         generated: Option<u64>,
     ) -> Result<()> {
-        if rows.folded.is_some() {
+        if rows.uniform_rows.is_some() {
             self.fill_row(rows, row)?;
         }
         let image = KeyedImage { key: HashedKey { hash, key: self.key }, image: self.image };
-        let parameters: &[u8] = match (rows.folded, rows.selected) {
+        let parameters: &[u8] = match (rows.uniform_rows, rows.selected) {
             (Some(_), _) => self.row_parameters,
             (None, Some(selected)) if rows.plan.conflict.reads_selected() => selected.row(row),
             _ => &[],
@@ -603,7 +609,7 @@ impl RowMaker<'_> {
     fn decode_strings(&mut self, rows: &Rows<'_>, row: usize, form: &[InsertValue]) {
         self.strings.clear();
         self.string_ends.clear();
-        if rows.folded.is_none() {
+        if rows.uniform_rows.is_none() {
             return;
         }
         for value in form {

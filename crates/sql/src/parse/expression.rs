@@ -3,7 +3,7 @@
 /// The number of a value that the execution supplies: the n-th `?` of the text, or the n-th literal (or list
 /// of literals) that the shape scanner lifted. Counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ordinal(pub u32);
+pub struct ParameterNumber(pub u32);
 
 /// An expression as written. Its height is at most [`super::limit::NESTING_MAX`], so recursion over it is
 /// safe.
@@ -12,7 +12,7 @@ pub enum Expression {
     /// A constant of the statement's text.
     Literal(Literal),
     /// A value that the execution supplies.
-    Parameter(Ordinal),
+    Parameter(ParameterNumber),
     /// A column, which may be qualified.
     Column(Box<ColumnReference>),
     /// `@name`
@@ -284,7 +284,7 @@ pub enum InList {
     /// The members of the list as written.
     Expressions(Vec<Expression>),
     /// A lifted list of literals of one class. The execution supplies its members and their number.
-    Parameters(Ordinal),
+    Parameters(ParameterNumber),
 }
 
 /// The tests of IS.

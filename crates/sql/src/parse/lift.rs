@@ -1,10 +1,10 @@
-//! Decides which lifted literals of a statement become parameters of its plan.
+//! Decides which of the literals that the shape scanner replaced become parameters of the plan.
 //!
-//! A parameter keeps only the class of its literal and, for decimals, the scale. A literal is therefore
-//! lifted only where nothing else about it can affect the result:
+//! The planner sees only a parameter's class (integer, decimal, double or string) and a decimal's scale. A
+//! literal therefore becomes a parameter, or is lifted, only where nothing else about it can affect the plan:
 //! - numbers as operands of a comparison, IN, BETWEEN, `+ - * /` and unary minus;
 //! - strings as operands of a comparison, IN, BETWEEN and LIKE;
-//! - both as a whole value of VALUES, SET and ON DUPLICATE KEY UPDATE, and in LIMIT.
+//! - both as an entire value of VALUES, SET or ON DUPLICATE KEY UPDATE, and in LIMIT.
 //!
 //! Everywhere else the text of the literal is part of the statement's meaning: it names a column, refers to a
 //! select item by number, determines the length or scale of a function's result, or makes a condition
@@ -12,16 +12,17 @@
 //! function, CASE, CAST or COLLATE. The members of a row constructor are lifted where the row is compared,
 //! because they are compared one by one.
 //!
-//! Values that only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) become parameters
-//! where they are a whole operand or value in the same places, or a whole item of a query without tables.
+//! Expressions whose value only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) become
+//! parameters where they are an entire operand or value in the same positions, or an entire select item of a
+//! query without FROM.
 
-use super::expression::{BinaryOperator, Expression, InList, Ordinal, UnaryOperator};
+use super::expression::{BinaryOperator, Expression, InList, ParameterNumber, UnaryOperator};
 use super::shape::{LiteralClass, Shape, Slot};
 use super::statement::{InsertSource, LimitValue, Select, SelectItem, Statement};
 
 /// The context of an expression, which determines the literals that may be lifted there.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum OperandContext {
     /// An operand of a comparison, or an assigned value: a literal of any class may be lifted.
     Value,
     /// An operand of arithmetic: only numbers may be lifted.
@@ -32,13 +33,14 @@ enum Position {
     Condition,
 }
 
-/// The ordinals of `shape` that must stay literals in `statement`, in ascending order. The caller has parsed
-/// `statement` with every literal of the shape as a parameter, except those that it keeps already.
-pub(super) fn kept_literals(statement: &Statement, shape: &Shape) -> Vec<Ordinal> {
+/// The numbers of those parameters of `shape` that must stay literals in `statement`, in ascending order.
+/// `statement` must have been parsed with every literal of the shape as a parameter, except those that are
+/// already known to stay literals.
+pub(super) fn kept_literals(statement: &Statement, shape: &Shape) -> Vec<ParameterNumber> {
     let mut walk = Walk { shape, is_lifted: vec![false; shape.slot_count()] };
     walk.statement(statement);
     let kept = walk.is_lifted.iter().enumerate().filter(|(_, is_lifted)| !**is_lifted);
-    kept.map(|(ordinal, _)| Ordinal(ordinal as u32)).collect()
+    kept.map(|(ordinal, _)| ParameterNumber(ordinal as u32)).collect()
 }
 
 struct Walk<'a> {
@@ -52,17 +54,17 @@ impl Walk<'_> {
             Statement::Select(select) => self.select(select),
             Statement::Insert(insert) => {
                 match &insert.source {
-                    InsertSource::Rows(rows) => rows.iter().for_each(|row| self.all(row, Position::Value)),
-                    InsertSource::FoldedRows { row, .. } => self.all(row, Position::Value),
+                    InsertSource::Rows(rows) => rows.iter().for_each(|row| self.all(row, OperandContext::Value)),
+                    InsertSource::UniformRows { row, .. } => self.all(row, OperandContext::Value),
                     InsertSource::Select(select) => self.select(select),
                 }
                 for assignment in &insert.on_duplicate {
-                    self.expression(&assignment.value, Position::Value);
+                    self.expression(&assignment.value, OperandContext::Value);
                 }
             }
             Statement::Update(update) => {
                 for assignment in &update.assignments {
-                    self.expression(&assignment.value, Position::Value);
+                    self.expression(&assignment.value, OperandContext::Value);
                 }
                 self.condition(update.filter.as_ref());
                 self.limit(update.limit);
@@ -85,7 +87,7 @@ impl Walk<'_> {
 
     fn condition(&mut self, condition: Option<&Expression>) {
         if let Some(condition) = condition {
-            self.expression(condition, Position::Condition);
+            self.expression(condition, OperandContext::Condition);
         }
     }
 
@@ -95,34 +97,34 @@ impl Walk<'_> {
         }
     }
 
-    fn all(&mut self, expressions: &[Expression], position: Position) {
+    fn all(&mut self, expressions: &[Expression], context: OperandContext) {
         for expression in expressions {
-            self.expression(expression, position);
+            self.expression(expression, context);
         }
     }
 
-    fn expression(&mut self, expression: &Expression, position: Position) {
+    fn expression(&mut self, expression: &Expression, context: OperandContext) {
         match expression {
-            Expression::Parameter(ordinal) => self.literal(*ordinal, position),
+            Expression::Parameter(ordinal) => self.literal(*ordinal, context),
             Expression::Unary { operator: UnaryOperator::Minus, operand } => {
-                let position = if position == Position::Condition { position } else { Position::Number };
-                self.expression(operand, position);
+                let context = if context == OperandContext::Condition { context } else { OperandContext::Number };
+                self.expression(operand, context);
             }
             Expression::Unary { operator: UnaryOperator::Not, operand } => {
-                self.expression(operand, Position::Condition);
+                self.expression(operand, OperandContext::Condition);
             }
             Expression::Binary { operator, left, right } => self.binary(*operator, left, right),
-            Expression::And(operands) | Expression::Or(operands) => self.all(operands, Position::Condition),
-            Expression::Is { operand, .. } => self.expression(operand, Position::Condition),
+            Expression::And(operands) | Expression::Or(operands) => self.all(operands, OperandContext::Condition),
+            Expression::Is { operand, .. } => self.expression(operand, OperandContext::Condition),
             Expression::Between { operand, low, high, .. } => {
                 for operand in [operand, low, high] {
-                    self.expression(operand, Position::Value);
+                    self.expression(operand, OperandContext::Value);
                 }
             }
             Expression::InList { operand, list, .. } => self.in_list(operand, list),
             Expression::Like { operand, pattern, .. } => {
-                self.expression(operand, Position::Text);
-                self.expression(pattern, Position::Text);
+                self.expression(operand, OperandContext::Text);
+                self.expression(pattern, OperandContext::Text);
             }
             _ => {}
         }
@@ -130,52 +132,54 @@ impl Walk<'_> {
 
     fn binary(&mut self, operator: BinaryOperator, left: &Expression, right: &Expression) {
         use BinaryOperator::{Add, Divide, Multiply, Subtract, Xor};
-        let position = match operator {
-            operator if operator.is_comparison() => Position::Value,
-            Add | Subtract | Multiply | Divide => Position::Number,
-            Xor => Position::Condition,
+        let context = match operator {
+            operator if operator.is_comparison() => OperandContext::Value,
+            Add | Subtract | Multiply | Divide => OperandContext::Number,
+            Xor => OperandContext::Condition,
             _ => return,
         };
         for operand in [left, right] {
             match operand {
-                Expression::Row(members) if position == Position::Value => self.all(members, Position::Value),
-                operand => self.expression(operand, position),
+                Expression::Row(members) if context == OperandContext::Value => {
+                    self.all(members, OperandContext::Value)
+                }
+                operand => self.expression(operand, context),
             }
         }
     }
 
     fn in_list(&mut self, operand: &Expression, list: &InList) {
         match operand {
-            Expression::Row(members) => self.all(members, Position::Value),
-            operand => self.expression(operand, Position::Value),
+            Expression::Row(members) => self.all(members, OperandContext::Value),
+            operand => self.expression(operand, OperandContext::Value),
         }
         match list {
             InList::Parameters(ordinal) => self.lift(*ordinal),
             InList::Expressions(members) => {
                 for member in members {
                     match member {
-                        Expression::Row(members) => self.all(members, Position::Value),
-                        member => self.expression(member, Position::Value),
+                        Expression::Row(members) => self.all(members, OperandContext::Value),
+                        member => self.expression(member, OperandContext::Value),
                     }
                 }
             }
         }
     }
 
-    fn literal(&mut self, ordinal: Ordinal, position: Position) {
+    fn literal(&mut self, ordinal: ParameterNumber, context: OperandContext) {
         let is_text = self.shape.literal(ordinal, 0).is_some_and(|literal| literal.class == LiteralClass::String);
-        let may_lift = match position {
-            Position::Value => true,
-            Position::Number => !is_text,
-            Position::Text => is_text,
-            Position::Condition => false,
+        let may_lift = match context {
+            OperandContext::Value => true,
+            OperandContext::Number => !is_text,
+            OperandContext::Text => is_text,
+            OperandContext::Condition => false,
         };
         if may_lift {
             self.lift(ordinal);
         }
     }
 
-    fn lift(&mut self, ordinal: Ordinal) {
+    fn lift(&mut self, ordinal: ParameterNumber) {
         if let Some(is_lifted) = self.is_lifted.get_mut(ordinal.0 as usize) {
             *is_lifted = true;
         }
@@ -184,7 +188,7 @@ impl Walk<'_> {
 
 /// Whether a plan can contain these kept literals. Literals of VALUES rows can be kept only for a single row,
 /// because all rows share the form of the first.
-pub(crate) fn can_keep(kept: &[Ordinal], shape: &Shape) -> bool {
+pub(crate) fn can_keep(kept: &[ParameterNumber], shape: &Shape) -> bool {
     let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
     is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))
 }
@@ -194,7 +198,7 @@ pub(crate) fn can_keep(kept: &[Ordinal], shape: &Shape) -> bool {
 /// decides which expressions these are.
 pub(crate) fn lift_session_values(
     statement: &mut Statement,
-    first: Ordinal,
+    first: ParameterNumber,
     is_session_value: &dyn Fn(&Expression) -> bool,
 ) -> Vec<Expression> {
     let mut lifter = SessionLifter { first, is_session_value, lifted: Vec::new() };
@@ -203,7 +207,7 @@ pub(crate) fn lift_session_values(
         Statement::Insert(insert) => {
             match &mut insert.source {
                 InsertSource::Rows(rows) => rows.iter_mut().flatten().for_each(|value| lifter.value(value)),
-                InsertSource::FoldedRows { row, .. } => row.iter_mut().for_each(|value| lifter.value(value)),
+                InsertSource::UniformRows { row, .. } => row.iter_mut().for_each(|value| lifter.value(value)),
                 InsertSource::Select(select) => lifter.condition(select.filter.as_mut()),
             }
             insert.on_duplicate.iter_mut().for_each(|assignment| lifter.value(&mut assignment.value));
@@ -219,7 +223,7 @@ pub(crate) fn lift_session_values(
 }
 
 struct SessionLifter<'a> {
-    first: Ordinal,
+    first: ParameterNumber,
     is_session_value: &'a dyn Fn(&Expression) -> bool,
     lifted: Vec<Expression>,
 }
@@ -253,7 +257,7 @@ impl SessionLifter<'_> {
         // Equal expressions have the same value throughout an execution, so one parameter is enough.
         let known = self.lifted.iter().position(|lifted| lifted == value);
         let position = known.unwrap_or(self.lifted.len());
-        let ordinal = Ordinal(self.first.0 + position as u32);
+        let ordinal = ParameterNumber(self.first.0 + position as u32);
         let replaced = std::mem::replace(value, Expression::Parameter(ordinal));
         if known.is_none() {
             self.lifted.push(replaced);

@@ -85,6 +85,6 @@ pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
 
 /// Whether a LIKE pattern begins with a character that matches only itself. Returns false for an empty
 /// pattern. A pattern that is written with a leading escape counts as not fixed.
-pub fn begins_fixed(string: &[u8]) -> bool {
+pub fn starts_with_literal(string: &[u8]) -> bool {
     !matches!(string.first(), None | Some(b'%' | b'_' | b'\\'))
 }

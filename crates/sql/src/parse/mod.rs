@@ -20,7 +20,7 @@ pub mod statement;
 mod tests;
 
 pub use error::{ParseError, ParseErrorKind};
-pub use expression::{Expression, Literal, Ordinal};
+pub use expression::{Expression, Literal, ParameterNumber};
 pub use grammar::{Parameterised, Parsed, first_statement_end, parse, parse_next, parse_with_parameters};
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

@@ -2,7 +2,7 @@
 //! databases are in [`super::definition`].
 
 use super::definition::{AlterTable, CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
-use super::expression::{ColumnReference, Expression, Ordinal, StringLiteral, VariableScope};
+use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 
 /// A statement as written, before names are resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -160,7 +160,7 @@ pub struct Limit {
 #[allow(missing_docs)]
 pub enum LimitValue {
     Rows(u64),
-    Parameter(Ordinal),
+    Parameter(ParameterNumber),
 }
 
 /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
@@ -213,11 +213,11 @@ pub enum InsertSource {
     /// Any number of rows that have literals of the same classes in the same positions; the execution
     /// supplies their values. In `row`, the parameters with ordinals from `first` on stand for the first row.
     /// The values of the other rows follow as [`super::shape::Shape`] describes.
-    FoldedRows {
+    UniformRows {
         /// The first row, which is the form of all rows.
         row: Vec<Expression>,
         /// The ordinal of the first lifted literal of the row.
-        first: Ordinal,
+        first: ParameterNumber,
         /// The number of lifted literals in each row.
         width: u32,
     },

@@ -1,9 +1,11 @@
-//! Hot path, budget 60 instructions a lookup without the comparison of the text: plans by statement shape.
-//! The cache is bounded in entries and bytes. Each set holds a few entries, and a new entry replaces the
-//! least recently used one. When the total of bytes is reached, the whole cache is emptied.
+//! Hot path, budget 60 instructions a lookup without the comparison of the text: the plan cache of a sql
+//! block. It is set-associative and bounded in entries and bytes. A new entry replaces the least recently
+//! used entry of its set. When the byte limit is reached, the whole cache is emptied.
 //!
-//! A shape whose statements keep some literals (see `parse::lift`) has an entry that names those literals.
-//! Its plans have their own keys: the shape, the text of the kept literals and the types of session values.
+//! The key of a plan is the statement's shape: its text with literals replaced by marks. For some shapes, the
+//! plan depends on the text of certain literals, which are then kept in the statement (see `parse::lift`).
+//! Such a shape has an entry that lists its kept literals, and an entry for each of its plans. The key of
+//! such a plan is the shape, the texts of the kept literals and the types of session values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,28 +13,28 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use junctor_model::schema::Dictionary;
 
 use super::Plan;
-use crate::parse::{Expression, Ordinal};
+use crate::parse::{Expression, ParameterNumber};
 
 /// Number of sets; a power of two.
 const SETS: usize = 512;
-/// Entries in a set.
+/// Number of entries in a set.
 const WAYS: usize = 4;
-/// Longest normalised text that is cached, in bytes.
+/// Maximum length of a key's text, in bytes. A statement with a longer one is not cached.
 const TEXT_BYTES_MAX: usize = 4096;
-/// Maximum of the estimated bytes of all entries. Beyond it the cache is emptied. That costs one planning of
-/// each statement in use. A workload that fills the cache with statements used once gains nothing from it.
+/// Maximum of the estimated bytes of all entries. Beyond it the cache is emptied, so each statement in use is
+/// planned once more. A workload of statements that are used once gains nothing from the cache anyway.
 const BYTES_MAX: usize = 16 << 20;
-/// Number of plans for one shape with kept literals that may be made in a row without reuse of any. Beyond it
-/// every statement of the shape is planned at each execution: the literals differ too much for the plans to
+/// Maximum number of plans made for one shape with kept literals since the last hit. Beyond it, the
+/// statements of the shape are planned at each execution: their literals differ too much for cached plans to
 /// be useful.
-const UNUSED_VARIANTS_MAX: u32 = 64;
+const VARIANTS_WITHOUT_HIT_MAX: u32 = 64;
 
-/// Everything except the schema that a plan depends on.
+/// What a plan depends on, except the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanKey<'a> {
     /// Hash of `text`.
     pub hash: [u64; 2],
-    /// The normalised text. For a plan of a shape with kept literals or session values, the texts of these
+    /// The normalised text of the shape. If the shape has kept literals or session values, the texts of these
     /// literals and the types of these values follow.
     pub text: &'a [u8],
     /// The session's current database.
@@ -47,77 +49,80 @@ struct Entry {
     settings: u64,
     database: Box<str>,
     text: Box<[u8]>,
-    known: Known,
+    shape: CachedShape,
     bytes: usize,
     /// Version of the dictionary that the plan was last checked against.
     dictionary_version: u64,
-    /// Value of the cache's clock at the last lookup.
-    used: u64,
+    /// Value of `PlanCache::clock` at the last lookup.
+    last_used: u64,
 }
 
-/// The cached knowledge about a shape.
+/// What the cache knows of a shape.
 #[derive(Clone, Debug)]
-pub enum Known {
+pub enum CachedShape {
     /// The shape's only plan.
     Plan(Plan),
-    /// The shape has a plan for each text of its kept literals and each combination of types of its session
-    /// values, or no reusable plan.
-    Kept(Arc<KeptLiterals>),
+    /// The shape has one plan for each combination of kept literals and types of session values, under keys
+    /// of their own; or no plan that can be cached.
+    Variants(Arc<PlanVariants>),
 }
 
-/// The literals of a shape that are part of the meaning of its statements.
+/// The kept literals and session values of a shape, whose combinations have separate plans.
 #[derive(Debug, Default)]
-pub struct KeptLiterals {
-    /// Their ordinals in ascending order.
-    pub ordinals: Box<[Ordinal]>,
-    /// Expressions that only the session can evaluate. They are parameters after those of the shape, and each
-    /// combination of their types has its own plan.
+pub struct PlanVariants {
+    /// Parameter numbers of the kept literals, in ascending order.
+    pub ordinals: Box<[ParameterNumber]>,
+    /// Expressions that only the session can evaluate, such as `NOW()`. They are parameters, numbered after
+    /// those of the shape.
     pub session_values: Box<[Expression]>,
-    /// Plans made since the last reuse of one.
-    unused: AtomicU32,
+    /// Number of plans made since a cached one was last used.
+    plans_since_hit: AtomicU32,
 }
 
-impl KeptLiterals {
-    /// Creates the record of a shape with these kept literals and session values. Without any, its statements
-    /// are planned at each execution.
-    pub fn new(ordinals: &[Ordinal], session_values: Vec<Expression>) -> KeptLiterals {
-        KeptLiterals { ordinals: ordinals.into(), session_values: session_values.into(), unused: AtomicU32::new(0) }
+impl PlanVariants {
+    /// Creates the record of a shape. If both lists are empty, the statements of the shape are planned at
+    /// each execution.
+    pub fn new(ordinals: &[ParameterNumber], session_values: Vec<Expression>) -> PlanVariants {
+        PlanVariants {
+            ordinals: ordinals.into(),
+            session_values: session_values.into(),
+            plans_since_hit: AtomicU32::new(0),
+        }
     }
 
     /// Whether plans of the shape are looked up and cached.
     pub fn has_plans(&self) -> bool {
         let has_parts = !self.ordinals.is_empty() || !self.session_values.is_empty();
-        has_parts && self.unused.load(Ordering::Relaxed) < UNUSED_VARIANTS_MAX
+        has_parts && self.plans_since_hit.load(Ordering::Relaxed) < VARIANTS_WITHOUT_HIT_MAX
     }
 
-    /// Records that a cached plan was reused.
+    /// Records a hit: a cached plan was used.
     pub fn note_use(&self) {
-        self.unused.store(0, Ordering::Relaxed);
+        self.plans_since_hit.store(0, Ordering::Relaxed);
     }
 
     /// Records that a plan was made.
     pub fn note_plan(&self) {
-        self.unused.fetch_add(1, Ordering::Relaxed);
+        self.plans_since_hit.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-impl Known {
+impl CachedShape {
     fn is_current(&self, dictionary: &Dictionary) -> bool {
         match self {
-            Known::Plan(plan) => plan.is_current(dictionary),
-            // The kept literals follow from the text alone.
-            Known::Kept(_) => true,
+            CachedShape::Plan(plan) => plan.is_current(dictionary),
+            // Which literals are kept depends on the text alone, not on the schema.
+            CachedShape::Variants(_) => true,
         }
     }
 
     fn bytes(&self, text: &[u8]) -> usize {
         match self {
-            Known::Plan(plan) => plan.bytes(text),
-            Known::Kept(kept) => {
-                // A call or variable holds its name in a second allocation, here estimated as large as the
-                // node.
+            CachedShape::Plan(plan) => plan.bytes(text),
+            CachedShape::Variants(kept) => {
+                // Twice the size, because a call or variable has its name in a second allocation.
                 let session_bytes = 2 * size_of_val(&*kept.session_values);
-                size_of::<KeptLiterals>() + size_of_val(&*kept.ordinals) + session_bytes
+                size_of::<PlanVariants>() + size_of_val(&*kept.ordinals) + session_bytes
             }
         }
     }
@@ -129,7 +134,7 @@ pub struct PlanCache {
     entries: Vec<Option<Entry>>,
     /// Sum of the estimated bytes of the entries.
     bytes: usize,
-    /// Number of lookups; it orders entries by their last use.
+    /// Number of lookups. Entries record it to tell which was used least recently.
     clock: u64,
     /// Number of lookups that found an entry.
     pub hits: u64,
@@ -146,9 +151,9 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// The cached knowledge about a shape. A plan whose table has changed is dropped and not returned.
+    /// Looks a shape up. A plan whose table has changed is dropped and not returned.
     #[inline(always)]
-    pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<Known> {
+    pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<CachedShape> {
         self.clock += 1;
         let set = set_of(key);
         for slot in &mut self.entries[set..set + WAYS] {
@@ -161,24 +166,24 @@ impl PlanCache {
                 continue;
             }
             if entry.dictionary_version != dictionary.version {
-                if !entry.known.is_current(dictionary) {
+                if !entry.shape.is_current(dictionary) {
                     self.bytes -= entry.bytes;
                     *slot = None;
                     break;
                 }
                 entry.dictionary_version = dictionary.version;
             }
-            entry.used = self.clock;
+            entry.last_used = self.clock;
             self.hits += 1;
-            return Some(entry.known.clone());
+            return Some(entry.shape.clone());
         }
         self.misses += 1;
         None
     }
 
-    /// Caches the knowledge about a shape. A text or plan above the maximum is ignored.
-    pub fn put(&mut self, key: &PlanKey<'_>, known: Known, dictionary: &Dictionary) {
-        let bytes = size_of::<Entry>() + key.text.len() + key.database.len() + known.bytes(key.text);
+    /// Adds an entry, unless its text or its plan is too large.
+    pub fn put(&mut self, key: &PlanKey<'_>, shape: CachedShape, dictionary: &Dictionary) {
+        let bytes = size_of::<Entry>() + key.text.len() + key.database.len() + shape.bytes(key.text);
         if key.text.len() > TEXT_BYTES_MAX || bytes > BYTES_MAX {
             return;
         }
@@ -189,17 +194,17 @@ impl PlanCache {
         let set = set_of(key);
         let slots = &mut self.entries[set..set + WAYS];
         // An empty slot counts as never used, so it is taken before any entry is replaced.
-        let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.used));
+        let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.last_used));
         if let Some(slot) = oldest {
             let replaced = slot.replace(Entry {
                 hash: key.hash,
                 settings: key.settings,
                 database: key.database.into(),
                 text: key.text.into(),
-                known,
+                shape,
                 bytes,
                 dictionary_version: dictionary.version,
-                used: self.clock,
+                last_used: self.clock,
             });
             self.bytes -= replaced.map_or(0, |entry| entry.bytes);
             self.bytes += bytes;
@@ -210,7 +215,7 @@ impl PlanCache {
     pub fn forget_stale(&mut self, dictionary: &Dictionary) {
         for slot in &mut self.entries {
             if let Some(entry) = slot
-                && !entry.known.is_current(dictionary)
+                && !entry.shape.is_current(dictionary)
             {
                 self.bytes -= entry.bytes;
                 *slot = None;

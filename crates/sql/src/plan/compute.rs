@@ -54,9 +54,9 @@ pub struct ComputePlan {
     pub distinct: bool,
     /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
-    /// Ordinal of the parameter for the first column of a row.
+    /// ParameterNumber of the parameter for the first column of a row.
     pub first_column: u16,
-    /// Ordinal of the parameter for the first aggregate.
+    /// ParameterNumber of the parameter for the first aggregate.
     pub first_aggregate: u16,
 }
 

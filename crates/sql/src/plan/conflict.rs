@@ -37,7 +37,7 @@ pub enum Conflict {
     Update {
         /// The update by primary key. The columns of the row to be inserted are its parameters.
         update: Arc<WriteProgram>,
-        /// Ordinal of the first of these parameters.
+        /// ParameterNumber of the first of these parameters.
         first_parameter: u16,
         /// Range of the query's columns that follow them as parameters.
         selected: Range<u16>,

@@ -39,10 +39,10 @@ pub enum InsertValue {
     Generated,
 }
 
-/// The literals of folded rows, which all have the same form.
+/// The literals of a VALUES list whose rows all have the same form, so that the plan keeps one row for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoldedForm {
-    /// Ordinal of the first literal of a row.
+pub struct UniformRowForm {
+    /// ParameterNumber of the first literal of a row.
     pub first: u16,
     /// Number of literals in a row.
     pub width: u16,
@@ -72,8 +72,9 @@ pub struct InsertPlan {
     /// The columns that the statement gives values for, in its order. Set only if a value is computed from
     /// other columns: each column then keeps its default until its own value is computed.
     pub in_turn: Option<Vec<ColumnNumber>>,
-    /// Set if the execution supplies the rows, whose form is folded into one.
-    pub folded: Option<FoldedForm>,
+    /// Present if all rows have the same form. The plan then has one row; the executions supply the literals
+    /// of all rows.
+    pub uniform_rows: Option<UniformRowForm>,
     /// The AUTO_INCREMENT column; it may be the hidden key.
     pub auto: Option<AutoColumn>,
     /// Whether the partition columns are the primary key, so that one hash serves both.
@@ -118,7 +119,7 @@ pub(super) fn plan_insert(
     let layout = environment.table(&insert.table)?;
     let definition = &layout.definition;
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
-    let (forms, folded) = forms_of(&insert.source)?;
+    let (forms, uniform_rows) = forms_of(&insert.source)?;
     let named = insert.columns.as_deref();
     // With values, an empty list of columns stands for all columns. Without values, every column gets its
     // default.
@@ -176,7 +177,7 @@ pub(super) fn plan_insert(
         program: Arc::new(program),
         in_turn: rows.iter().flatten().any(reads_row).then_some(targets),
         rows,
-        folded,
+        uniform_rows,
         auto,
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
@@ -188,16 +189,16 @@ pub(super) fn plan_insert(
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
-/// The rows as written. For folded rows: the first row, and the position of its literals. Error: 1235 for
-/// ordinals beyond 65,535.
-fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option<FoldedForm>)> {
+/// The rows as written. For rows of the same form: the first row, and the position of its literals. Error:
+/// 1235 for ordinals beyond 65,535.
+fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option<UniformRowForm>)> {
     match source {
         InsertSource::Rows(rows) => Ok((rows.iter().collect(), None)),
-        InsertSource::FoldedRows { row, first, width } => {
+        InsertSource::UniformRows { row, first, width } => {
             let (Ok(first), Ok(width)) = (u16::try_from(first.0), u16::try_from(*width)) else {
                 return Err(Error::not_supported("so many values in a row"));
             };
-            Ok((vec![row], Some(FoldedForm { first, width })))
+            Ok((vec![row], Some(UniformRowForm { first, width })))
         }
         InsertSource::Select(_) => Ok((Vec::new(), None)),
     }

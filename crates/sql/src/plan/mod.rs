@@ -20,12 +20,12 @@ mod shared_statements;
 mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
-pub use cache::{KeptLiterals, Known, PlanCache, PlanKey};
+pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
-pub use insert::{AutoColumn, FoldedForm, InsertPlan, InsertReturning, InsertValue};
+pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, UniformRowForm};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;
 pub(crate) use parameters::{

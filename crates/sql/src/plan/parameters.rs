@@ -4,13 +4,13 @@ use junctor_expression::{Kind, ParametersBuilder};
 use junctor_model::value::{Decimal, ValueRef};
 
 use crate::bind::{ParameterKind, PatternPrefix, decimal_of_text};
-use crate::parse::Ordinal;
-use crate::parse::shape::{LiftedLiteral, LiteralClass, Shape, Slot};
+use crate::parse::ParameterNumber;
+use crate::parse::shape::{LiteralClass, ScannedLiteral, Shape, Slot};
 
 /// The value of a lifted literal. A string with escapes is decoded into `decoded`, which the value then
 /// borrows.
 #[inline]
-pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded: &'t mut Vec<u8>) -> ValueRef<'t> {
+pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &ScannedLiteral, decoded: &'t mut Vec<u8>) -> ValueRef<'t> {
     if literal.has_escapes {
         decoded.clear();
         literal.decode(text, decoded);
@@ -21,7 +21,7 @@ pub(crate) fn literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral, decoded
 
 /// The value of a lifted literal that has no escapes.
 #[inline]
-pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -> ValueRef<'t> {
+pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &ScannedLiteral) -> ValueRef<'t> {
     match literal.class {
         LiteralClass::Integer => integer_value(literal),
         LiteralClass::String => ValueRef::Bytes(literal.bytes(text)),
@@ -35,11 +35,11 @@ pub(crate) fn plain_literal_value<'t>(text: &'t [u8], literal: &LiftedLiteral) -
 }
 
 #[inline]
-fn integer_value(literal: &LiftedLiteral) -> ValueRef<'static> {
-    match i64::try_from(literal.magnitude) {
+fn integer_value(literal: &ScannedLiteral) -> ValueRef<'static> {
+    match i64::try_from(literal.magnitude()) {
         Ok(value) => ValueRef::Int(if literal.negative { -value } else { value }),
-        Err(_) if !literal.negative => ValueRef::UInt(literal.magnitude),
-        Err(_) if literal.magnitude == 1 << 63 => ValueRef::Int(i64::MIN),
+        Err(_) if !literal.negative => ValueRef::UInt(literal.magnitude()),
+        Err(_) if literal.magnitude() == 1 << 63 => ValueRef::Int(i64::MIN),
         Err(_) => ValueRef::Decimal(Decimal { mantissa: literal.integer(), scale: 0 }),
     }
 }
@@ -70,13 +70,13 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
 pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     kinds.clear();
     for ordinal in 0..shape.slot_count() as u32 {
-        let is_list = matches!(shape.slot(Ordinal(ordinal)), Some(Slot::List { .. }));
+        let is_list = matches!(shape.slot(ParameterNumber(ordinal)), Some(Slot::List { .. }));
         let literal = match is_list {
-            true => shape.list(Ordinal(ordinal)).first(),
-            false => shape.literal(Ordinal(ordinal), 0),
+            true => shape.list(ParameterNumber(ordinal)).first(),
+            false => shape.literal(ParameterNumber(ordinal), 0),
         };
         let kind = literal.map_or(Kind::Null, |literal| kind_of_class(literal.class));
-        let scale = literal.filter(|_| !is_list).map_or(0, LiftedLiteral::scale);
+        let scale = literal.filter(|_| !is_list).map_or(0, ScannedLiteral::scale);
         let prefix = match literal {
             Some(literal) if literal.is_open_pattern() => PatternPrefix::Absent,
             _ => PatternPrefix::Unknown,
@@ -99,10 +99,10 @@ pub(crate) fn fill_from_shape(
     builder.clear();
     let mut fits = true;
     for ordinal in 0..shape.slot_count() as u32 {
-        let ordinal = Ordinal(ordinal);
+        let ordinal = ParameterNumber(ordinal);
         match shape.slot(ordinal) {
-            Some(Slot::List { are_short_integers: true, .. }) => {
-                builder.push_integers(shape.list(ordinal).iter().map(|literal| literal.magnitude as i64));
+            Some(Slot::List { fit_in_63_bits: true, .. }) => {
+                builder.push_integers(shape.list(ordinal).iter().map(|literal| literal.magnitude() as i64));
             }
             Some(Slot::List { .. }) => {
                 builder.begin_list();
@@ -121,8 +121,8 @@ pub(crate) fn fill_from_shape(
 }
 
 #[inline]
-fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
-    if literal.class == LiteralClass::Integer && literal.magnitude >> 63 == 0 {
+fn push(text: &[u8], literal: &ScannedLiteral, decoded: &mut Vec<u8>, builder: &mut ParametersBuilder) -> bool {
+    if literal.class == LiteralClass::Integer && literal.magnitude() >> 63 == 0 {
         builder.push_int(short_integer(literal));
         return true;
     }
@@ -133,13 +133,13 @@ fn push(text: &[u8], literal: &LiftedLiteral, decoded: &mut Vec<u8>, builder: &m
 
 /// The value of an integer whose magnitude has at most 63 bits.
 #[inline]
-fn short_integer(literal: &LiftedLiteral) -> i64 {
-    let value = literal.magnitude as i64;
+fn short_integer(literal: &ScannedLiteral) -> i64 {
+    let value = literal.magnitude() as i64;
     if literal.negative { -value } else { value }
 }
 
 /// Whether a literal's value is of the kind that plans expect for its class.
-pub(crate) fn fits_class(text: &[u8], literal: &LiftedLiteral) -> bool {
+pub(crate) fn fits_class(text: &[u8], literal: &ScannedLiteral) -> bool {
     literal.has_escapes || is_of_class(plain_literal_value(text, literal), literal.class)
 }
 

@@ -5,7 +5,7 @@ use crate::bind::message;
 use crate::execute::Engine;
 use crate::execute::{InputForm, StatementContext, StatementInput, fail, interrupted};
 use crate::parse::{ShapeOutcome, first_statement_end, parse_next, scan};
-use crate::plan::Known;
+use crate::plan::CachedShape;
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
@@ -32,7 +32,7 @@ impl StatementContext<'_, '_> {
         let is_known = scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable && {
             let key = Engine::plan_key(&self.engine.shape, self.session);
             let known = self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary);
-            matches!(known, Some(Known::Plan(_)))
+            matches!(known, Some(CachedShape::Plan(_)))
         };
         // A syntax error quotes the text that follows it, so the statement is parsed together with the
         // remaining text.

@@ -11,9 +11,9 @@ use crate::bind::{ParameterKind, message};
 use crate::execute::{Engine, LockCallMode, StatementContext};
 use crate::mysql_catalog::variable::evaluate_session_expression;
 use crate::parse::lift::{can_keep, lift_session_values};
-use crate::parse::{Expression, Ordinal, Parameterised, parse_with_parameters};
+use crate::parse::{Expression, ParameterNumber, Parameterised, parse_with_parameters};
 use crate::plan::kinds_of_shape;
-use crate::plan::{KeptLiterals, Known, Plan, PlanKey};
+use crate::plan::{CachedShape, Plan, PlanKey, PlanVariants};
 
 impl StatementContext<'_, '_> {
     /// The plan of a statement whose parameters are the lifted literals of its shape. `None` if no plan can
@@ -26,14 +26,14 @@ impl StatementContext<'_, '_> {
         self.engine.work.session_values.clear();
         let key = Engine::plan_key(&self.engine.shape, self.session);
         match self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary) {
-            Some(Known::Plan(plan)) => Ok(Some(plan)),
-            Some(Known::Kept(kept)) => self.plan_of_kept(text, &kept),
+            Some(CachedShape::Plan(plan)) => Ok(Some(plan)),
+            Some(CachedShape::Variants(kept)) => self.plan_of_variant(text, &kept),
             None => self.plan_shape(text),
         }
     }
 
     /// The plan of a statement whose shape keeps some literals.
-    fn plan_of_kept(&mut self, text: &[u8], kept: &KeptLiterals) -> Result<Option<Plan>> {
+    fn plan_of_variant(&mut self, text: &[u8], kept: &PlanVariants) -> Result<Option<Plan>> {
         if !kept.has_plans() || !can_keep(&kept.ordinals, &self.engine.shape) {
             return Ok(None);
         }
@@ -44,7 +44,7 @@ impl StatementContext<'_, '_> {
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
-        if let Some(Known::Plan(plan)) = engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
+        if let Some(CachedShape::Plan(plan)) = engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
             kept.note_use();
             return Ok(Some(plan));
         }
@@ -58,12 +58,12 @@ impl StatementContext<'_, '_> {
         let (mut statement, kept) = match parse_with_parameters(text, &self.engine.shape) {
             Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
             Ok(Parameterised::LiteralsMatter) => {
-                self.keep_known(Known::Kept(Arc::default()));
+                self.cache_shape(CachedShape::Variants(Arc::default()));
                 return Ok(None);
             }
             Err(error) => return Err(message::of_parse_error(&error)),
         };
-        let first = Ordinal(self.engine.shape.slot_count() as u32);
+        let first = ParameterNumber(self.engine.shape.slot_count() as u32);
         let session_values = {
             let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
             let session_context = facts.session_context();
@@ -85,13 +85,13 @@ impl StatementContext<'_, '_> {
         if planned.is_volatile {
             // A plan that is used only once is not worth parameters, so the statement is planned with its
             // literals. The reason lies in the text, so this applies to all statements of the shape.
-            self.keep_known(Known::Kept(Arc::default()));
+            self.cache_shape(CachedShape::Variants(Arc::default()));
             return Ok(None);
         }
         self.engine.counters.plans += 1;
         let plan = planned.plan;
         if kept.is_empty() && session_values.is_empty() {
-            self.keep_known(Known::Plan(plan.clone()));
+            self.cache_shape(CachedShape::Plan(plan.clone()));
             return Ok(Some(plan));
         }
         let hash = self.make_variant(text, &kept);
@@ -100,11 +100,11 @@ impl StatementContext<'_, '_> {
         let dictionary = &engine.gateway.catalog().dictionary;
         // An existing entry stays, because it counts how its plans are used.
         if engine.cache.get(&shape_key, dictionary).is_none() {
-            let kept = KeptLiterals::new(&kept, session_values);
-            engine.cache.put(&shape_key, Known::Kept(Arc::new(kept)), dictionary);
+            let kept = PlanVariants::new(&kept, session_values);
+            engine.cache.put(&shape_key, CachedShape::Variants(Arc::new(kept)), dictionary);
         }
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
-        engine.cache.put(&key, Known::Plan(plan.clone()), dictionary);
+        engine.cache.put(&key, CachedShape::Plan(plan.clone()), dictionary);
         Ok(Some(plan))
     }
 
@@ -126,7 +126,7 @@ impl StatementContext<'_, '_> {
 
     /// Makes the cache key of the plan for these kept literals and the types of the session's values. Returns
     /// its hash.
-    fn make_variant(&mut self, text: &[u8], kept: &[Ordinal]) -> [u64; 2] {
+    fn make_variant(&mut self, text: &[u8], kept: &[ParameterNumber]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
         let collation = self.session.variables.collation_connection.computed_as;
         work.variant.clear();
@@ -140,7 +140,7 @@ impl StatementContext<'_, '_> {
     }
 
     /// Stores what is known about the shape that was scanned last in the plan cache.
-    fn keep_known(&mut self, known: Known) {
+    fn cache_shape(&mut self, known: CachedShape) {
         let key = Engine::plan_key(&self.engine.shape, self.session);
         self.engine.cache.put(&key, known, &self.engine.gateway.catalog().dictionary);
     }

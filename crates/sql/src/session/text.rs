@@ -224,7 +224,7 @@ impl Engine {
         match plan {
             // The rows are read from the text itself.
             Plan::Insert(insert)
-                if insert.folded.is_some() && insert.takes_any_kind && work.session_values.is_empty() =>
+                if insert.uniform_rows.is_some() && insert.takes_any_kind && work.session_values.is_empty() =>
             {
                 return true;
             }

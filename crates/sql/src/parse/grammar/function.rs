@@ -10,7 +10,7 @@ use crate::parse::literal::decode_integer;
 impl Parser<'_> {
     /// A function whose name is a keyword. Returns `None` if the keyword is a name here or is out of place.
     pub(super) fn function_by_word(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
-        let before_brackets = self.next.kind == TokenKind::Open;
+        let is_before_parenthesis = self.next.kind == TokenKind::Open;
         let expression = match keyword {
             Keyword::CurrentDate
             | Keyword::CurrentTime
@@ -22,7 +22,7 @@ impl Parser<'_> {
             | Keyword::UtcTime
             | Keyword::UtcTimestamp => self.call_with_optional_brackets()?,
             // Every other keyword is a function only directly before a bracket.
-            _ if !before_brackets => return Ok(None),
+            _ if !is_before_parenthesis => return Ok(None),
             Keyword::Cast => self.cast()?,
             Keyword::Convert => self.convert()?,
             Keyword::Trim => self.trim()?,

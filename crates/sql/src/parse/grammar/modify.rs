@@ -69,8 +69,8 @@ impl Parser<'_> {
     fn insert_rows(&mut self) -> Parse<InsertSource> {
         let start = self.current.start;
         let row = self.insert_row()?;
-        if let Some((first, width)) = self.skip_folded_rows(start) {
-            return Ok(InsertSource::FoldedRows { row, first, width });
+        if let Some((first, width)) = self.skip_uniform_rows(start) {
+            return Ok(InsertSource::UniformRows { row, first, width });
         }
         let mut rows = vec![row];
         while self.accept(TokenKind::Comma) {

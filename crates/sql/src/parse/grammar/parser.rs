@@ -1,7 +1,7 @@
 //! The entry points of the parser, its token window, names and limits.
 
 use crate::parse::error::{ParseError, ParseErrorKind};
-use crate::parse::expression::Ordinal;
+use crate::parse::expression::ParameterNumber;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
 use crate::parse::lift::{can_keep, kept_literals};
@@ -33,7 +33,7 @@ pub enum Parameterised {
         /// The ordinals that remain literals of the statement, in ascending order, because their text is part
         /// of its meaning (see [`crate::parse::lift`]). The statement is valid for all texts of its shape in
         /// which these literals are equal.
-        kept: Vec<Ordinal>,
+        kept: Vec<ParameterNumber>,
     },
     /// The literals affect the meaning in a way that no plan can share: parse such statements at each
     /// execution.
@@ -158,7 +158,7 @@ pub(super) struct Parser<'a> {
     parameter_count: u32,
     shape: Option<&'a Shape>,
     /// Lifted literals that are nevertheless parsed as literals, in ascending order.
-    kept: &'a [Ordinal],
+    kept: &'a [ParameterNumber],
     rows_used: bool,
     /// Whether RETURNING may end the statement.
     pub(super) may_return: bool,
@@ -469,7 +469,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a `?` and numbers it.
-    pub(super) fn parameter(&mut self) -> Parse<Ordinal> {
+    pub(super) fn parameter(&mut self) -> Parse<ParameterNumber> {
         // The scanner refuses texts with `?`, so ordinals of `?` and of lifted literals never mix.
         if self.shape.is_some() {
             return Err(Stop::LiteralsMatter);
@@ -477,14 +477,14 @@ impl<'a> Parser<'a> {
         if self.parameter_count >= PARAMETERS_MAX {
             return Err(Stop::Error(ParseErrorKind::TooManyParameters, self.current.start));
         }
-        let ordinal = Ordinal(self.parameter_count);
+        let ordinal = ParameterNumber(self.parameter_count);
         self.parameter_count += 1;
         self.advance();
         Ok(ordinal)
     }
 
     /// Takes the lifted literal that begins at the current token, if one does.
-    pub(super) fn lifted_literal(&mut self) -> Option<Ordinal> {
+    pub(super) fn lifted_literal(&mut self) -> Option<ParameterNumber> {
         let (shape, ordinal) = self.slot_here()?;
         match shape.slot(ordinal)? {
             Slot::List { .. } => return None,
@@ -496,7 +496,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes the lifted list of literals that begins at the current token, if one does.
-    pub(super) fn lifted_list(&mut self) -> Option<Ordinal> {
+    pub(super) fn lifted_list(&mut self) -> Option<ParameterNumber> {
         let (shape, ordinal) = self.slot_here()?;
         let Slot::List { first, count, .. } = shape.slot(ordinal)? else { return None };
         self.seek(shape.literals()[(first + count - 1) as usize].end);
@@ -505,7 +505,7 @@ impl<'a> Parser<'a> {
 
     /// Skips the folded rows after the first, which began at `start` and has just been taken. Returns the
     /// ordinal of the first literal of a row and the number of literals in each row.
-    pub(super) fn skip_folded_rows(&mut self, start: u32) -> Option<(Ordinal, u32)> {
+    pub(super) fn skip_uniform_rows(&mut self, start: u32) -> Option<(ParameterNumber, u32)> {
         let rows = self.shape?.rows().filter(|rows| rows.start == start)?;
         self.rows_used = true;
         self.seek(rows.end);
@@ -513,7 +513,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The slot that begins at the current token, unless its literal is kept.
-    fn slot_here(&self) -> Option<(&'a Shape, Ordinal)> {
+    fn slot_here(&self) -> Option<(&'a Shape, ParameterNumber)> {
         let shape = self.shape?;
         let ordinal = shape.slot_at(self.current.start)?;
         self.kept.binary_search(&ordinal).is_err().then_some((shape, ordinal))

@@ -2,51 +2,55 @@
 //! rows; no allocation after warm-up. Counted with callgrind: 1,070 for a point select of 35 bytes, 7,500 for
 //! an IN list of 100 keys of four digits, 81,000 for 50 rows of sysbench (9,815 bytes).
 //!
-//! The shape of a statement is its text with each literal replaced by a mark of its class. Statements that
-//! differ only in values therefore share one plan. The scanner passes over the text once and recognises only
-//! what that needs: quotes, comments, numbers, brackets and a few words. It declares every statement of which
-//! it is not certain [`ShapeOutcome::NotCacheable`]; the parser then decides.
+//! The shape of a statement is its text with literals replaced by marks. (MySQL calls it a digest.)
+//! Statements that differ only in these literals share one plan, in which the literals are parameters. A
+//! literal that was replaced is called lifted.
+//!
+//! The scanner reads the text once. It recognises only quotes, comments, numbers, parentheses and a few
+//! words. If it is unsure about anything, the statement is [`ShapeOutcome::NotCacheable`] and goes to the
+//! parser.
 //!
 //! Rules of lifting:
 //! - Literals are lifted in SELECT, INSERT, REPLACE, UPDATE and DELETE. BEGIN, START, COMMIT and ROLLBACK
-//!   have a shape too. No other statement is cacheable.
-//! - The select list up to FROM is kept byte for byte, including literals and spaces, because it names the
-//!   columns.
+//!   also have a shape, without literals. No other statement is cacheable.
+//! - The select list up to FROM stays byte for byte, including literals and spaces, because it names the
+//!   result columns.
 //! - Elsewhere integers, decimals, doubles and strings are lifted, each class with its own mark. NULL, TRUE
-//!   and similar words stay text. Integers of up to 64 bits are one class. The mark of a decimal is followed
-//!   by its scale, which determines the scale of computed results; a decimal that is a whole member of a row
-//!   of VALUES has no scale byte. LIKE patterns that bound no range of keys have their own mark, because
-//!   their plans differ.
-//! - `IN (...)` with literals of one class becomes one mark whatever its length. There a sign belongs to its
-//!   literal.
-//! - Rows of VALUES that have the same form become one row, whatever their number. There, too, a sign belongs
-//!   to its literal. Rows of different forms are not cacheable.
-//! - Where more than the value of a lifted literal matters (an ordinal in ORDER BY, a length, an alias, an
-//!   argument of a function), the parser keeps it as a literal: see [`super::lift`].
-//! - A run of blanks and comments becomes one space. Executable comments, optimizer hints, parameters,
+//!   and similar words stay. Integers of up to 64 bits are one class. The mark of a decimal is followed by
+//!   its scale, which determines the scale of computed results; the scale is omitted for a decimal that is by
+//!   itself a value of a VALUES row. LIKE patterns without a literal prefix have a mark of their own, because
+//!   no key range can be derived from them and their plans differ.
+//! - `IN (...)` with literals of one class becomes one mark, whatever its length. In such a list, a sign is
+//!   part of its literal.
+//! - The rows of VALUES become one row, whatever their number, if all have the same form. A sign is part of
+//!   its literal there, too. A statement whose rows differ in form is not cacheable.
+//! - A literal whose text matters for more than its value (a column number in ORDER BY, a length, an alias,
+//!   an argument of a function) is lifted by the scanner too. The parser then restores it: see
+//!   [`super::lift`]. Such a literal is called kept.
+//! - A run of blanks and comments becomes one space. Executable comments, optimizer hints, `?` parameters,
 //!   prefixed strings (`x'..'`, `_utf8mb4'..'`) and adjacent strings are not cacheable.
 //!
-//! Statements with equal normalised text and equal texts of the kept literals differ only in values. Hashes
-//! can collide, so a cache compares both after a hash hit.
+//! Two statements differ only in values if their normalised texts and the texts of their kept literals are
+//! equal. Hashes can collide, so a cache compares both after a hash match.
 
 mod hash;
 mod recent;
 mod scanner;
 
-use super::expression::Ordinal;
+use super::expression::ParameterNumber;
 use super::limit::SHAPE_BYTES_MAX;
 use super::literal::decode_string;
 
-/// Outcome of a scan.
+/// Whether the scanner has found a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeOutcome {
     /// The shape is valid and can be looked up.
     Cacheable,
-    /// The statement must be parsed. The contents of the shape are meaningless.
+    /// The statement must be parsed. The contents of the shape are unspecified.
     NotCacheable,
 }
 
-/// Classes of literals. Each has its own mark in the normalised text.
+/// The class of a literal. Each class has its own mark in the normalised text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiteralClass {
     /// Digits whose value fits in 64 bits.
@@ -61,15 +65,16 @@ pub enum LiteralClass {
 
 /// A literal that the scanner replaced by a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LiftedLiteral {
-    /// Byte offset of its first byte: the sign, first digit or opening quote.
+pub struct ScannedLiteral {
+    /// Byte offset in the text of its first byte: the sign, first digit or opening quote.
     pub start: u32,
-    /// Byte offset after its last byte.
+    /// Byte offset in the text of the byte after it.
     pub end: u32,
-    /// Integer: its absolute value. Decimal: the number of digits after the decimal point. String: 1 if it is
-    /// a LIKE pattern that bounds no range of keys. Otherwise 0.
-    pub magnitude: u64,
-    /// Its class, which determines its mark.
+    /// What else the plan must know, by class. Integer: its absolute value. Decimal: the number of digits
+    /// after the decimal point. String: 1 for a LIKE pattern without a literal prefix, otherwise 0. Double:
+    /// 0.
+    class_detail: u64,
+    /// The class, which determines the mark.
     pub class: LiteralClass,
     /// Whether the literal includes a minus sign.
     pub negative: bool,
@@ -77,61 +82,62 @@ pub struct LiftedLiteral {
     pub has_escapes: bool,
 }
 
-/// The literals of one ordinal, as indexes into [`Shape::literals`].
+/// The literals of one parameter, as positions in [`Shape::literals`]. An IN list is one parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
     /// A single literal.
     Literal {
-        /// Index of the literal.
+        /// Position of the literal.
         literal: u32,
     },
     /// The literals of an IN list.
     List {
-        /// Index of the first literal.
+        /// Position of the first literal.
         first: u32,
         /// Number of literals; at least one.
         count: u32,
-        /// Whether all are known to be unsigned integers of at most 63 bits.
-        are_short_integers: bool,
+        /// Whether all are known to be unsigned integers of at most 63 bits. False if unknown.
+        fit_in_63_bits: bool,
     },
-    /// A literal of the first row of VALUES. Its counterpart in row `n` is `n` times [`FoldedRows::width`]
-    /// further.
+    /// A literal of the first row of VALUES. The corresponding literal of row `n` (from 0) follows
+    /// `n` × [`UniformRows::width`] positions later.
     RowLiteral {
-        /// Index of the literal in the first row.
+        /// Position of the first row's literal.
         literal: u32,
     },
 }
 
 /// The rows of VALUES, which all have the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FoldedRows {
-    /// Byte offset of the opening bracket of the first row.
+pub struct UniformRows {
+    /// Byte offset of the first row's opening parenthesis.
     pub start: u32,
-    /// Byte offset after the closing bracket of the last row.
+    /// Byte offset after the last row's closing parenthesis.
     pub end: u32,
-    /// Ordinal of the first literal of a row; the other literals of the row follow it.
-    pub first: Ordinal,
+    /// ParameterNumber of the first literal of a row; the other literals of the row follow it.
+    pub first: ParameterNumber,
     /// Number of literals in a row.
     pub width: u32,
     /// Number of rows; at least one.
     pub count: u32,
 }
 
-/// The shape of a statement and its literals. A shape is reused for many statements and keeps its memory.
+/// The shape of a statement and its literals. One `Shape` is reused for many statements and keeps its
+/// buffers.
 #[derive(Clone, Debug)]
 pub struct Shape {
     seed: u64,
     hash: [u64; 2],
     normalised: Vec<u8>,
     normalised_length: usize,
-    literals: Vec<LiftedLiteral>,
+    literals: Vec<ScannedLiteral>,
     slots: Vec<Slot>,
-    rows: Option<FoldedRows>,
+    rows: Option<UniformRows>,
     recent: Box<recent::Recent>,
 }
 
-/// Scans a statement into `shape`. Leading and trailing blanks, leading comments and trailing semicolons are
-/// ignored.
+/// Scans a statement into `shape`. Ignores leading and trailing blanks, leading comments and trailing
+/// semicolons.
 pub fn scan(text: &[u8], shape: &mut Shape) -> ShapeOutcome {
     shape.clear();
     if shape.recall(text) {
@@ -171,13 +177,13 @@ impl Shape {
         self.rows = None;
     }
 
-    /// 128-bit hash of the normalised text.
+    /// The 128-bit hash of the normalised text.
     #[inline]
     pub fn hash(&self) -> [u64; 2] {
         self.hash
     }
 
-    /// The normalised text. A cache compares it after a hash hit.
+    /// The text with lifted literals replaced by marks. A cache compares it after a hash match.
     #[inline]
     pub fn normalised(&self) -> &[u8] {
         &self.normalised[..self.normalised_length]
@@ -185,19 +191,19 @@ impl Shape {
 
     /// All lifted literals in the order of the text, including those of lists and of every row.
     #[inline]
-    pub fn literals(&self) -> &[LiftedLiteral] {
+    pub fn literals(&self) -> &[ScannedLiteral] {
         &self.literals
     }
 
-    /// Number of ordinals, which count from 0.
+    /// Number of parameters. Parameter numbers begin at 0.
     #[inline]
     pub fn slot_count(&self) -> usize {
         self.slots.len()
     }
 
-    /// Appends the text that identifies a plan of a shape with kept literals: the normalised text, then each
-    /// kept literal as written, preceded by its length as a little-endian u32.
-    pub fn append_with_kept(&self, text: &[u8], kept: &[Ordinal], out: &mut Vec<u8>) {
+    /// Appends the plan cache key of a statement with kept literals: the normalised text, then the text of
+    /// each kept literal, preceded by its length as a little-endian u32.
+    pub fn append_with_kept(&self, text: &[u8], kept: &[ParameterNumber], out: &mut Vec<u8>) {
         out.extend_from_slice(self.normalised());
         for ordinal in kept {
             let bytes = self.text_of(*ordinal, text);
@@ -206,14 +212,14 @@ impl Shape {
         }
     }
 
-    /// Hash of a plan's key text; see [`Shape::append_with_kept`].
+    /// The hash of a plan cache key that [`Shape::append_with_kept`] has made.
     pub fn hash_of(&self, key: &[u8]) -> [u64; 2] {
         hash::of(key, self.seed)
     }
 
-    /// The text of an ordinal's literals. For a list it spans all members; for a literal of rows it is that
-    /// of the first row.
-    fn text_of<'a>(&self, ordinal: Ordinal, text: &'a [u8]) -> &'a [u8] {
+    /// The text of a parameter's literals: for a list from its first to its last member, for a VALUES column
+    /// that of the first row. Empty for an unknown parameter.
+    fn text_of<'a>(&self, ordinal: ParameterNumber, text: &'a [u8]) -> &'a [u8] {
         let (first, last) = match self.slot(ordinal) {
             Some(Slot::Literal { literal } | Slot::RowLiteral { literal }) => (literal, literal),
             Some(Slot::List { first, count, .. }) => (first, first + count - 1),
@@ -223,22 +229,22 @@ impl Shape {
         &text[first.start as usize..last.end as usize]
     }
 
-    /// The literals of an ordinal; `None` for an unknown ordinal.
+    /// The literals of a parameter; `None` for an unknown parameter.
     #[inline]
-    pub fn slot(&self, ordinal: Ordinal) -> Option<Slot> {
+    pub fn slot(&self, ordinal: ParameterNumber) -> Option<Slot> {
         self.slots.get(ordinal.0 as usize).copied()
     }
 
-    /// The rows of VALUES; `None` for a statement without them.
+    /// The rows of VALUES; `None` for a statement without VALUES.
     #[inline]
-    pub fn rows(&self) -> Option<FoldedRows> {
+    pub fn rows(&self) -> Option<UniformRows> {
         self.rows
     }
 
-    /// The literal of an ordinal, taken from row `row` (from 0) if it belongs to rows. Returns `None` for a
-    /// list, an unknown ordinal and a row past the last.
+    /// The literal of a parameter; for a VALUES column, the one in row `row` (from 0). Returns `None` for a
+    /// list, an unknown parameter, and a row past the last.
     #[inline]
-    pub fn literal(&self, ordinal: Ordinal, row: u32) -> Option<&LiftedLiteral> {
+    pub fn literal(&self, ordinal: ParameterNumber, row: u32) -> Option<&ScannedLiteral> {
         let index = match self.slot(ordinal)? {
             Slot::Literal { literal } => literal,
             Slot::RowLiteral { literal } => {
@@ -250,36 +256,36 @@ impl Shape {
         self.literals.get(index as usize)
     }
 
-    /// The members of a list; empty for an ordinal that is not a list.
+    /// The members of a list; empty for a parameter that is not a list.
     #[inline]
-    pub fn list(&self, ordinal: Ordinal) -> &[LiftedLiteral] {
+    pub fn list(&self, ordinal: ParameterNumber) -> &[ScannedLiteral] {
         match self.slot(ordinal) {
             Some(Slot::List { first, count, .. }) => &self.literals[first as usize..(first + count) as usize],
             _ => &[],
         }
     }
 
-    /// The ordinal whose first literal begins at byte `start` of the text.
-    pub fn slot_at(&self, start: u32) -> Option<Ordinal> {
+    /// The number of the parameter whose first literal begins at byte `start` of the text.
+    pub fn slot_at(&self, start: u32) -> Option<ParameterNumber> {
         let first_literal = |slot: &Slot| match *slot {
             Slot::Literal { literal } | Slot::RowLiteral { literal } => literal,
             Slot::List { first, .. } => first,
         };
         let index =
             self.slots.binary_search_by_key(&start, |slot| self.literals[first_literal(slot) as usize].start).ok()?;
-        Some(Ordinal(index as u32))
+        Some(ParameterNumber(index as u32))
     }
 }
 
-impl LiftedLiteral {
-    /// The bytes of the literal in the text; those of a string exclude the quotes.
+impl ScannedLiteral {
+    /// The literal's bytes in the text, without the quotes of a string.
     #[inline]
     pub fn bytes<'a>(&self, text: &'a [u8]) -> &'a [u8] {
         let bytes = &text[self.start as usize..self.end as usize];
         if self.class == LiteralClass::String { &bytes[1..bytes.len() - 1] } else { bytes }
     }
 
-    /// Appends the value of a string, with escapes resolved.
+    /// Appends the value of a string to `value`, with escapes resolved.
     pub fn decode(&self, text: &[u8], value: &mut Vec<u8>) {
         if self.has_escapes {
             decode_string(self.bytes(text), text[self.start as usize], value);
@@ -288,24 +294,30 @@ impl LiftedLiteral {
         }
     }
 
+    /// The absolute value of an integer; meaningless for other classes.
+    #[inline]
+    pub fn magnitude(&self) -> u64 {
+        self.class_detail
+    }
+
     /// Digits after the decimal point of a decimal, at most 255; 0 for other classes.
     #[inline]
     pub fn scale(&self) -> u8 {
-        if self.class == LiteralClass::Decimal { self.magnitude.min(255) as u8 } else { 0 }
+        if self.class == LiteralClass::Decimal { self.class_detail.min(255) as u8 } else { 0 }
     }
 
-    /// Whether it is a LIKE pattern that bounds no range of keys: it is empty or begins with a wildcard or a
-    /// backslash.
+    /// Whether the literal is a LIKE pattern without a literal prefix: it is empty, or begins with a wildcard
+    /// or a backslash. No key range can be derived from such a pattern.
     #[inline]
     pub fn is_open_pattern(&self) -> bool {
-        self.class == LiteralClass::String && self.magnitude != 0
+        self.class == LiteralClass::String && self.class_detail != 0
     }
 
-    /// The value of an integer. Outside lists and rows of VALUES a minus sign stays in the text as an
-    /// operator.
+    /// The value of an integer. Outside lists and rows of VALUES, a minus sign is an operator in the
+    /// normalised text and not part of this value.
     #[inline]
     pub fn integer(&self) -> i128 {
-        let magnitude = i128::from(self.magnitude);
+        let magnitude = i128::from(self.class_detail);
         if self.negative { -magnitude } else { magnitude }
     }
 }

@@ -6,9 +6,9 @@
 //! therefore has the same shape. Lists and rows vary in length and are left to the scanner.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
-use super::{LiftedLiteral, LiteralClass, Shape, Slot};
+use super::{LiteralClass, ScannedLiteral, Shape, Slot};
 use crate::parse::lexer::quoted_end;
-use crate::parse::literal::begins_fixed;
+use crate::parse::literal::starts_with_literal;
 
 /// Longest statement that is remembered, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
@@ -37,7 +37,7 @@ struct Set {
 #[derive(Clone, Debug, Default)]
 struct Known {
     text: Vec<u8>,
-    literals: Vec<LiftedLiteral>,
+    literals: Vec<ScannedLiteral>,
     normalised: Vec<u8>,
     hash: [u64; 2],
 }
@@ -90,7 +90,7 @@ impl Known {
     /// Appends the literals of `text`. Returns `None` if `text` is another statement; some literals may then
     /// have been appended.
     #[inline]
-    fn read_literals(&self, text: &[u8], literals: &mut Vec<LiftedLiteral>) -> Option<()> {
+    fn read_literals(&self, text: &[u8], literals: &mut Vec<ScannedLiteral>) -> Option<()> {
         if self.text.is_empty() {
             return None;
         }
@@ -102,13 +102,13 @@ impl Known {
             }
             at += between.len();
             copied = known.end as usize;
-            let mut literal = LiftedLiteral { start: at as u32, ..*known };
+            let mut literal = ScannedLiteral { start: at as u32, ..*known };
             if known.class == LiteralClass::Integer {
                 let (magnitude, count) = read_digits(text, at);
                 if count == 0 || count > SAFE_DIGITS {
                     return None;
                 }
-                literal.magnitude = magnitude;
+                literal.class_detail = magnitude;
                 at += count;
             } else {
                 if text.get(at) != self.text.get(known.start as usize) {
@@ -118,7 +118,7 @@ impl Known {
                 (at, literal.has_escapes) = quoted_end(text, at)?;
                 // After LIKE, a pattern that bounds no range of keys has a different mark.
                 let known_inside = self.text.get(known.start as usize + 1..known.end as usize - 1)?;
-                if begins_fixed(&text[inside..at - 1]) != begins_fixed(known_inside) {
+                if starts_with_literal(&text[inside..at - 1]) != starts_with_literal(known_inside) {
                     return None;
                 }
             }
@@ -130,7 +130,7 @@ impl Known {
 }
 
 /// Whether recall can read the literal: an unsigned integer of at most [`SAFE_DIGITS`] digits, or a string.
-fn is_plain(literal: &LiftedLiteral) -> bool {
+fn is_plain(literal: &ScannedLiteral) -> bool {
     let digits = (literal.end - literal.start) as usize;
     match literal.class {
         LiteralClass::Integer => !literal.negative && digits <= SAFE_DIGITS,

@@ -1,10 +1,10 @@
 //! Hot path: the budget in instructions is in `mod.rs`. One pass over the text of a statement.
 
-use super::{FoldedRows, LiftedLiteral, LiteralClass, Shape, Slot};
-use crate::parse::expression::Ordinal;
+use super::{LiteralClass, ScannedLiteral, Shape, Slot, UniformRows};
+use crate::parse::expression::ParameterNumber;
 use crate::parse::lexer::{is_blank_byte, is_word_byte, quoted_end};
 use crate::parse::limit::{SHAPE_LITERALS_MAX, STATEMENT_BYTES_MAX};
-use crate::parse::literal::{begins_fixed, decode_integer};
+use crate::parse::literal::{decode_integer, starts_with_literal};
 
 /// The kind of token that a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,9 +108,9 @@ pub(super) struct Scanner<'a> {
     out: &'a mut [u8],
     /// Bytes written to `out`.
     length: usize,
-    literals: &'a mut Vec<LiftedLiteral>,
+    literals: &'a mut Vec<ScannedLiteral>,
     slots: &'a mut Vec<Slot>,
-    rows: &'a mut Option<FoldedRows>,
+    rows: &'a mut Option<UniformRows>,
     /// Whether the rows of VALUES may still follow.
     expects_rows: bool,
 }
@@ -269,7 +269,7 @@ impl<'a> Scanner<'a> {
     fn lift<const IN_ROW: bool>(
         &mut self,
         at: usize,
-        literal: LiftedLiteral,
+        literal: ScannedLiteral,
         begins_member: bool,
     ) -> Option<(usize, u8)> {
         let index = self.literals.len() as u32;
@@ -298,7 +298,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    fn push_literal(&mut self, literal: LiftedLiteral) -> Option<()> {
+    fn push_literal(&mut self, literal: ScannedLiteral) -> Option<()> {
         if self.literals.len() >= SHAPE_LITERALS_MAX {
             return None;
         }
@@ -317,7 +317,7 @@ impl<'a> Scanner<'a> {
         if !self.ends_member(literal.end as usize) {
             return Some((at + 1, b'-'));
         }
-        self.lift::<true>(at, LiftedLiteral { start: at as u32, negative: true, ..literal }, true)
+        self.lift::<true>(at, ScannedLiteral { start: at as u32, negative: true, ..literal }, true)
     }
 
     /// Replaces `(literal, ...)` after an IN that ends at byte `at` by one mark. Consumes nothing of any
@@ -328,7 +328,7 @@ impl<'a> Scanner<'a> {
             return Some(at);
         }
         let first = self.literals.len();
-        let (end, are_short_integers) = match integer_members(self.text, open + 1, self.literals) {
+        let (end, fit_in_63_bits) = match integer_members(self.text, open + 1, self.literals) {
             Some(end) => (end, true),
             None => {
                 // The fast form may have recorded members before it failed.
@@ -342,7 +342,7 @@ impl<'a> Scanner<'a> {
         };
         let class = self.literals[first].class;
         let count = (self.literals.len() - first) as u32;
-        self.slots.push(Slot::List { first: first as u32, count, are_short_integers });
+        self.slots.push(Slot::List { first: first as u32, count, fit_in_63_bits });
         self.copy_to(at)?;
         self.copied = end;
         self.emit(b'(')?;
@@ -366,7 +366,7 @@ impl<'a> Scanner<'a> {
                 Class::Digit | Class::Dot => read_number(text, at)?,
                 Class::Minus => {
                     let literal = read_number(text, at + 1)?;
-                    LiftedLiteral { start: at as u32, negative: true, ..literal }
+                    ScannedLiteral { start: at as u32, negative: true, ..literal }
                 }
                 Class::Quote => read_string(text, at, 0, at)?,
                 _ => return None,
@@ -409,12 +409,12 @@ impl<'a> Scanner<'a> {
     /// normalised text.
     fn value_rows(&mut self, start: usize) -> Option<usize> {
         self.expects_rows = false;
-        let first = Ordinal(self.slots.len() as u32);
+        let first = ParameterNumber(self.slots.len() as u32);
         let form = self.length;
         let mut end = self.row(start)?;
         let form_end = self.length;
         let width = self.slots.len() as u32 - first.0;
-        let mut rows = FoldedRows { start: start as u32, end: end as u32, first, width, count: 1 };
+        let mut rows = UniformRows { start: start as u32, end: end as u32, first, width, count: 1 };
         loop {
             *self.rows = Some(rows);
             let comma = skip_blanks(self.text, end)?;
@@ -545,7 +545,7 @@ fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
 /// Reads the string that opens at byte `at`. Returns `None` if the string is unclosed or may be part of a
 /// larger token. `before` is the last byte of the previous token, `last_word` the offset of the last word.
 #[inline]
-fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<LiftedLiteral> {
+fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<ScannedLiteral> {
     // Adjacent strings form one string.
     let is_adjacent = before == STRING_MARK;
     // The name of a variable, or a string with a prefix such as `x'41'`.
@@ -556,9 +556,9 @@ fn read_string(text: &[u8], at: usize, before: u8, last_word: usize) -> Option<L
     }
     let (end, has_escapes) = quoted_end(text, at)?;
     let is_pattern = before == WORD_MARK && is_like(text, last_word);
-    let magnitude = u64::from(is_pattern && !begins_fixed(&text[at + 1..end - 1]));
+    let class_detail = u64::from(is_pattern && !starts_with_literal(&text[at + 1..end - 1]));
     let (start, end, class) = (at as u32, end as u32, LiteralClass::String);
-    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes })
+    Some(ScannedLiteral { start, end, class_detail, class, negative: false, has_escapes })
 }
 
 /// Whether the word at byte `word` is LIKE.
@@ -570,24 +570,31 @@ fn is_like(text: &[u8], word: usize) -> bool {
 
 /// Reads the unsigned number that begins at byte `at`. Returns `None` if the token may be something else.
 #[inline(always)]
-fn read_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
+fn read_number(text: &[u8], at: usize) -> Option<ScannedLiteral> {
     let (magnitude, count) = read_digits(text, at);
     let end = at + count;
     if count == 0 || count > SAFE_DIGITS || NUMBER_GOES_ON[usize::from(byte_at(text, end))] {
         return read_long_number(text, at);
     }
     let (start, end, class) = (at as u32, end as u32, LiteralClass::Integer);
-    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
+    Some(ScannedLiteral { start, end, class_detail: magnitude, class, negative: false, has_escapes: false })
 }
 
 /// The fast form of [`Scanner::list_members`] for the most frequent lists: unsigned integers of at most 18
 /// digits, with at most one space after each comma.
 #[inline(never)]
-fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<LiftedLiteral>) -> Option<usize> {
+fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<ScannedLiteral>) -> Option<usize> {
     let mut keep = |at: usize, count: usize, magnitude: u64| {
         let (start, end, class) = (at as u32, (at + count) as u32, LiteralClass::Integer);
         let is_allowed = literals.len() < SHAPE_LITERALS_MAX;
-        literals.push(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false });
+        literals.push(ScannedLiteral {
+            start,
+            end,
+            class_detail: magnitude,
+            class,
+            negative: false,
+            has_escapes: false,
+        });
         is_allowed.then_some(())
     };
     loop {
@@ -659,7 +666,7 @@ fn eight_digits(bytes: u64) -> (u64, usize) {
 
 /// [`read_number`] for numbers with a decimal point, an exponent or many digits.
 #[cold]
-fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
+fn read_long_number(text: &[u8], at: usize) -> Option<ScannedLiteral> {
     let mut end = at;
     let digits = |end: &mut usize| {
         let begin = *end;
@@ -702,11 +709,11 @@ fn read_long_number(text: &[u8], at: usize) -> Option<LiftedLiteral> {
         // It may have too many digits; the binder then refuses it.
         return None;
     }
-    let magnitude = match class {
+    let class_detail = match class {
         LiteralClass::Integer => magnitude.unwrap_or(0),
         LiteralClass::Decimal => scale as u64,
         LiteralClass::Double | LiteralClass::String => 0,
     };
     let (start, end) = (at as u32, end as u32);
-    Some(LiftedLiteral { start, end, magnitude, class, negative: false, has_escapes: false })
+    Some(ScannedLiteral { start, end, class_detail, class, negative: false, has_escapes: false })
 }

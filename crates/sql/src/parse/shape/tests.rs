@@ -66,9 +66,9 @@ fn lists_of_one_class_have_one_shape_whatever_their_length() {
     assert_eq!(shown("SELECT a FROM t WHERE id IN (1,b)"), "SELECT a FROM t WHERE id IN (<i>,b)");
     let shape = cacheable("SELECT a FROM t WHERE x = 'q' AND id NOT IN (10, 20, -30) AND y = 4");
     assert_eq!(shape.slot_count(), 3);
-    assert_eq!(shape.list(Ordinal(1)).iter().map(LiftedLiteral::integer).collect::<Vec<_>>(), [10, 20, -30]);
-    assert_eq!(shape.literal(Ordinal(2), 0).map(LiftedLiteral::integer), Some(4));
-    assert_eq!(shape.literal(Ordinal(1), 0), None);
+    assert_eq!(shape.list(ParameterNumber(1)).iter().map(ScannedLiteral::integer).collect::<Vec<_>>(), [10, 20, -30]);
+    assert_eq!(shape.literal(ParameterNumber(2), 0).map(ScannedLiteral::integer), Some(4));
+    assert_eq!(shape.literal(ParameterNumber(1), 0), None);
     let longer = cacheable("SELECT a FROM t WHERE x = '' AND id NOT IN (1) AND y = 5");
     assert_eq!((longer.hash(), longer.normalised()), (shape.hash(), shape.normalised()));
 }
@@ -78,11 +78,11 @@ fn rows_of_one_form_have_one_shape_whatever_their_number() {
     let shape =
         cacheable("INSERT INTO t (a,b) VALUES (1, 'x') , (-2, 'y'),(3, 'z') ON DUPLICATE KEY UPDATE a=VALUES(a)+9");
     let rows = shape.rows().expect("rows");
-    assert_eq!((rows.first, rows.width, rows.count), (Ordinal(0), 2, 3));
+    assert_eq!((rows.first, rows.width, rows.count), (ParameterNumber(0), 2, 3));
     assert_eq!(shape.slot_count(), 3);
-    assert_eq!(shape.literal(Ordinal(0), 1).map(LiftedLiteral::integer), Some(-2));
-    assert_eq!(shape.literal(Ordinal(0), 3), None);
-    assert_eq!(shape.literal(Ordinal(2), 0).map(LiftedLiteral::integer), Some(9));
+    assert_eq!(shape.literal(ParameterNumber(0), 1).map(ScannedLiteral::integer), Some(-2));
+    assert_eq!(shape.literal(ParameterNumber(0), 3), None);
+    assert_eq!(shape.literal(ParameterNumber(2), 0).map(ScannedLiteral::integer), Some(9));
     let single = cacheable("INSERT INTO t (a,b) VALUES(5, 'q')ON DUPLICATE KEY UPDATE a=VALUES(a)+0");
     assert_eq!((single.hash(), single.normalised()), (shape.hash(), shape.normalised()));
     assert!(shape_of("INSERT INTO t VALUES (1,2),(1,'x')").is_none());
@@ -243,7 +243,7 @@ struct Substitution<'a> {
 }
 
 impl Substitution<'_> {
-    fn value(&self, literal: &LiftedLiteral) -> Expression {
+    fn value(&self, literal: &ScannedLiteral) -> Expression {
         let digits = || {
             let bytes = &self.text[literal.start as usize + usize::from(literal.negative)..literal.end as usize];
             std::str::from_utf8(bytes).expect("digits").to_owned()
@@ -332,7 +332,7 @@ impl Substitution<'_> {
 
     fn limit_value(&self, value: LimitValue) -> LimitValue {
         let LimitValue::Parameter(ordinal) = value else { return value };
-        LimitValue::Rows(self.shape.literal(ordinal, 0).expect("a literal").magnitude)
+        LimitValue::Rows(self.shape.literal(ordinal, 0).expect("a literal").magnitude())
     }
 
     fn select(&self, select: &Select) -> Select {
@@ -355,7 +355,7 @@ impl Substitution<'_> {
             Statement::Insert(mut insert) => {
                 insert.source = match insert.source {
                     InsertSource::Rows(rows) => InsertSource::Rows(rows.iter().map(|row| self.all(row)).collect()),
-                    InsertSource::FoldedRows { row, .. } => {
+                    InsertSource::UniformRows { row, .. } => {
                         let count = self.shape.rows().expect("rows").count;
                         let rows = (0..count).map(|number| {
                             self.row = number;
@@ -524,9 +524,9 @@ proptest! {
         let other = cacheable("SELECT c FROM t WHERE id IN (1) AND v = '' LIMIT 1");
         prop_assert_eq!(one.normalised(), other.normalised());
         prop_assert_eq!(one.hash(), other.hash());
-        prop_assert_eq!(one.list(Ordinal(0)).len(), ids.len());
+        prop_assert_eq!(one.list(ParameterNumber(0)).len(), ids.len());
         let mut value = Vec::new();
-        one.literal(Ordinal(1), 0).expect("the string").decode(format!("SELECT c FROM t WHERE id IN ({list}) AND v = '{text}'").as_bytes(), &mut value);
+        one.literal(ParameterNumber(1), 0).expect("the string").decode(format!("SELECT c FROM t WHERE id IN ({list}) AND v = '{text}'").as_bytes(), &mut value);
         prop_assert_eq!(value, text.as_bytes());
     }
 }
@@ -543,10 +543,10 @@ fn most_generated_statements_are_parameterised() {
 }
 
 /// All contents of a shape, for comparison.
-type Said = (Vec<u8>, [u64; 2], Vec<LiftedLiteral>, Vec<Option<Slot>>, Option<FoldedRows>);
+type Said = (Vec<u8>, [u64; 2], Vec<ScannedLiteral>, Vec<Option<Slot>>, Option<UniformRows>);
 
 fn said(shape: &Shape) -> Said {
-    let slots = (0..shape.slot_count() as u32).map(|ordinal| shape.slot(Ordinal(ordinal))).collect();
+    let slots = (0..shape.slot_count() as u32).map(|ordinal| shape.slot(ParameterNumber(ordinal))).collect();
     (shape.normalised().to_vec(), shape.hash(), shape.literals().to_vec(), slots, shape.rows())
 }
 

@@ -3,7 +3,8 @@
 use super::{error_of, expression, missing_part};
 use crate::parse::ParseErrorKind;
 use crate::parse::expression::{
-    BinaryOperator, CastTarget, Expression, InList, IsTest, Literal, Ordinal, StringLiteral, TrimSide, UnaryOperator,
+    BinaryOperator, CastTarget, Expression, InList, IsTest, Literal, ParameterNumber, StringLiteral, TrimSide,
+    UnaryOperator,
 };
 use crate::parse::limit::NESTING_MAX;
 
@@ -210,7 +211,7 @@ fn functions_of_special_form_become_plain_calls() {
 #[test]
 fn parameters_are_counted_from_the_left() {
     let Expression::Between { low, high, .. } = expression("a BETWEEN ? AND ?") else { panic!("no range") };
-    assert_eq!((*low, *high), (Expression::Parameter(Ordinal(0)), Expression::Parameter(Ordinal(1))));
+    assert_eq!((*low, *high), (Expression::Parameter(ParameterNumber(0)), Expression::Parameter(ParameterNumber(1))));
     assert_eq!(crate::parse::parse(b"SELECT ?, ? FROM t LIMIT ?").map(|parsed| parsed.parameter_count), Ok(3));
 }
 

@@ -4,7 +4,7 @@ use super::{error_of, missing_part, select, statement};
 use crate::parse::definition::{
     IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, ReferentialAction, TableOption, TypeKind,
 };
-use crate::parse::expression::{Expression, Literal, Ordinal, StringLiteral, VariableScope};
+use crate::parse::expression::{Expression, Literal, ParameterNumber, StringLiteral, VariableScope};
 use crate::parse::statement::{
     AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, SelectItem, SetItem, Show, ShowFilter,
     StartTransaction, Statement, TransactionEnd, WhenLocked,
@@ -32,7 +32,7 @@ fn a_query_keeps_all_of_its_clauses() {
     assert_eq!(table.index_hints[0].indexes, ["k1", "PRIMARY"]);
     assert!(query.filter.is_some() && query.having.is_some() && query.group_by.len() == 1);
     assert_eq!(query.order_by.iter().map(|item| item.descending).collect::<Vec<_>>(), [true, false]);
-    let (count, offset) = (LimitValue::Parameter(Ordinal(0)), Some(LimitValue::Rows(5)));
+    let (count, offset) = (LimitValue::Parameter(ParameterNumber(0)), Some(LimitValue::Rows(5)));
     assert_eq!(query.limit, Some(Limit { count, offset }));
     assert_eq!(query.lock, Some(LockingClause { exclusive: true, when_locked: WhenLocked::Skip }));
     assert_eq!(select("SELECT 1 FROM DUAL").from, None);
