@@ -5,7 +5,7 @@
 //! - [`block`]: the signals of a program and the blocks that handle them; [`module`], [`address`] and
 //!   [`directory`]: how blocks are addressed and which thread runs them;
 //! - [`context`], [`outbox`], [`world`]: everything that a handler may see and do;
-//! - [`buffer`], [`pool`], [`random`]: what handlers work with;
+//! - [`buffer`], [`pool`], [`random`]: what handlers work with; [`crash_point`]: where tests may end them;
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
 //! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
 //! - [`real`] and [`simulated`]: the two worlds that drain the outbox;
@@ -16,6 +16,7 @@ pub mod block;
 pub mod buffer;
 pub(crate) mod clock;
 pub mod context;
+pub mod crash_point;
 pub mod directory;
 pub(crate) mod envelope;
 pub mod invariant;
@@ -41,6 +42,7 @@ pub use address::{Address, NodeId};
 pub use block::{Host, Priority, Signal, SignalClass};
 pub use buffer::{Buffer, BufferPool};
 pub use context::{Context, Duration, Time};
+pub use crash_point::{ArmedCrash, CrashPoint, CrashWatch};
 pub use directory::{Directory, NodeLayout, ThreadAssignment, ThreadLayout};
 pub use limit::KernelLimits;
 pub use module::ModuleId;

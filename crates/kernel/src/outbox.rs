@@ -26,6 +26,7 @@ use std::sync::Arc;
 
 use crate::address::Address;
 use crate::block::{Priority, Signal, SignalClass};
+use crate::crash_point::{CrashPoint, CrashWatch};
 use crate::directory::Directory;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::mailbox::{LocalQueue, Producer};
@@ -66,6 +67,10 @@ pub struct Outbox<S> {
     /// Whether this turn takes nothing more from other threads.
     takes_no_more: bool,
     waiting_max: usize,
+    /// Only in simulations and tests of crashes.
+    crash_watch: Option<Arc<CrashWatch>>,
+    /// The point of a fatal hit, and the number of requests made before it.
+    crashed: Option<(CrashPoint, usize)>,
 }
 
 /// The path to another thread: a ring and two backlogs for each priority.
@@ -148,6 +153,24 @@ impl<S: Signal> Outbox<S> {
     #[inline]
     pub fn request(&mut self, request: WorldRequest) {
         self.requests.push((self.own, request));
+    }
+
+    /// A point at which a test may end the node: nothing that the handler sends or requests after a fatal
+    /// hit leaves the thread. Costs a branch if nobody watches the node's crash points.
+    #[inline]
+    pub fn crash_point(&mut self, point: CrashPoint) {
+        if self.crash_watch.is_some() {
+            self.hit_crash_point(point);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hit_crash_point(&mut self, point: CrashPoint) {
+        // After the fatal hit the turn still runs to its end. Its later hits are not real.
+        if self.crashed.is_none() && self.crash_watch.as_ref().is_some_and(|watch| watch.hit(point)) {
+            self.crashed = Some((point, self.requests.len()));
+        }
     }
 
     /// Address of the block whose handler runs.
@@ -299,6 +322,8 @@ impl<S: Signal> Outbox<S> {
             is_closed: false,
             takes_no_more: false,
             waiting_max,
+            crash_watch: None,
+            crashed: None,
         }
     }
 
@@ -416,6 +441,18 @@ impl<S: Signal> Outbox<S> {
     #[inline]
     pub(crate) fn has_requests(&self) -> bool {
         !self.requests.is_empty()
+    }
+
+    /// Counts the hits of crash points from now on.
+    pub(crate) fn watch_crash_points(&mut self, watch: Arc<CrashWatch>) {
+        self.crash_watch = Some(watch);
+    }
+
+    /// After a fatal hit: its point. Forgets the requests made after it.
+    pub(crate) fn take_crash(&mut self) -> Option<CrashPoint> {
+        let (point, requests) = self.crashed.take()?;
+        self.requests.truncate(requests);
+        Some(point)
     }
 
     /// Sends an event of the world to a block of this node.

@@ -7,6 +7,7 @@ use crate::address::{Address, NodeId};
 use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
+use crate::crash_point::CrashPoint;
 use crate::directory::ThreadAssignment;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
@@ -20,6 +21,11 @@ pub(crate) const IDLE: ModuleId = ModuleId::new(1);
 pub(crate) const ECHO: ModuleId = ModuleId::new(2);
 /// Throws balls and sends numbered signals.
 pub(crate) const PLAYER: ModuleId = ModuleId::new(3);
+
+/// Before an echo is sent to its client.
+pub(crate) const BEFORE_SEND: CrashPoint = CrashPoint::new(1);
+/// After an echo was sent to its client.
+pub(crate) const AFTER_SEND: CrashPoint = CrashPoint::new(2);
 
 #[derive(Debug)]
 pub(crate) enum ToySignal {
@@ -250,7 +256,9 @@ impl Host<ToySignal> for ToyHost {
             ToySignal::Echo(socket, bytes) => outbox.send(from, ToySignal::EchoReply(socket, bytes)),
             ToySignal::EchoReply(socket, bytes) => {
                 let quits = bytes.ends_with(b"quit\n");
+                outbox.crash_point(BEFORE_SEND);
                 outbox.request(WorldRequest::SendBytes { socket, bytes });
+                outbox.crash_point(AFTER_SEND);
                 if quits {
                     outbox.request(WorldRequest::CloseSocket { socket });
                 }

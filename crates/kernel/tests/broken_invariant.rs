@@ -1,4 +1,5 @@
-//! A broken invariant ends the process and prints the last signals of every thread.
+//! A broken invariant ends the process and prints the last signals of every thread. An armed crash point kills
+//! the process.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::os::unix::process::ExitStatusExt;
@@ -6,7 +7,8 @@ use std::process::Command;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, require,
+    Address, ArmedCrash, Context, CrashPoint, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass,
+    WorldEvent, require,
 };
 
 const ECHO: ModuleId = ModuleId::new(2);
@@ -14,6 +16,9 @@ const PLAYER: ModuleId = ModuleId::new(3);
 
 /// Set in the process that breaks; its value says how.
 const BREAKS: &str = "JUNCTOR_TEST_BREAKS";
+
+/// Hit once for each count.
+const COUNTED: CrashPoint = CrashPoint::new(7);
 
 enum Count {
     World,
@@ -72,6 +77,7 @@ impl Host<Count> for Bomb {
             Count::World if to.module == ECHO => outbox.send(other, Count::Down(5)),
             Count::World => {}
             Count::Down(left) => {
+                outbox.crash_point(COUNTED);
                 assert!(left > 0 || !self.panics, "the count is over");
                 require!(left > 0, "the count is over");
                 outbox.send(other, Count::Down(left - 1));
@@ -83,7 +89,8 @@ impl Host<Count> for Bomb {
 fn break_here(how: &str) {
     let panics = how == "panic";
     let layout = NodeLayout::new(&[&[(ECHO, 0)], &[(PLAYER, 0)]]);
-    let options = NodeOptions { pin: false, ..NodeOptions::default() };
+    let crash = (how == "crash").then_some(ArmedCrash { point: COUNTED, hit: 4 });
+    let options = NodeOptions { pin: false, crash, ..NodeOptions::default() };
     let node = Node::start(&layout, options, move |_| Bomb { panics }).unwrap();
     node.wait_for_stop_request();
 }
@@ -113,4 +120,17 @@ fn require_names_the_condition_and_prints_the_traces() {
 fn a_panic_in_a_handler_prints_the_traces_and_ends_the_process() {
     let message = "the count is over";
     ends_with_traces("a_panic_in_a_handler_prints_the_traces_and_ends_the_process", "panic", message);
+}
+
+#[test]
+fn the_armed_hit_of_a_crash_point_kills_the_process() {
+    if let Ok(how) = std::env::var(BREAKS) {
+        return break_here(&how);
+    }
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    let test = "the_armed_hit_of_a_crash_point_kills_the_process";
+    let output = process.args(["--exact", test, "--nocapture"]).env(BREAKS, "crash").output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.signal(), Some(libc::SIGKILL), "{errors}");
+    assert!(errors.contains("killed at crash point 7") && !errors.contains("the count is over"), "{errors}");
 }

@@ -15,6 +15,7 @@ use mio::{Poll, Token, Waker};
 use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
+use crate::crash_point::{ArmedCrash, CrashWatch};
 use crate::directory::{Directory, LayoutError, NodeLayout, ThreadAssignment, ThreadLayout};
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
@@ -63,6 +64,8 @@ pub struct NodeOptions {
     pub spin: SpinSettings,
     /// Initial send settings.
     pub send: SendSettings,
+    /// For tests: the hit of a crash point at which the process kills itself.
+    pub crash: Option<ArmedCrash>,
 }
 
 impl Default for NodeOptions {
@@ -77,6 +80,7 @@ impl Default for NodeOptions {
             stop_wait: Duration::from_seconds(10),
             spin: SpinSettings::default(),
             send: SendSettings::default(),
+            crash: None,
         }
     }
 }
@@ -144,6 +148,7 @@ impl Node {
             connector: connector.clone(),
             seed: options.seed.unwrap_or_else(seed_of_start),
             wake_ns,
+            crash_watch: options.crash.map(|armed| Arc::new(CrashWatch::killing_process(armed))),
             options,
             directory,
         };
@@ -420,6 +425,7 @@ struct ThreadStart {
     seed: u64,
     /// Time from a wake-up until the thread runs, in nanoseconds.
     wake_ns: u64,
+    crash_watch: Option<Arc<CrashWatch>>,
 }
 
 impl ThreadStart {
@@ -454,13 +460,16 @@ impl ThreadStart {
         // continue.
         let guard = AbortOnPanic;
         let host = make_host(seat.clone());
-        let engine = Engine::new(
+        let mut engine = Engine::new(
             seat,
             host,
             rings,
             &self.options.limits,
             (Time(0), Stamps::of_clock(self.shared.clock.clone())),
         );
+        if let Some(watch) = &self.crash_watch {
+            engine.watch_crash_points(watch.clone());
+        }
         let thread = NodeThread {
             engine,
             world,

@@ -13,6 +13,7 @@ use crate::address::Address;
 use crate::block::{Host, Priority, Signal, SignalClass};
 use crate::buffer::BufferPool;
 use crate::context::{Context, Duration, Time};
+use crate::crash_point::{CrashPoint, CrashWatch};
 use crate::directory::ThreadAssignment;
 use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::invariant::fail;
@@ -479,6 +480,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     pub(crate) fn host_mut(&mut self) -> &mut H {
         &mut self.host
+    }
+
+    /// Counts the hits of crash points from now on.
+    pub(crate) fn watch_crash_points(&mut self, watch: Arc<CrashWatch>) {
+        self.outbox.watch_crash_points(watch);
+    }
+
+    /// The point of a fatal hit in this turn, if any. The turn's signals must not be published then, and of its
+    /// requests only those made before the hit are left.
+    pub(crate) fn take_crash(&mut self) -> Option<CrashPoint> {
+        self.outbox.take_crash()
     }
 
     /// Includes every signal delivered from now on in a digest.

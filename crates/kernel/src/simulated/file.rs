@@ -102,6 +102,11 @@ impl VirtualFiles {
         self.files.get_mut(path).ok_or(FileError::NotFound)
     }
 
+    /// The process ends: its files are closed, their content stays.
+    pub(super) fn end_process(&mut self) {
+        self.open.clear();
+    }
+
     /// Loses any of the unsynced writes, and parts of others.
     pub(super) fn crash(&mut self, random: &mut Random) {
         self.open.clear();

@@ -8,6 +8,7 @@ mod simulation;
 mod socket;
 
 pub use delivery::{Delivery, InFlight};
+pub use node::NodeEnd;
 pub use simulation::{ClientSocket, Simulation, SimulationOptions};
 pub use socket::SocketFaults;
 

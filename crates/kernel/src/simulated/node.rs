@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::address::Address;
 use crate::block::{Host, Signal};
 use crate::context::Time;
+use crate::crash_point::CrashWatch;
 use crate::directory::{Directory, NodeLayout};
 use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
@@ -24,8 +25,12 @@ pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
     pub(super) threads: Vec<SimulatedThread<S, H>>,
     pub(super) world: NodeWorld,
     pub(super) started: Time,
-    /// Number of starts. Events scheduled for an earlier life are void.
+    /// Number of starts and ends. Events scheduled for an earlier life are void.
     pub(super) life: u32,
+    /// Counts the crash points of all lives.
+    pub(super) crash_watch: Arc<CrashWatch>,
+    /// How the node ends at the armed hit of a crash point.
+    pub(super) armed_end: NodeEnd,
 }
 
 pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
@@ -36,6 +41,16 @@ pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
     pub(super) next_run: Option<Time>,
     /// When its last file request completes.
     pub(super) files_done: Time,
+}
+
+/// How a node ends. In every case its memory and its connections are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeEnd {
+    /// The process ends, as by `kill -9` or after a clean stop. The operating system keeps all writes that it
+    /// has accepted.
+    Process,
+    /// The machine loses power. Writes that were not synced may be lost, whole or in part.
+    Power,
 }
 
 /// The sockets and files of one node.

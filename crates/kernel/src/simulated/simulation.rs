@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::address::{Address, NodeId};
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
+use crate::crash_point::{ArmedCrash, CrashPoint, CrashWatch};
 use crate::directory::{Directory, LayoutError, NodeLayout, ThreadAssignment};
 use crate::envelope::Envelope;
 use crate::limit::KernelLimits;
@@ -21,7 +22,7 @@ use crate::stamp::Stamps;
 use crate::world::WorldEvent;
 
 use super::file::VirtualFiles;
-use super::node::{NodeWorld, SimulatedNode, SimulatedThread};
+use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketFaults, VirtualSockets};
 
 /// How soon a thread that waits for room checks again.
@@ -99,6 +100,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     arrivals: BTreeMap<(u8, u8), Time>,
     digest: u64,
     handled: u64,
+    crashes: Vec<(NodeId, CrashPoint)>,
 }
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
@@ -116,6 +118,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             arrivals: BTreeMap::new(),
             digest: 0,
             handled: 0,
+            crashes: Vec::new(),
         }
     }
 
@@ -132,22 +135,71 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             stop_requested: false,
         };
         let layout = layout.clone();
-        self.nodes.push(SimulatedNode { layout, directory, threads: Vec::new(), world, started: self.now, life: 0 });
+        self.nodes.push(SimulatedNode {
+            layout,
+            directory,
+            threads: Vec::new(),
+            world,
+            started: self.now,
+            life: 0,
+            crash_watch: Arc::new(CrashWatch::default()),
+            armed_end: NodeEnd::Power,
+        });
         self.start_threads(self.nodes.len() - 1);
         Ok(node)
     }
 
-    /// Ends a node abruptly: signals, sockets and unsynced writes are lost. Does nothing if the node is down.
-    pub fn crash(&mut self, node: NodeId) {
-        let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) else { return };
+    /// Ends a node abruptly: blocks, signals and sockets are lost, and files keep what `end` leaves of them.
+    /// Bytes that a client's machine had received stay readable. Does nothing if the node is down.
+    pub fn crash(&mut self, node: NodeId, end: NodeEnd) {
+        let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1));
+        let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return };
         node.threads.clear();
         node.life += 1;
         node.world.answers.clear();
         node.world.sockets.crash();
-        node.world.files.crash(&mut self.random);
+        match end {
+            NodeEnd::Process => node.world.files.end_process(),
+            NodeEnd::Power => node.world.files.crash(&mut self.random),
+        }
     }
 
-    /// Starts a node after a crash, with the files that survived. Does nothing if the node runs.
+    /// Whether a node runs.
+    pub fn is_up(&self, node: NodeId) -> bool {
+        let node = self.nodes.get(usize::from(node.0).wrapping_sub(1));
+        node.is_some_and(|node| !node.threads.is_empty())
+    }
+
+    /// Makes a node end in this way at the armed hit of a crash point. Replaces what was armed; `None`
+    /// disarms.
+    pub fn arm_crash(&mut self, node: NodeId, armed: Option<ArmedCrash>, end: NodeEnd) {
+        if let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) {
+            node.crash_watch.arm(armed);
+            node.armed_end = end;
+        }
+    }
+
+    /// The hits of each crash point that a node hit, over all its lives.
+    pub fn crash_point_hits(&self, node: NodeId) -> BTreeMap<CrashPoint, u64> {
+        let node = self.nodes.get(usize::from(node.0).wrapping_sub(1));
+        node.map(|node| node.crash_watch.hits()).unwrap_or_default()
+    }
+
+    /// Removes the crashes at crash points since the last call, in order.
+    pub fn take_crashes(&mut self) -> Vec<(NodeId, CrashPoint)> {
+        std::mem::take(&mut self.crashes)
+    }
+
+    /// Whether a running node has nothing to do: no signal and no file request is under way, and no timer is
+    /// due.
+    pub fn is_idle(&mut self, node: NodeId) -> bool {
+        let now = self.now;
+        let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1));
+        let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return false };
+        node.threads.iter_mut().all(|thread| !thread.is_busy && thread.files_done <= now && thread.engine.is_quiet())
+    }
+
+    /// Starts a node after its end, with the files that survived. Does nothing if the node runs.
     pub fn restart(&mut self, node: NodeId) {
         let position = usize::from(node.0).wrapping_sub(1);
         if self.nodes.get(position).is_some_and(|node| node.threads.is_empty()) {
@@ -280,6 +332,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let host = (self.make_host)(seat.clone());
             let mut engine = Engine::new(seat, host, rings, &self.options.limits, (Time(0), stamps));
             engine.keep_digest();
+            engine.watch_crash_points(node.crash_watch.clone());
             node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });
         }
         for thread in 0..threads {
@@ -331,6 +384,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let handled = engine.end_turn();
         self.digest = mix(self.digest ^ engine.take_digest());
         self.handled += handled;
+        if let Some(point) = engine.take_crash() {
+            return self.crash_in_turn(position, thread, point);
+        }
         node.threads[thread].is_busy = true;
         // The turn's output stays invisible until its service time has passed.
         let service = (0..handled).map(|_| 100 + self.random.below(self.options.service_ns_max.max(1))).sum::<u64>();
@@ -338,10 +394,22 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.schedule(self.now.plus(Duration(service + 1)), ScheduledEvent::Flush { life, node: position, thread });
     }
 
-    fn flush_thread(&mut self, position: usize, thread: usize) {
+    /// Ends a node at the armed hit of a crash point. The thread had made its requests one after the other, so
+    /// the world has carried out either none of those before the hit or all of them.
+    fn crash_in_turn(&mut self, position: usize, thread: usize, point: CrashPoint) {
+        if self.random.one_in(2) {
+            self.carry_out(position, thread);
+        }
+        let (node, end) = (NodeId(position as u8 + 1), self.nodes[position].armed_end);
+        self.digest = mix(self.digest ^ u64::from(point.number()));
+        self.crashes.push((node, point));
+        self.crash(node, end);
+    }
+
+    /// Carries out a thread's requests to the world, and writes to its sockets.
+    fn carry_out(&mut self, position: usize, thread: usize) {
         let node = &mut self.nodes[position];
-        let SimulatedThread { engine, is_busy, files_done, .. } = &mut node.threads[thread];
-        *is_busy = false;
+        let engine = &mut node.threads[thread].engine;
         engine.carry_out(&mut node.world);
         for instance in node.world.sockets.written_by(&node.layout.threads[thread].modules) {
             let own = node.directory.address(ModuleId::SOCKETS, instance);
@@ -349,6 +417,13 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let (sockets, random) = (&mut node.world.sockets, &mut self.random);
             engine.with_services(|services| sockets.write_output(instance, limits, faults, random, own, services));
         }
+    }
+
+    fn flush_thread(&mut self, position: usize, thread: usize) {
+        self.carry_out(position, thread);
+        let node = &mut self.nodes[position];
+        let SimulatedThread { engine, is_busy, files_done, .. } = &mut node.threads[thread];
+        *is_busy = false;
         let here = node.world.sockets.written_by(&node.layout.threads[thread].modules);
         let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();

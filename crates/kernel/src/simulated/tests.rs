@@ -1,10 +1,11 @@
 use super::*;
 use crate::address::NodeId;
 use crate::context::Duration;
+use crate::crash_point::{ArmedCrash, CrashPoint};
 use crate::directory::NodeLayout;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
-use crate::toy::{ECHO, PLAYER, STARTER};
+use crate::toy::{AFTER_SEND, BEFORE_SEND, ECHO, PLAYER, STARTER};
 use crate::toy::{ToyHost, ToyPlan, ToySignal};
 
 type ToySimulation = Simulation<ToySignal, ToyHost>;
@@ -165,7 +166,7 @@ fn a_crash_keeps_what_was_synced_and_breaks_connections() {
     let mut simulation = start(SimulationOptions::new(4), &four_threads(), plan);
     let socket = simulation.connect(NODE, 0).unwrap();
     simulation.run_for(Duration::from_millis(100));
-    simulation.crash(NODE);
+    simulation.crash(NODE, NodeEnd::Power);
     assert!(!simulation.is_open(socket) && simulation.connect(NODE, 0).is_none());
     assert_eq!(simulation.file(NODE, "folder/toy.bin"), Some(b"hello file".as_slice()));
     simulation.restart(NODE);
@@ -173,6 +174,41 @@ fn a_crash_keeps_what_was_synced_and_breaks_connections() {
     simulation.write(again, b"new life");
     simulation.run_for(Duration::from_millis(10));
     assert_eq!((simulation.read(socket), simulation.read(again)), (Vec::new(), b"new life".to_vec()));
+}
+
+/// Echoes lines until the armed hit. Returns the number of lines that the client received.
+fn echo_until_crash(seed: u64, point: CrashPoint) -> usize {
+    let mut options = SimulationOptions::new(seed);
+    // A line stays in one piece, so that each is one hit.
+    (options.sockets.short_read_one_in, options.sockets.short_write_one_in) = (0, 0);
+    let mut simulation = start(options, &four_threads(), ToyPlan::default());
+    let socket = simulation.connect(NODE, 0).unwrap();
+    simulation.arm_crash(NODE, Some(ArmedCrash { point, hit: 3 }), NodeEnd::Process);
+    let mut echoed = Vec::new();
+    for _ in 0..5 {
+        simulation.write(socket, b"line\n");
+        simulation.run_for(Duration::from_millis(10));
+        echoed.extend(simulation.read(socket));
+    }
+    assert_eq!(simulation.take_crashes(), [(NODE, point)]);
+    assert!(!simulation.is_up(NODE) && simulation.take_crashes().is_empty());
+    assert_eq!(simulation.crash_point_hits(NODE)[&point], 3);
+    simulation.restart(NODE);
+    let again = simulation.connect(NODE, 0).unwrap();
+    simulation.write(again, b"line\n");
+    simulation.run_for(Duration::from_millis(10));
+    assert_eq!(simulation.read(again), b"line\n", "the crash is disarmed after it has happened");
+    assert_eq!(simulation.crash_point_hits(NODE)[&point], 4);
+    assert_eq!(echoed.len() % 5, 0);
+    echoed.len() / 5
+}
+
+#[test]
+fn a_node_dies_at_the_armed_hit_and_only_earlier_requests_may_leave_it() {
+    let lines = |point| (0..20).map(|seed| echo_until_crash(seed, point)).collect::<Vec<_>>();
+    assert_eq!(lines(BEFORE_SEND), [2; 20]);
+    let after = lines(AFTER_SEND);
+    assert!(after.contains(&2) && after.contains(&3) && after.iter().all(|&lines| lines == 2 || lines == 3));
 }
 
 #[test]
