@@ -6,6 +6,7 @@ use std::process::Command;
 
 const ERROR_TABLE: &str = "crates/model/src/error.rs";
 const COUNTER_TABLE: &str = "crates/signals/src/counter.rs";
+const CRASH_POINT_TABLE: &str = "crates/signals/src/crash_point.rs";
 
 /// The repository's root.
 pub fn root() -> PathBuf {
@@ -29,11 +30,12 @@ pub fn run() -> Result<(), String> {
 }
 
 /// Every page.
-pub fn pages() -> [Page; 4] {
+pub fn pages() -> [Page; 5] {
     let source = |table: &str| fs::read_to_string(root().join(table)).map_err(|error| format!("{table}: {error}"));
     [
         ("docs/generated/errors.md", source(ERROR_TABLE).and_then(|source| errors_page(&source))),
         ("docs/generated/counters.md", source(COUNTER_TABLE).and_then(|source| counters_page(&source))),
+        ("docs/generated/crash-points.md", source(CRASH_POINT_TABLE).and_then(|source| crash_points_page(&source))),
         ("docs/generated/settings.md", printed_page(&["settings"])),
         ("docs/generated/autobench.md", printed_page(&["bench", "--list-keys"])),
     ]
@@ -120,9 +122,30 @@ pub fn counters_page(source: &str) -> Result<String, String> {
     Ok(head + &rows)
 }
 
+/// The page of crash points, from the text of the `crash_points!` table: `STEP = "name": "Meaning.";`.
+pub fn crash_points_page(source: &str) -> Result<String, String> {
+    let missing = || format!("{CRASH_POINT_TABLE} has no crash_points! table");
+    let table = source.split_once("\ncrash_points! {\n").ok_or_else(missing)?.1;
+    let mut rows = String::new();
+    for line in table.lines().take_while(|line| *line != "}").map(str::trim) {
+        let parts: Vec<&str> = line.split('"').collect();
+        let [_, name, ": ", meaning, ";"] = parts[..] else { return Err(format!("{CRASH_POINT_TABLE}: {line}")) };
+        rows.push_str(&format!("| {name} | {meaning} |\n"));
+    }
+    if rows.is_empty() {
+        return Err(missing());
+    }
+    let head = format!(
+        "# Crash points\n\nThe steps around which tests end a node. Each step has two points: `.before` and `.after`, for \
+         example `log.write.before`.\nPrinted from the table in `{CRASH_POINT_TABLE}`; do not edit.\n\n\
+         | step | what happens in it |\n|---|---|\n"
+    );
+    Ok(head + &rows)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{counters_page, errors_page};
+    use super::{counters_page, crash_points_page, errors_page};
 
     const TABLE: &str = "macro\nerrors! {\n    /// Two\n    /// lines.\n    Second = 1050, \"42S01\";\n    \
                          /// One.\n    First = 1007, \"HY000\";\n}\nfn after() {}\n";
@@ -139,6 +162,16 @@ mod tests {
         assert!(errors_page("fn nothing() {}").is_err());
         assert!(errors_page("x\nerrors! {\n}\n").is_err());
     }
+
+    #[test]
+    fn crash_points_are_listed_by_step() {
+        let source = "macro\ncrash_points! {\n    LOG_WRITE = \"log.write\": \"It writes.\";\n}\nfn after() {}\n";
+        let page = crash_points_page(source).expect("a good table");
+        assert_eq!(page.lines().skip(7).collect::<Vec<_>>(), ["| log.write | It writes. |"]);
+        assert!(crash_points_page("fn nothing() {}").is_err());
+        assert!(crash_points_page("x\ncrash_points! {\n    A = b;\n}\n").is_err());
+    }
+
     #[test]
     fn counters_are_listed_in_their_order_with_their_module() {
         let source = "macro\ncounters! {\n    A of \"ldm\" {\n        rows: \"Rows of rows.\";\n    }\n    B of \"tc\" {\n        \

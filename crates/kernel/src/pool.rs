@@ -105,12 +105,27 @@ pub struct Pool<T> {
     len: u32,
     high_water: u32,
     capacity: u32,
+    /// The generation of the first record in a new slot. Odd.
+    first_generation: u32,
 }
 
 impl<T> Pool<T> {
     /// An empty pool of at most `capacity` records.
     pub fn new(capacity: u32) -> Self {
-        Self { slots: Vec::new(), free: NO_SLOT, len: 0, high_water: 0, capacity: capacity.min(NO_SLOT - 1) }
+        Self {
+            slots: Vec::new(),
+            free: NO_SLOT,
+            len: 0,
+            high_water: 0,
+            capacity: capacity.min(NO_SLOT - 1),
+            first_generation: 1,
+        }
+    }
+
+    /// Makes the generations of slots that were never used begin at `generation`, or at the next number if it is
+    /// even. A drawn number makes handles differ from those of an earlier life of the node.
+    pub fn begin_generations_at(&mut self, generation: u32) {
+        self.first_generation = generation | 1;
     }
 
     /// Stores a record, or fails if all are in use.
@@ -135,8 +150,9 @@ impl<T> Pool<T> {
         if index >= self.capacity {
             return Err(PoolFull);
         }
-        self.slots.push(Slot { generation: 1, content: Content::Record(record) });
-        Ok(self.inserted(index, 1))
+        let generation = self.first_generation;
+        self.slots.push(Slot { generation, content: Content::Record(record) });
+        Ok(self.inserted(index, generation))
     }
 
     fn inserted(&mut self, index: u32, generation: u32) -> Handle<T> {
@@ -233,6 +249,16 @@ mod tests {
         assert_eq!(pool.get(first), None);
         assert_eq!(pool.remove(first), None);
         assert_eq!(pool.get(Handle::from_u64(second.to_u64())), Some(&"second"));
+    }
+
+    #[test]
+    fn generations_begin_where_they_are_told_to_and_stay_odd() {
+        let mut pool = Pool::new(2);
+        pool.begin_generations_at(0xFFFF_FFFE);
+        let first = pool.insert(1).unwrap();
+        assert_eq!(first.generation, 0xFFFF_FFFF);
+        pool.remove(first);
+        assert_eq!(pool.insert(2).map(|handle| handle.generation), Ok(1));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod lock_wait;
 // The control plane.
 pub mod block_tables;
 pub mod counter;
+pub mod crash_point;
 pub mod change_schema;
 pub mod reserve_auto_increment;
 pub mod read_status;

@@ -100,8 +100,9 @@ impl TcBlock {
         self.counted.signals += 1;
         match event {
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
-            WorldEvent::Started
-            | WorldEvent::Stopping
+            // Transaction ids of an earlier life may be on disk and in answers of other nodes.
+            WorldEvent::Started => self.transactions.begin_generations_at(context.random.word() as u32),
+            WorldEvent::Stopping
             | WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }
