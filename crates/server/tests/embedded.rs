@@ -80,3 +80,55 @@ fn a_bad_configuration_is_an_error_that_says_why() {
     let error = builder("bad").thread_config("recv={count=").start().err().expect("it does not parse");
     assert!(error.to_string().contains("ThreadConfig"), "{error}");
 }
+
+/// The first value of the result, as text.
+fn value_of(session: &mut Connection<MemoryStream>, text: &str) -> String {
+    session.query_value(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).unwrap_or_else(|| "NULL".into())
+}
+
+#[test]
+fn row_counts_of_tables_are_those_at_the_time_of_each_execution() {
+    let node = node("figures");
+    let mut session = session(&node);
+    for text in [
+        "CREATE DATABASE shop",
+        "USE shop",
+        "CREATE TABLE item (id INT PRIMARY KEY, code INT UNIQUE, name VARCHAR(30))",
+        "CREATE TABLE part (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 3",
+        "CREATE TABLE counted (name VARCHAR(64), n BIGINT)",
+    ] {
+        session.query(text).expect("it is a good statement");
+    }
+    let rows = "SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_NAME = 'item'";
+    let statement = session.prepare(rows).expect("it is a good statement");
+    for count in 1..=20 {
+        session.query(&format!("INSERT INTO item VALUES ({count}, -{count}, 'a name')")).expect("it is new");
+        session.query(&format!("INSERT INTO part VALUES ({count})")).expect("it is new");
+        let found = session.execute(statement, &[]).expect("it is prepared").rows;
+        assert_eq!(found, [[Some(count.to_string())]]);
+        assert_eq!(value_of(&mut session, rows), count.to_string());
+    }
+    let bytes = "SELECT DATA_LENGTH > 0 AND INDEX_LENGTH > 0 AND AVG_ROW_LENGTH = DATA_LENGTH DIV TABLE_ROWS \
+                 FROM information_schema.TABLES WHERE TABLE_NAME = 'item'";
+    assert_eq!(value_of(&mut session, bytes), "1");
+    let sums = "SELECT COUNT(*) * 1000 + SUM(TABLE_ROWS) FROM information_schema.PARTITIONS WHERE TABLE_NAME = 'part'";
+    assert_eq!(value_of(&mut session, sums), "3020");
+    let distinct = "SELECT SUM(CARDINALITY) FROM information_schema.STATISTICS WHERE TABLE_NAME = 'item'";
+    assert_eq!(value_of(&mut session, distinct), "40");
+    let status = session.query("SHOW TABLE STATUS WHERE `Rows` = 20").expect("it is a good statement").rows;
+    assert_eq!(status.len(), 2);
+    let index = session.query("SHOW INDEX FROM item WHERE Cardinality = 20").expect("it is a good statement").rows;
+    assert_eq!(index.len(), 2);
+    // Also as the source of an INSERT inside a transaction, and after a lock call.
+    session.query("BEGIN").expect("it is a good statement");
+    session
+        .query("INSERT INTO counted SELECT TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_ROWS > 0")
+        .expect("it is a good statement");
+    session.query("COMMIT").expect("it is a good statement");
+    assert_eq!(value_of(&mut session, "SELECT COUNT(*) * 1000 + SUM(n) FROM counted"), "2040");
+    let locked = "SELECT GET_LOCK('figures', 0) * 1000 + TABLE_ROWS FROM information_schema.TABLES \
+                  WHERE TABLE_NAME = 'item'";
+    assert_eq!(value_of(&mut session, locked), "1020");
+    session.query("DELETE FROM item WHERE id > 5").expect("it is a good statement");
+    assert_eq!(value_of(&mut session, rows), "5");
+}

@@ -59,7 +59,8 @@ pub struct ReadStatus {
     pub table: StatusTable,
 }
 
-/// The reply to [`ReadStatus`]: at most 4,096 rows, but one for each session from sql.
+/// The reply to [`ReadStatus`]: at most 4,096 rows, but one for each session from sql and one for
+/// each partition from ldm.
 #[derive(Debug)]
 pub struct ReadStatusReply {
     /// Copied from the request.

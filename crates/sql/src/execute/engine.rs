@@ -10,6 +10,7 @@ use super::latency::Latencies;
 use super::numbers::NumberRanges;
 use super::settings::ServerSettings;
 use super::state::Workspace;
+use super::table_statistics::StatementStatistics;
 use super::table_use::BlockingChanges;
 use super::user_lock::LockCalls;
 use crate::mysql_catalog::variable::GlobalVariables;
@@ -36,6 +37,7 @@ pub struct Engine {
     pub(crate) work: Workspace,
     /// In a cell because planning, which borrows the engine, collects them.
     pub(crate) lock_calls: RefCell<LockCalls>,
+    pub(crate) table_statistics: StatementStatistics,
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: NumberRanges,
     pub(crate) tables: BlockingChanges,

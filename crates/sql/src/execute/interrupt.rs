@@ -53,10 +53,11 @@ impl Engine {
                 }
             }
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
-            // The replies for these two states are dropped as stale. AUTO_INCREMENT values in them remain
+            // The replies for these states are dropped as stale. AUTO_INCREMENT values in them remain
             // unused.
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),
+            Execution::TableStatistics(state) => state.input.release(turn),
             Execution::Tables(wait) => {
                 session.execution = Execution::Tables(wait);
                 self.forget_table_wait(session, turn);

@@ -279,7 +279,7 @@ pub(crate) fn fail_key_read(
     let input = std::mem::take(&mut state.retry);
     if has_changed && !context.session.interrupted && !input.is_none() {
         abandon_key_read(context.engine, state, context.turn);
-        context.session.execution = Execution::Retry(Box::new(RetryState { input, lock_results: None }));
+        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(input)));
         return Progress::Waiting;
     }
     input.release(context.turn);

@@ -12,8 +12,8 @@
 //!   [`histogram`], their durations;
 //! - [`key`] and [`bound`], keys and ranges of one execution; [`packets`] and [`sorter`], rows;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`insert`] with [`numbers`], [`compound`],
-//!   [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`lock_tables`]; [`table_use`], which
-//!   separates statements from schema changes;
+//!   [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`], [`lock_tables`];
+//!   [`table_use`], which separates statements from schema changes;
 //! - schema changes: [`schema`], [`alter`], [`index_backfill`], [`foreign_key_check`].
 
 mod alter;
@@ -43,6 +43,7 @@ mod session;
 mod settings;
 mod sorter;
 mod state;
+mod table_statistics;
 mod table_use;
 mod transaction;
 mod user_lock;
@@ -69,6 +70,7 @@ pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::ServerSettings;
 pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
+pub(crate) use table_statistics::start_table_statistics;
 pub(crate) use table_use::BlockingChanges;
 pub(crate) use transaction::{AfterEnding, finish_set, start_control, start_ending};
 pub(crate) use user_lock::{LockCallMode, LockCalls, lock_call_in_table_statement, start_user_locks};

@@ -623,7 +623,7 @@ pub(crate) fn fail_read(
     if has_changed && !state.header_sent && !context.session.interrupted && !state.retry.is_none() {
         let input = std::mem::take(&mut state.retry);
         abandon_read(context.engine, context.session, state, context.turn);
-        context.session.execution = Execution::Retry(Box::new(RetryState { input, lock_results: None }));
+        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(input)));
         return Progress::Waiting;
     }
     if let Some(diagnostics) = diagnostics {

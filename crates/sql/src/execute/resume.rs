@@ -19,6 +19,7 @@ use super::latency::{bucket_rows, summary_rows};
 use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
 use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
+use super::table_statistics::resume_table_statistics;
 use super::transaction::{finish_set, resume_ending};
 use super::user_lock::resume_user_lock;
 use super::write::{StatementOutcome, resume_write};
@@ -87,6 +88,10 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         Execution::Status(state) => match event {
             Event::Status { rows, .. } => resume_status(context, *state, &rows),
             other => unexpected("a status table", &other),
+        },
+        Execution::TableStatistics(state) => match event {
+            Event::Status { rows, .. } => resume_table_statistics(context, *state, &rows),
+            other => unexpected("the statistics of tables", &other),
         },
         Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => {
             unexpected("no reply", &event)

@@ -1,11 +1,16 @@
 //! The input of a statement, and the copy from which it can start again.
 //!
-//! A statement starts again in four cases: a table definition changed between planning and execution, another
-//! session took one of its AUTO_INCREMENT values, the tables that it waited for are free, or the main block
-//! has returned the results of its lock calls. In the first two cases it starts again only once.
+//! A statement starts again in five cases: a table definition changed between planning and execution, another
+//! session took one of its AUTO_INCREMENT values, the tables that it waited for are free, the main block has
+//! returned the results of its lock calls, or the ldm blocks have reported the statistics of tables. In the
+//! first two cases it starts again only once.
+
+use std::sync::Arc;
 
 use junctor_gateway::TurnContext;
 use junctor_model::value::Value;
+
+use crate::mysql_catalog::show::StatisticsSnapshot;
 
 /// The input with which a statement is executed.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +53,15 @@ pub(crate) struct RetryState {
     pub input: RetryInput,
     /// The results of its lock calls; `None` if it has none.
     pub lock_results: Option<Vec<Value>>,
+    /// The statistics of tables that it uses; `None` if it has not requested them.
+    pub statistics: Option<Arc<StatisticsSnapshot>>,
+}
+
+impl RetryState {
+    /// Starts the statement again without results of earlier requests.
+    pub(crate) fn of_input(input: RetryInput) -> RetryState {
+        RetryState { input, lock_results: None, statistics: None }
+    }
 }
 
 /// Maximum length of the input that a running statement keeps for a retry, in bytes. A longer statement fails

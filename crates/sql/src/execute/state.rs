@@ -19,6 +19,7 @@ use super::packets::Window;
 use super::retry::{RetryInput, RetryState, StatementInput};
 use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
+use super::table_statistics::TableStatisticsState;
 use super::transaction::AfterEnding;
 use super::user_lock::UserLockState;
 use crate::bind::ParameterKind;
@@ -56,6 +57,8 @@ pub(crate) enum Execution {
     Schema(Box<SchemaState>),
     /// Waits for the rows of a status table.
     Status(Box<StatusState>),
+    /// Waits for the statistics of tables, to start again with them.
+    TableStatistics(Box<TableStatisticsState>),
     /// Waits before its first step, because a schema change blocks one of its tables.
     Tables(Box<TableWait>),
     /// The sorted result is complete and is sent in parts.
@@ -76,6 +79,7 @@ impl Execution {
             | Execution::Write(_)
             | Execution::Numbers(_)
             | Execution::Status(_)
+            | Execution::TableStatistics(_)
             | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
@@ -103,6 +107,7 @@ impl Execution {
             Execution::UserLock(state) => state.operation == operation,
             Execution::Schema(state) => state.awaits(operation),
             Execution::Status(state) => state.operation == operation,
+            Execution::TableStatistics(state) => state.operation == operation,
             Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => false,
         }
     }

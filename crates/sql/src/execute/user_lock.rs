@@ -6,6 +6,7 @@
 //! the statement.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
@@ -16,6 +17,7 @@ use super::completion::fail;
 use super::context::StatementContext;
 use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
+use crate::mysql_catalog::show::StatisticsSnapshot;
 use crate::result::Progress;
 
 /// The lock calls of the statement that is being planned or executed.
@@ -51,6 +53,7 @@ pub(crate) struct UserLockState {
     rest: VecDeque<UserLockAction>,
     results: Vec<Value>,
     input: RetryInput,
+    statistics: Option<Arc<StatisticsSnapshot>>,
 }
 
 impl LockCalls {
@@ -97,7 +100,8 @@ pub(crate) fn start_user_locks(
     if input.is_none() {
         return fail(context, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"));
     }
-    request_next(context, actions.into(), Vec::new(), input)
+    let statistics = context.engine.table_statistics.known.clone();
+    request_next(context, actions.into(), Vec::new(), (input, statistics))
 }
 
 /// Sends the next call to the main block. After the last call, starts the statement again.
@@ -105,17 +109,17 @@ fn request_next(
     context: &mut StatementContext<'_, '_>,
     mut rest: VecDeque<UserLockAction>,
     results: Vec<Value>,
-    input: RetryInput,
+    (input, statistics): (RetryInput, Option<Arc<StatisticsSnapshot>>),
 ) -> Progress {
     let Some(action) = rest.pop_front() else {
-        let state = RetryState { input, lock_results: Some(results) };
+        let state = RetryState { input, lock_results: Some(results), statistics };
         context.session.execution = Execution::Retry(Box::new(state));
         return Progress::Waiting;
     };
     let is_get = matches!(action, UserLockAction::Get { .. });
     match context.engine.gateway.use_user_lock(context.session.connection, action, context.turn) {
         Ok(operation) => {
-            let state = UserLockState { operation, is_get, rest, results, input };
+            let state = UserLockState { operation, is_get, rest, results, input, statistics };
             context.session.execution = Execution::UserLock(Box::new(state));
             Progress::Waiting
         }
@@ -133,7 +137,7 @@ pub(super) fn resume_user_lock(
     value: Value,
     error: Option<Box<Error>>,
 ) -> Progress {
-    let UserLockState { is_get, rest, mut results, input, .. } = state;
+    let UserLockState { is_get, rest, mut results, input, statistics, .. } = state;
     if let Some(error) = error {
         input.release(context.turn);
         return fail(context, &error);
@@ -144,7 +148,7 @@ pub(super) fn resume_user_lock(
         return Progress::Done;
     }
     results.push(value);
-    request_next(context, rest, results, input)
+    request_next(context, rest, results, (input, statistics))
 }
 
 /// Error of a lock call in a statement that uses a table. Such a statement may start more than once, but a

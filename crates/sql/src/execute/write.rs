@@ -211,7 +211,7 @@ fn fail_write(
     };
     let may_succeed = is_taken || error.code == ErrorCode::TableDefinitionChanged;
     if may_succeed && !context.session.interrupted && !retry.is_none() {
-        context.session.execution = Execution::Retry(Box::new(RetryState { input: retry, lock_results: None }));
+        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(retry)));
         return Progress::Waiting;
     }
     retry.release(context.turn);

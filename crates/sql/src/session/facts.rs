@@ -3,6 +3,7 @@
 use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
@@ -54,12 +55,17 @@ impl StatementFacts<'_, '_> {
         let session_context = self.session_context();
         let status = self.status();
         let ranges = &self.engine.ranges;
-        let table_statistics =
-            |table| TableStatistics { auto_increment: ranges.next_of(table), ..TableStatistics::default() };
+        let statistics = &self.engine.table_statistics;
+        let numbers = |table: &TableDefinition| TableStatistics {
+            auto_increment: ranges.next_of(table.id),
+            ..statistics.of_table(table)
+        };
         let facts = ShowContext {
             dictionary: &self.engine.gateway.catalog().dictionary,
             session: &session_context,
-            table_statistics: &table_statistics,
+            table_statistics: &numbers,
+            partition_statistics: &|partition| statistics.of_partition(partition),
+            next_auto_increment: &|table| ranges.next_of(table),
             status: &status,
             warnings: &self.session.diagnostics,
         };

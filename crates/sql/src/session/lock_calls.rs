@@ -10,7 +10,8 @@ use junctor_signals::use_user_lock::UserLockAction;
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{
-    LockCallMode, StatementContext, StatementInput, fail, lock_call_in_table_statement, start_user_locks,
+    LockCallMode, StatementContext, StatementInput, fail, lock_call_in_table_statement, start_table_statistics,
+    start_user_locks,
 };
 use crate::mysql_catalog::variable::{SessionContext, text_of};
 use crate::parse::Expression;
@@ -26,17 +27,23 @@ const FUNCTIONS: [(&str, usize); 5] =
     [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
 
 impl StatementContext<'_, '_> {
-    /// Sends the lock calls of a statement that has just been planned to the main block. Returns `progress`
-    /// unchanged if the statement has none or has already ended.
-    pub(super) fn request_lock_calls(&mut self, progress: Progress, input: StatementInput<'_>) -> Progress {
+    /// Requests from other blocks what a statement that has just been planned needs: the statistics of tables,
+    /// otherwise the results of its lock calls. Returns `progress` unchanged if the statement needs neither or
+    /// has already ended.
+    pub(super) fn request_inputs(&mut self, progress: Progress, input: StatementInput<'_>) -> Progress {
         let calls = self.engine.lock_calls.get_mut();
         let must_ask = progress == Progress::Waiting && calls.has_unanswered();
         let actions = std::mem::take(&mut calls.actions);
         calls.set_mode(LockCallMode::Refused);
+        if progress == Progress::Waiting && self.engine.table_statistics.are_missing() {
+            let input = input.copy(&self.engine.work.parameters, self.turn);
+            return start_table_statistics(self, input);
+        }
         if !must_ask {
             return progress;
         }
-        let input = input.keep(false, &self.engine.work.parameters, self.turn);
+        // Also in a retry with statistics: it has not sent its lock calls yet, and sends them only once.
+        let input = StatementInput { may_retry: true, ..input }.keep(false, &self.engine.work.parameters, self.turn);
         start_user_locks(self, actions, input)
     }
 }

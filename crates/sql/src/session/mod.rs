@@ -51,6 +51,7 @@ impl Engine {
             spare_shapes: Vec::new(),
             work: Workspace::default(),
             lock_calls: Default::default(),
+            table_statistics: Default::default(),
             ranges: NumberRanges::new(),
             tables: BlockingChanges::default(),
             prepared_count: 0,

@@ -184,6 +184,7 @@ impl StatementContext<'_, '_> {
         self.engine.counters.plans += 1;
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
+            Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
             }
@@ -218,7 +219,7 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&plan, input)
             }
         };
-        self.request_lock_calls(progress, input.input)
+        self.request_inputs(progress, input.input)
     }
 }
 

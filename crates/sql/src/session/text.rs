@@ -67,6 +67,7 @@ impl StatementContext<'_, '_> {
         kinds: &[ParameterKind],
     ) -> Result<Option<Planned>> {
         self.engine.lock_calls.borrow_mut().restart();
+        self.engine.table_statistics.restart();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
@@ -109,6 +110,7 @@ impl StatementContext<'_, '_> {
             self.session.clear_diagnostics();
         }
         let progress = match planned {
+            Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
             }
@@ -119,7 +121,7 @@ impl StatementContext<'_, '_> {
             Ok(None) => self.execute_without_plan(statement, self.session.text_protocol),
             Err(error) => fail(self, &error),
         };
-        self.request_lock_calls(progress, input)
+        self.request_inputs(progress, input)
     }
 
     /// Executes a plan with the parameters of the workspace.
@@ -188,11 +190,15 @@ impl StatementContext<'_, '_> {
         let Execution::Retry(state) = std::mem::take(&mut self.session.execution) else {
             invariant::fail("a retry has an input", format_args!("{:?}", self.session.execution))
         };
-        let RetryState { input, lock_results } = *state;
-        let Some(results) = lock_results else { return self.execute_input(input, false) };
-        *self.engine.lock_calls.get_mut() = LockCalls { mode: LockCallMode::Answered, results, ..LockCalls::default() };
+        let RetryState { input, lock_results, statistics } = *state;
+        self.engine.table_statistics.known = statistics;
+        if let Some(results) = lock_results {
+            let mode = LockCallMode::Answered;
+            *self.engine.lock_calls.get_mut() = LockCalls { mode, results, ..LockCalls::default() };
+        }
         let progress = self.execute_input(input, false);
-        // No later statement may use the results of these calls.
+        // No later statement may use these statistics and results.
+        self.engine.table_statistics.known = None;
         *self.engine.lock_calls.get_mut() = LockCalls::default();
         progress
     }

@@ -89,6 +89,10 @@ impl StatementContext<'_, '_> {
             Ok(table) => table,
             Err(error) => return fail(self, &error),
         };
+        if self.engine.table_statistics.are_missing() {
+            // The statement starts again when the ldm blocks have reported.
+            return Progress::Waiting;
+        }
         // The EOF packet of SHOW WARNINGS counts no warnings, but the warnings that it shows remain.
         let count = std::mem::take(&mut self.session.warning_count);
         let progress = send_table(self, table, protocol);

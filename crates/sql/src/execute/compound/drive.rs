@@ -57,7 +57,7 @@ pub(super) fn continue_steps(
                 context.engine.gateway.forget(&mut context.session.transaction);
                 context.session.transaction_ended();
             }
-            context.session.execution = Execution::Retry(Box::new(RetryState { input: retry, lock_results: None }));
+            context.session.execution = Execution::Retry(Box::new(RetryState::of_input(retry)));
             Progress::Waiting
         }
         Err(error) => {

@@ -1,7 +1,7 @@
 //! The inputs of SHOW and of virtual tables.
 
-use junctor_model::id::TableId;
-use junctor_model::schema::Dictionary;
+use junctor_model::id::{PartitionId, TableId};
+use junctor_model::schema::{Dictionary, TableDefinition};
 
 use crate::mysql_catalog::variable::SessionContext;
 
@@ -56,8 +56,12 @@ pub struct ShowContext<'a> {
     pub dictionary: &'a Dictionary,
     /// Facts of the session, with its variables.
     pub session: &'a SessionContext<'a>,
-    /// Returns the current figures of a table.
-    pub table_statistics: &'a dyn Fn(TableId) -> TableStatistics,
+    /// Returns the current statistics of a table.
+    pub table_statistics: &'a dyn Fn(&TableDefinition) -> TableStatistics,
+    /// Returns the current statistics of a partition, without an AUTO_INCREMENT value.
+    pub partition_statistics: &'a dyn Fn(PartitionId) -> TableStatistics,
+    /// Returns the next AUTO_INCREMENT value of a table, without its other statistics.
+    pub next_auto_increment: &'a dyn Fn(TableId) -> Option<u64>,
     /// Counters of SHOW STATUS, as (name, value).
     pub status: &'a [(&'a str, String)],
     /// Diagnostics of the last statement, in their order.

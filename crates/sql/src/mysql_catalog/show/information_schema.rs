@@ -2,6 +2,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
+use junctor_model::id::PartitionId;
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
@@ -122,7 +123,7 @@ fn tables(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     }
     for table in base_tables(facts) {
         let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name), bytes("BASE TABLE")];
-        row.extend(storage_values(table, &(facts.table_statistics)(table.id)));
+        row.extend(storage_values(table, &(facts.table_statistics)(table)));
         row.extend([bytes(table.collation.name()), Value::Null, bytes(create_options(table)), bytes(&table.comment)]);
         rows.push(row);
     }
@@ -312,7 +313,6 @@ fn referential_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
 fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
-        let statistics = (facts.table_statistics)(table.id);
         let expression: Vec<String> = table
             .partition_columns
             .iter()
@@ -320,8 +320,13 @@ fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             .filter(|column| !column.hidden)
             .map(|column| format!("`{}`", column.name))
             .collect();
+        // A table without PARTITION BY has one row here, whatever the number of its partitions.
         let parts = if table.partition_by_written { table.partition_count } else { 1 };
         for part in 0..parts {
+            let statistics = match table.partition_by_written {
+                true => (facts.partition_statistics)(PartitionId { table: table.id, index: part }),
+                false => (facts.table_statistics)(table),
+            };
             let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name)];
             row.resize(layout::PARTITIONS.len(), Value::Null);
             if table.partition_by_written {
@@ -330,9 +335,10 @@ fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
                 row[7] = bytes("KEY");
                 row[9] = bytes(expression.join(","));
             }
-            row[12] = Value::UInt(statistics.rows / u64::from(parts.max(1)));
+            row[12] = Value::UInt(statistics.rows);
             row[13] = Value::UInt(statistics.data_bytes.checked_div(statistics.rows).unwrap_or(0));
-            row[14] = Value::UInt(statistics.data_bytes / u64::from(parts.max(1)));
+            row[14] = Value::UInt(statistics.data_bytes);
+            row[16] = Value::UInt(statistics.index_bytes);
             row[22] = bytes("");
             rows.push(row);
         }

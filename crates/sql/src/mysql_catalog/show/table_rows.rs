@@ -113,7 +113,7 @@ pub(super) fn show_index_of(name: &ObjectName, facts: &ShowContext<'_>) -> Resul
 }
 
 pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> VirtualTable {
-    let rows_of_table = (facts.table_statistics)(table.id).rows.min(i64::MAX as u64) as i64;
+    let rows_of_table = (facts.table_statistics)(table).rows.min(i64::MAX as u64) as i64;
     let mut rows = Vec::new();
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
@@ -160,7 +160,7 @@ pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>)
 }
 
 fn status_row(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Value> {
-    let statistics = (facts.table_statistics)(table.id);
+    let statistics = (facts.table_statistics)(table);
     let mut row = vec![bytes(&table.name)];
     row.extend(storage_values(table, &statistics));
     row.push(bytes(table.collation.name()));
@@ -198,7 +198,7 @@ pub(super) fn create_options(table: &TableDefinition) -> &'static str {
 
 pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let table = &table_of(name, facts)?.definition;
-    let statement = create_table_text(table, (facts.table_statistics)(table.id).auto_increment);
+    let statement = create_table_text(table, (facts.next_auto_increment)(table.id));
     let row = vec![bytes(&table.name), Value::Bytes(statement)];
     Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
 }

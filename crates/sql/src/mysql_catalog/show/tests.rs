@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
-use junctor_model::id::TableId;
+use junctor_model::id::{PartitionId, TableId};
 use junctor_model::row_encoding::wire_type;
-use junctor_model::schema::{DatabaseDefinition, Dictionary, TableDefinition};
+use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 
@@ -77,11 +77,18 @@ impl World {
             dictionary: &self.dictionary,
             session: &session,
             table_statistics: &|table| TableStatistics {
-                rows: u64::from(table.0) * 10,
-                data_bytes: u64::from(table.0) * 1000,
+                rows: u64::from(table.id.0) * 10,
+                data_bytes: u64::from(table.id.0) * 1000,
                 index_bytes: 64,
-                auto_increment: (table == TableId(1)).then_some(11),
+                auto_increment: (table.id == TableId(1)).then_some(11),
             },
+            partition_statistics: &|partition| TableStatistics {
+                rows: u64::from(partition.index) * 5,
+                data_bytes: u64::from(partition.index) * 100,
+                index_bytes: 32,
+                auto_increment: None,
+            },
+            next_auto_increment: &|table| (table == TableId(1)).then_some(11),
             status: &[("Questions", "12".to_owned()), ("Uptime", "100".to_owned())],
             warnings: &[
                 warning(WarningLevel::Note, 1051, "Unknown table 't.x'"),
@@ -319,4 +326,27 @@ fn columns_have_mysqls_types_for_clients() {
     assert_eq!(column("table_rows").wire_type, wire_type::LONGLONG);
     assert_eq!((column("table_name").length, &*column("table_name").database), (256, "information_schema"));
     assert_eq!(column("table_comment").wire_type, wire_type::BLOB);
+}
+
+#[test]
+fn statistics_of_a_table_are_the_sums_of_its_partitions_and_its_unique_keys_count_as_indexes() {
+    let world = World::new();
+    let definition = |name| &world.dictionary.table_named("t", name).expect("it exists").definition;
+    let mut table = definition("d").clone();
+    for index in &mut table.indexes {
+        if let IndexKind::Unique { entries, .. } = &mut index.kind {
+            *entries = TableId(9);
+        }
+    }
+    let row = |table: u32, partition: u64, rows: u64| {
+        // Columns of `memoryusage`: instance, table, partition, rows, versions, purge queue, then bytes.
+        [0, u64::from(table), partition, rows, 0, 0, 100, 20, 3, 50, 6].map(Value::UInt).to_vec()
+    };
+    let id = table.id.0;
+    let statistics = StatisticsSnapshot::of_rows(&[row(id, 0, 3), row(id + 1, 0, 7), row(id, 1, 4), row(9, 0, 4)]);
+    let sums = TableStatistics { rows: 7, data_bytes: 246, index_bytes: 112 + 179, auto_increment: None };
+    assert_eq!(statistics.of_table(&table), sums);
+    let second = TableStatistics { rows: 4, data_bytes: 123, index_bytes: 56, auto_increment: None };
+    assert_eq!(statistics.of_partition(PartitionId { table: table.id, index: 1 }), second);
+    assert_eq!(statistics.of_partition(PartitionId { table: table.id, index: 2 }), TableStatistics::default());
 }
