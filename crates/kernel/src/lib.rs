@@ -5,7 +5,8 @@
 //! - [`block`]: the signals of a program and the blocks that handle them; [`module`], [`address`] and
 //!   [`directory`]: how blocks are addressed and which thread runs them;
 //! - [`context`], [`outbox`], [`world`]: everything that a handler may see and do;
-//! - [`buffer`], [`pool`], [`random`]: what handlers work with; [`crash_point`]: where tests may end them;
+//! - [`buffer`], [`file_buffer`], [`pool`], [`random`]: what handlers work with; [`crash_point`]: where tests
+//!   may end them;
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
 //! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
 //! - [`real`] and [`simulated`]: the two worlds that drain the outbox;
@@ -19,6 +20,7 @@ pub mod context;
 pub mod crash_point;
 pub mod directory;
 pub(crate) mod envelope;
+pub mod file_buffer;
 pub mod invariant;
 pub mod limit;
 pub mod mailbox;
@@ -44,6 +46,7 @@ pub use buffer::{Buffer, BufferPool};
 pub use context::{Context, Duration, Time};
 pub use crash_point::{ArmedCrash, CrashPoint, CrashWatch};
 pub use directory::{Directory, NodeLayout, ThreadAssignment, ThreadLayout};
+pub use file_buffer::{FILE_BLOCK_BYTES, FileBuffer};
 pub use limit::KernelLimits;
 pub use module::ModuleId;
 pub use outbox::Outbox;
@@ -56,5 +59,6 @@ pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};
 pub use stamp::Stamps;
 pub use world::{
-    FileError, FileId, FileMode, FileOutcome, FileResult, SocketCloseReason, SocketId, WorldEvent, WorldRequest,
+    FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, SocketCloseReason, SocketId,
+    WorldEvent, WorldRequest,
 };

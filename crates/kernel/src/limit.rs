@@ -34,6 +34,9 @@ pub struct KernelLimits {
     pub stream_buffers_max: u32,
     /// An in-memory connection accepts a buffer while fewer bytes than this are in flight in that direction.
     pub stream_bytes_max: usize,
+    /// Maximum number of file requests that wait in one lane of a node. A request beyond it fails with
+    /// `FileError::QueueFull`.
+    pub file_requests_max: u32,
     /// After this long without taking a deferrable signal, a thread without room takes one anyway. In
     /// nanoseconds.
     pub stall_ns: u64,
@@ -75,6 +78,7 @@ impl Default for KernelLimits {
             send_bytes_max: 256 << 20,
             stream_buffers_max: 32,
             stream_bytes_max: 256 << 10,
+            file_requests_max: 4096,
             stall_ns: 1_000_000,
         }
     }

@@ -9,9 +9,10 @@ use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
 use crate::crash_point::CrashPoint;
 use crate::directory::ThreadAssignment;
+use crate::file_buffer::FileBuffer;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
-use crate::world::{FileId, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
+use crate::world::{FileId, FileLane, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
 /// Starts the node's timer, file and long work.
 pub(crate) const STARTER: ModuleId = ModuleId::new(0);
@@ -124,6 +125,7 @@ pub(crate) struct ToyHost {
     pub balls_handled: u64,
     pub balls_ended: u32,
     pub ticks: u32,
+    pub file: Option<FileId>,
     pub file_read: Option<Buffer>,
     pub blocked: u32,
     pub drained: u32,
@@ -149,6 +151,7 @@ impl ToyHost {
             balls_handled: 0,
             balls_ended: 0,
             ticks: 0,
+            file: None,
             file_read: None,
             blocked: 0,
             drained: 0,
@@ -183,25 +186,33 @@ impl ToyHost {
             }
             outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(1), token: 1 });
             if self.plan.writes_file {
+                let (lane, is_direct) = (FileLane::Log, false);
+                outbox.request(WorldRequest::CreateFolder { path: "folder".into(), lane, token: 0 });
                 let (path, mode) = ("folder/toy.bin".into(), FileMode::CreateEmpty);
-                outbox.request(WorldRequest::OpenFile { path, mode, token: 0 });
+                outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct, token: 0 });
+                outbox.request(WorldRequest::SyncFolder { path: "folder".into(), lane, token: 0 });
+                outbox.request(WorldRequest::SyncFolder { path: "".into(), lane, token: 0 });
             }
         }
     }
 
-    fn on_file_done(&mut self, outcome: FileOutcome, bytes: Buffer, outbox: &mut Outbox<ToySignal>) {
+    fn on_file_done(&mut self, outcome: FileOutcome, bytes: FileBuffer, outbox: &mut Outbox<ToySignal>) {
         match outcome {
             FileOutcome::Opened { file, .. } => {
-                outbox.request(WorldRequest::AppendFile { file, bytes: b"hello ".to_vec(), token: u64::from(file.0) });
-                outbox.request(WorldRequest::AppendFile { file, bytes: b"file".to_vec(), token: u64::MAX });
-                outbox.request(WorldRequest::SyncFile { file, token: u64::from(file.0) });
+                self.file = Some(file);
+                let (hello, word) = (b"hello "[..].into(), b"file"[..].into());
+                outbox.request(WorldRequest::WriteFile { file, offset: 0, bytes: hello, token: 1 });
+                outbox.request(WorldRequest::WriteFile { file, offset: 6, bytes: word, token: 1 });
+                outbox.request(WorldRequest::SyncFile { file, token: 1 });
             }
             FileOutcome::Synced => {
-                outbox.request(WorldRequest::ReadFile { file: FileId(0), offset: 0, length: 100, token: 2 });
-                outbox.request(WorldRequest::CloseFile { file: FileId(0), token: 3 });
+                let Some(file) = self.file else { return };
+                let bytes = FileBuffer::new();
+                outbox.request(WorldRequest::ReadFile { file, offset: 0, length: 100, bytes, token: 2 });
+                outbox.request(WorldRequest::CloseFile { file, token: 3 });
             }
-            FileOutcome::Read { .. } => self.file_read = Some(bytes),
-            FileOutcome::Written { .. } | FileOutcome::Closed | FileOutcome::Deleted => {}
+            FileOutcome::Read { .. } => self.file_read = Some(bytes.to_vec()),
+            _ => {}
         }
     }
 

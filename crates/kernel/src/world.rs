@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 use crate::buffer::Buffer;
 use crate::context::Duration;
+use crate::file_buffer::FileBuffer;
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 
@@ -52,21 +53,94 @@ impl SocketId {
     }
 }
 
-/// An open file of the node.
+/// A queue of file requests with a worker of its own. Requests of different lanes never wait for each other.
+/// The names suggest a use; the kernel treats all lanes alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileId(pub u32);
+pub enum FileLane {
+    /// Small writes and syncs that clients wait for.
+    Log,
+    /// Large writes in the background.
+    Checkpoint,
+    /// Copies, and the preparation of files.
+    Bulk,
+    /// Reads that somebody waits for.
+    Read,
+    /// Small files and folders.
+    Control,
+}
 
-/// How to open a file.
+impl FileLane {
+    /// All lanes, by index.
+    pub const ALL: [FileLane; 5] = [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control];
+
+    /// Position in [`FileLane::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name in thread names and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Checkpoint => "checkpoint",
+            Self::Bulk => "bulk",
+            Self::Read => "read",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// An open file of the node: its lane, its slot there, and the slot's generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(u32);
+
+impl FileId {
+    const SLOT_BITS: u32 = 12;
+    const GENERATION_BITS: u32 = 17;
+
+    /// Maximum number of files that are open in one lane.
+    pub const SLOTS_MAX: usize = 1 << Self::SLOT_BITS;
+
+    /// The file in a slot below [`FileId::SLOTS_MAX`]. The generation keeps its low 17 bits.
+    pub const fn new(lane: FileLane, slot: usize, generation: u32) -> Self {
+        let generation = generation & ((1 << Self::GENERATION_BITS) - 1);
+        let lane = lane.index() as u32;
+        Self((lane << Self::GENERATION_BITS | generation) << Self::SLOT_BITS | slot as u32)
+    }
+
+    /// The lane in which the file was opened.
+    pub const fn lane(self) -> FileLane {
+        FileLane::ALL[(self.0 >> (Self::SLOT_BITS + Self::GENERATION_BITS)) as usize]
+    }
+
+    /// Slot in the table of the lane.
+    pub const fn slot(self) -> usize {
+        self.0 as usize & (Self::SLOTS_MAX - 1)
+    }
+}
+
+/// How to open a file. No mode creates folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileMode {
     /// For reading; the file must exist.
     Read,
     /// For reading and writing; the file must exist.
     ReadWrite,
-    /// Creates the file and its parent folders if they are missing.
+    /// Creates the file if it is missing.
     CreateOrOpen,
-    /// Creates the file, or truncates it; creates parent folders too.
+    /// Creates the file, or truncates it.
     CreateEmpty,
+}
+
+/// A file or folder in the answer to [`WorldRequest::ListFolder`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderEntry {
+    /// Name within the folder. Bytes that are not UTF-8 are replaced.
+    pub name: Box<str>,
+    /// Length in bytes; 0 for a folder.
+    pub length: u64,
+    /// Whether it is a folder.
+    pub is_folder: bool,
 }
 
 /// A request of a block to the world.
@@ -113,38 +187,40 @@ pub enum WorldRequest {
         /// The socket.
         socket: SocketId,
     },
-    /// Opens a file. Answered by [`FileOutcome::Opened`].
+    /// Opens a file in a lane. Answered by [`FileOutcome::Opened`]. A created file survives a crash only
+    /// after a [`WorldRequest::SyncFolder`] of its folder.
+    ///
+    /// Requests about one file are carried out in the order made, and so are the requests of one lane that
+    /// name a path. Other requests of a lane may overtake each other.
     OpenFile {
         /// Absolute, or relative to the node's data folder.
         path: Box<str>,
         /// The operations that the opened file allows.
         mode: FileMode,
+        /// Carries out this request and all that name the file.
+        lane: FileLane,
+        /// Whether reads and writes bypass the operating system's cache where the file system can do that.
+        /// Their offsets and lengths must be multiples of [`crate::file_buffer::FILE_BLOCK_BYTES`] even where
+        /// it cannot; others fail with [`FileError::Misaligned`].
+        is_direct: bool,
         /// Returned with the answer.
         token: u64,
     },
-    /// Appends bytes to a file. Answered by [`FileOutcome::Written`] with the offset used.
-    AppendFile {
-        /// The file.
-        file: FileId,
-        /// Returned with the answer, for reuse.
-        bytes: Buffer,
-        /// Returned with the answer.
-        token: u64,
-    },
-    /// Writes bytes at an offset. Answered by [`FileOutcome::Written`].
+    /// Writes bytes at an offset. Answered by [`FileOutcome::Written`]. After an error any part of the bytes
+    /// may have been written.
     WriteFile {
         /// The file.
         file: FileId,
         /// In bytes from the start.
         offset: u64,
         /// Returned with the answer, for reuse.
-        bytes: Buffer,
+        bytes: FileBuffer,
         /// Returned with the answer.
         token: u64,
     },
-    /// Makes earlier writes survive a crash. Answered by [`FileOutcome::Synced`]. After one failure every
-    /// later request on the file fails with [`FileError::Poisoned`], because the operating system may have
-    /// dropped the unwritten pages.
+    /// Makes earlier writes and the length survive a crash. Answered by [`FileOutcome::Synced`]. After one
+    /// failure every later request on the file fails with [`FileError::Poisoned`], because the operating
+    /// system may have dropped the unwritten pages.
     SyncFile {
         /// The file.
         file: FileId,
@@ -157,27 +233,115 @@ pub enum WorldRequest {
         file: FileId,
         /// In bytes from the start.
         offset: u64,
-        /// Maximum number of bytes.
+        /// Maximum number of bytes, at most [`WorldRequest::READ_BYTES_MAX`].
         length: u32,
+        /// Emptied, filled and returned with the answer.
+        bytes: FileBuffer,
         /// Returned with the answer.
         token: u64,
     },
-    /// Closes a file. Answered by [`FileOutcome::Closed`].
+    /// Overwrites the first bytes of a file with zeros and syncs them, so that later writes there change no
+    /// metadata of the file system. Works in steps, between which the lane carries out requests about other
+    /// files. Answered by [`FileOutcome::Filled`]; fails like a write or a sync.
+    FillFile {
+        /// The file.
+        file: FileId,
+        /// Number of bytes; for a direct file a multiple of the block.
+        length: u64,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Closes a file, also one whose sync failed. Answered by [`FileOutcome::Closed`]. Syncs nothing.
     CloseFile {
         /// The file.
         file: FileId,
         /// Returned with the answer.
         token: u64,
     },
-    /// Deletes a file. Answered by [`FileOutcome::Deleted`], even if the file did not exist.
+    /// Deletes a file. Answered by [`FileOutcome::Deleted`], even if the file did not exist. The file may
+    /// return after a crash until its folder is synced.
     DeleteFile {
         /// Absolute, or relative to the node's data folder.
         path: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Renames a file. Replaces a file of the new name in one step. Answered by [`FileOutcome::Renamed`]. A
+    /// crash may undo it until both folders are synced.
+    RenameFile {
+        /// The present path.
+        from: Box<str>,
+        /// The new path.
+        to: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Makes earlier creations, renames and deletions in a folder survive a crash, but not those in its
+    /// subfolders. Answered by [`FileOutcome::FolderSynced`]. After a failure the state on disk is unknown,
+    /// and another attempt proves nothing.
+    SyncFolder {
+        /// Absolute, or relative to the node's data folder.
+        path: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Creates a folder and its missing parents. Answered by [`FileOutcome::FolderCreated`], even if the
+    /// folder existed. Each new folder survives a crash once its parent is synced.
+    CreateFolder {
+        /// Absolute, or relative to the node's data folder.
+        path: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Lists the files and folders in a folder. Answered by [`FileOutcome::Listed`].
+    ListFolder {
+        /// Absolute, or relative to the node's data folder.
+        path: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
         /// Returned with the answer.
         token: u64,
     },
     /// Stops the node in good order.
     Stop,
+}
+
+impl WorldRequest {
+    /// Maximum size of one read from a file, in bytes.
+    pub const READ_BYTES_MAX: u32 = 64 << 20;
+
+    /// The lane that carries out a request about a file or folder; `None` for other requests.
+    pub fn file_lane(&self) -> Option<FileLane> {
+        match self {
+            Self::OpenFile { lane, .. }
+            | Self::DeleteFile { lane, .. }
+            | Self::RenameFile { lane, .. }
+            | Self::SyncFolder { lane, .. }
+            | Self::CreateFolder { lane, .. }
+            | Self::ListFolder { lane, .. } => Some(*lane),
+            Self::WriteFile { file, .. }
+            | Self::SyncFile { file, .. }
+            | Self::ReadFile { file, .. }
+            | Self::FillFile { file, .. }
+            | Self::CloseFile { file, .. } => Some(file.lane()),
+            Self::StartTimer { .. }
+            | Self::SetSpinning { .. }
+            | Self::SetSending { .. }
+            | Self::SendBytes { .. }
+            | Self::CloseSocket { .. }
+            | Self::PauseReading { .. }
+            | Self::ResumeReading { .. }
+            | Self::Stop => None,
+        }
+    }
 }
 
 /// Why a socket was closed.
@@ -246,8 +410,8 @@ pub enum WorldEvent {
         token: u64,
         /// Outcome or error.
         result: FileResult,
-        /// The bytes read, or the buffer that was written; otherwise empty.
-        bytes: Buffer,
+        /// The bytes read, or the buffer of the request; otherwise empty.
+        bytes: FileBuffer,
     },
 }
 
@@ -255,7 +419,7 @@ pub enum WorldEvent {
 pub type FileResult = Result<FileOutcome, FileError>;
 
 /// The effect of a successful file request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileOutcome {
     /// The file is open.
     Opened {
@@ -263,8 +427,10 @@ pub enum FileOutcome {
         file: FileId,
         /// Length in bytes.
         length: u64,
+        /// Whether reads and writes bypass the operating system's cache.
+        is_direct: bool,
     },
-    /// All bytes were written.
+    /// All bytes were written. They survive a crash only after a sync.
     Written {
         /// Offset of the first byte.
         offset: u64,
@@ -278,16 +444,26 @@ pub enum FileOutcome {
         /// Number of bytes; fewer than requested at the end of the file.
         length: u32,
     },
+    /// The zeros survive a crash.
+    Filled,
     /// The file is closed.
     Closed,
     /// The file does not exist any more.
     Deleted,
+    /// The file has its new name.
+    Renamed,
+    /// The names in the folder survive a crash.
+    FolderSynced,
+    /// The folder exists.
+    FolderCreated,
+    /// The content of the folder, sorted by name.
+    Listed(Vec<FolderEntry>),
 }
 
 /// Why a file request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// The file does not exist.
+    /// The file or a folder on its path does not exist.
     NotFound,
     /// The file is not open.
     NotOpen,
@@ -297,6 +473,11 @@ pub enum FileError {
     DiskFull,
     /// Too many files are open.
     TooManyOpen,
+    /// The lane has its maximum of waiting requests
+    /// ([`crate::KernelLimits::file_requests_max`]). Nothing was done.
+    QueueFull,
+    /// Offset or length of a request about a direct file is not a multiple of the block. Nothing was done.
+    Misaligned,
     /// An earlier sync of this file failed, so the state on disk is unknown.
     Poisoned,
     /// Another error, with the operating system's number.
@@ -306,11 +487,13 @@ pub enum FileError {
 impl fmt::Display for FileError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotFound => formatter.write_str("no such file"),
+            Self::NotFound => formatter.write_str("no such file or folder"),
             Self::NotOpen => formatter.write_str("the file is not open"),
             Self::Denied => formatter.write_str("permission denied"),
             Self::DiskFull => formatter.write_str("the device is full"),
             Self::TooManyOpen => formatter.write_str("too many open files"),
+            Self::QueueFull => formatter.write_str("too many file requests wait"),
+            Self::Misaligned => formatter.write_str("offset or length is not a multiple of the block"),
             Self::Poisoned => formatter.write_str("an earlier sync of the file failed"),
             Self::System(number) => write!(formatter, "operating system error {number}"),
         }

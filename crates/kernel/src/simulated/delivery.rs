@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::address::Address;
 use crate::block::Signal;
-use crate::buffer::Buffer;
 use crate::context::{Context, DetachedContext, Time};
 use crate::directory::{LayoutError, NodeLayout};
+use crate::file_buffer::FileBuffer;
 use crate::outbox::Outbox;
 use crate::random::Random;
 use crate::world::{FileId, FileOutcome, WorldEvent, WorldRequest};
@@ -40,8 +40,8 @@ pub struct Delivery<S> {
     pub now: Time,
     timers: Vec<(Time, Address, u64)>,
     next_file: u32,
-    /// Bytes appended to files, of all files together.
-    pub appended: Vec<u8>,
+    /// Bytes written to files, of all files together, in the order of the requests.
+    pub written: Vec<u8>,
     /// Whether answers to file requests stay in `held_files` instead of being sent.
     pub holds_files: bool,
     /// Answers to file requests that are held, with the block that asked.
@@ -65,7 +65,7 @@ impl<S: Signal> Delivery<S> {
             now: Time(0),
             timers: Vec::new(),
             next_file: 0,
-            appended: Vec::new(),
+            written: Vec::new(),
             holds_files: false,
             held_files: Vec::new(),
             deliveries: 0,
@@ -139,17 +139,24 @@ impl<S: Signal> Delivery<S> {
                 self.timers.push((self.now.plus(after), own, token));
                 return None;
             }
-            WorldRequest::OpenFile { token, .. } => {
+            WorldRequest::OpenFile { lane, is_direct, token, .. } => {
                 self.next_file += 1;
-                (token, FileOutcome::Opened { file: FileId(self.next_file), length: 0 }, Buffer::new())
+                let file = FileId::new(lane, self.next_file as usize % FileId::SLOTS_MAX, 0);
+                (token, FileOutcome::Opened { file, length: 0, is_direct }, FileBuffer::new())
             }
-            WorldRequest::AppendFile { bytes, token, .. } => {
-                self.appended.extend_from_slice(&bytes);
-                (token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 }, bytes)
+            WorldRequest::WriteFile { offset, bytes, token, .. } => {
+                self.written.extend_from_slice(&bytes);
+                (token, FileOutcome::Written { offset, length: bytes.len() as u32 }, bytes)
             }
-            WorldRequest::SyncFile { token, .. } => (token, FileOutcome::Synced, Buffer::new()),
-            WorldRequest::CloseFile { token, .. } => (token, FileOutcome::Closed, Buffer::new()),
-            WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, Buffer::new()),
+            WorldRequest::ReadFile { bytes, token, .. } => (token, FileOutcome::Read { length: 0 }, bytes),
+            WorldRequest::SyncFile { token, .. } => (token, FileOutcome::Synced, FileBuffer::new()),
+            WorldRequest::FillFile { token, .. } => (token, FileOutcome::Filled, FileBuffer::new()),
+            WorldRequest::CloseFile { token, .. } => (token, FileOutcome::Closed, FileBuffer::new()),
+            WorldRequest::DeleteFile { token, .. } => (token, FileOutcome::Deleted, FileBuffer::new()),
+            WorldRequest::RenameFile { token, .. } => (token, FileOutcome::Renamed, FileBuffer::new()),
+            WorldRequest::SyncFolder { token, .. } => (token, FileOutcome::FolderSynced, FileBuffer::new()),
+            WorldRequest::CreateFolder { token, .. } => (token, FileOutcome::FolderCreated, FileBuffer::new()),
+            WorldRequest::ListFolder { token, .. } => (token, FileOutcome::Listed(Vec::new()), FileBuffer::new()),
             other => return Some(other),
         };
         let done = S::from_world(WorldEvent::FileDone { token, result: Ok(outcome), bytes });

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::buffer::{Buffer, BufferPool};
+use crate::file_buffer::FileBuffer;
 use crate::random::Random;
-use crate::world::{FileError, FileId, FileMode, FileOutcome, FileResult, WorldRequest};
+use crate::world::{FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, WorldRequest};
 
 /// Maximum size of a file, so that a wrong offset does not exhaust the machine's memory.
 const FILE_BYTES_MAX: u64 = 1 << 32;
@@ -27,28 +27,20 @@ struct VirtualFile {
 
 impl VirtualFiles {
     /// Carries out a request. Returns its token, its result and the buffer to return.
-    pub(super) fn carry_out(
-        &mut self,
-        request: WorldRequest,
-        buffers: &mut BufferPool,
-    ) -> Option<(u64, FileResult, Buffer)> {
+    pub(super) fn carry_out(&mut self, request: WorldRequest) -> Option<(u64, FileResult, FileBuffer)> {
+        let no_bytes = FileBuffer::new;
         Some(match request {
-            WorldRequest::OpenFile { path, mode, token } => (token, self.open(&path, mode), Buffer::new()),
-            WorldRequest::AppendFile { file, bytes, token } => {
-                let end = self.opened(file).map(|file| file.content.len() as u64);
-                (token, end.and_then(|offset| self.write(file, offset, &bytes)), bytes)
+            WorldRequest::OpenFile { path, mode, lane, is_direct, token } => {
+                (token, self.open(&path, mode, lane, is_direct), no_bytes())
             }
             WorldRequest::WriteFile { file, offset, bytes, token } => (token, self.write(file, offset, &bytes), bytes),
-            WorldRequest::SyncFile { file, token } => {
-                let result = self.opened(file).map(|file| {
-                    file.unsynced.clear();
-                    file.synced.clone_from(&file.content);
-                    FileOutcome::Synced
-                });
-                (token, result, Buffer::new())
+            WorldRequest::SyncFile { file, token } => (token, self.sync(file), no_bytes()),
+            WorldRequest::FillFile { file, length, token } => {
+                let filled = self.write(file, 0, &vec![0; length as usize]).and_then(|_| self.sync(file));
+                (token, filled.map(|_| FileOutcome::Filled), no_bytes())
             }
-            WorldRequest::ReadFile { file, offset, length, token } => {
-                let mut bytes = buffers.take(length as usize);
+            WorldRequest::ReadFile { file, offset, length, mut bytes, token } => {
+                bytes.clear();
                 let result = self.opened(file).map(|file| {
                     let start = (offset as usize).min(file.content.len());
                     let end = start.saturating_add(length as usize).min(file.content.len());
@@ -58,18 +50,43 @@ impl VirtualFiles {
                 (token, result, bytes)
             }
             WorldRequest::CloseFile { file, token } => {
-                let closed = self.open.get_mut(file.0 as usize).and_then(Option::take);
-                (token, closed.map(|_| FileOutcome::Closed).ok_or(FileError::NotOpen), Buffer::new())
+                let closed = self.open.get_mut(file.slot()).and_then(Option::take);
+                (token, closed.map(|_| FileOutcome::Closed).ok_or(FileError::NotOpen), no_bytes())
             }
-            WorldRequest::DeleteFile { path, token } => {
+            WorldRequest::DeleteFile { path, token, .. } => {
                 self.files.remove(&*path);
-                (token, Ok(FileOutcome::Deleted), Buffer::new())
+                (token, Ok(FileOutcome::Deleted), no_bytes())
+            }
+            WorldRequest::RenameFile { from, to, token, .. } => {
+                let file = self.files.remove(&*from).ok_or(FileError::NotFound);
+                let renamed = file.map(|file| self.files.insert(to.into(), file));
+                (token, renamed.map(|_| FileOutcome::Renamed), no_bytes())
+            }
+            WorldRequest::SyncFolder { token, .. } => (token, Ok(FileOutcome::FolderSynced), no_bytes()),
+            WorldRequest::CreateFolder { token, .. } => (token, Ok(FileOutcome::FolderCreated), no_bytes()),
+            WorldRequest::ListFolder { path, token, .. } => {
+                let below = format!("{path}/");
+                let inside = self.files.iter().filter_map(|(path, file)| Some((path.strip_prefix(&below)?, file)));
+                let entries = inside.map(|(name, file)| FolderEntry {
+                    name: name.into(),
+                    length: file.content.len() as u64,
+                    is_folder: false,
+                });
+                (token, Ok(FileOutcome::Listed(entries.collect())), no_bytes())
             }
             _ => return None,
         })
     }
 
-    fn open(&mut self, path: &str, mode: FileMode) -> FileResult {
+    fn sync(&mut self, file: FileId) -> FileResult {
+        self.opened(file).map(|file| {
+            file.unsynced.clear();
+            file.synced.clone_from(&file.content);
+            FileOutcome::Synced
+        })
+    }
+
+    fn open(&mut self, path: &str, mode: FileMode, lane: FileLane, is_direct: bool) -> FileResult {
         let creates = matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty);
         if !creates && !self.files.contains_key(path) {
             return Err(FileError::NotFound);
@@ -84,7 +101,7 @@ impl VirtualFiles {
             self.open.push(None);
         }
         self.open[place] = Some(path.to_owned());
-        Ok(FileOutcome::Opened { file: FileId(place as u32), length })
+        Ok(FileOutcome::Opened { file: FileId::new(lane, place, 0), length, is_direct })
     }
 
     fn write(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> FileResult {
@@ -98,7 +115,7 @@ impl VirtualFiles {
     }
 
     fn opened(&mut self, file: FileId) -> Result<&mut VirtualFile, FileError> {
-        let path = self.open.get(file.0 as usize).and_then(Option::as_ref).ok_or(FileError::NotOpen)?;
+        let path = self.open.get(file.slot()).and_then(Option::as_ref).ok_or(FileError::NotOpen)?;
         self.files.get_mut(path).ok_or(FileError::NotFound)
     }
 

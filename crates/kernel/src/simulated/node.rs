@@ -69,8 +69,8 @@ impl World for NodeWorld {
         self.sockets.carry_out(request, &self.limits, &self.directory, services);
     }
 
-    fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
-        if let Some((token, result, bytes)) = self.files.carry_out(request, services.buffers) {
+    fn file_request(&mut self, from: Address, request: WorldRequest, _services: &mut Services<'_>) {
+        if let Some((token, result, bytes)) = self.files.carry_out(request) {
             self.answers.push((from, WorldEvent::FileDone { token, result, bytes }));
         }
     }

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use junctor_kernel::{
-    Buffer, Context, Duration, FileId, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
+    Context, Duration, FileBuffer, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
 };
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TransactionId};
 use junctor_model::key::append_row_key;
@@ -32,6 +32,9 @@ const WRITE_TIMER: u64 = 1;
 const SYNC_TIMER: u64 = 2;
 pub(super) const PURGE_TIMER: u64 = 3;
 
+const FOLDER: &str = "redo";
+const LANE: FileLane = FileLane::Log;
+
 const OPENED: u64 = 1;
 const APPENDED: u64 = 2;
 const SYNCED: u64 = 3;
@@ -44,11 +47,13 @@ pub(super) struct RedoLog {
     file: Option<FileId>,
     /// Number of the file that is open or being opened.
     file_number: u64,
+    /// Bytes appended to the open file, those under way included.
     file_bytes: u64,
     is_opening: bool,
     /// Bytes of the append under way.
     under_way: Option<usize>,
-    spare: Buffer,
+    spare: FileBuffer,
+    spare_records: Vec<u8>,
     waiting_bytes_max: usize,
     /// Whether bytes were appended since the last sync.
     is_unsynced: bool,
@@ -68,7 +73,8 @@ impl RedoLog {
             file_bytes: 0,
             is_opening: false,
             under_way: None,
-            spare: Buffer::new(),
+            spare: FileBuffer::new(),
+            spare_records: Vec::new(),
             waiting_bytes_max: WAITING_BYTES_MAX_DEFAULT,
             is_unsynced: false,
             sync_timer_runs: false,
@@ -78,6 +84,7 @@ impl RedoLog {
     }
 
     pub fn start(&mut self, outbox: &mut Outbox<Signal>) {
+        outbox.request(WorldRequest::CreateFolder { path: FOLDER.into(), lane: LANE, token: REMOVED });
         self.open(outbox);
     }
 
@@ -161,9 +168,15 @@ impl RedoLog {
         let Some(file) = self.file.filter(|_| self.under_way.is_none() && !self.buffer.bytes().is_empty()) else {
             return;
         };
-        let bytes = self.buffer.take(std::mem::take(&mut self.spare));
+        let mut bytes = std::mem::take(&mut self.spare);
+        bytes.clear();
+        let records = self.buffer.take(std::mem::take(&mut self.spare_records));
+        bytes.extend_from_slice(&records);
+        self.spare_records = records;
+        let offset = self.file_bytes;
+        self.file_bytes += bytes.len() as u64;
         self.under_way = Some(bytes.len());
-        outbox.request(WorldRequest::AppendFile { file, bytes, token: APPENDED });
+        outbox.request(WorldRequest::WriteFile { file, offset, bytes, token: APPENDED });
     }
 
     /// Writes and syncs the gathered bytes before the node stops.
@@ -178,11 +191,12 @@ impl RedoLog {
     fn open(&mut self, outbox: &mut Outbox<Signal>) {
         self.is_opening = true;
         let path = self.path(self.file_number);
-        outbox.request(WorldRequest::OpenFile { path, mode: FileMode::CreateEmpty, token: OPENED });
+        let (mode, is_direct) = (FileMode::CreateEmpty, false);
+        outbox.request(WorldRequest::OpenFile { path, mode, lane: LANE, is_direct, token: OPENED });
     }
 
     fn path(&self, number: u64) -> Box<str> {
-        format!("redo/ldm{}-{number}.redo", self.instance).into()
+        format!("{FOLDER}/ldm{}-{number}.redo", self.instance).into()
     }
 
     fn on_opened(&mut self, file: FileId, outbox: &mut Outbox<Signal>) {
@@ -197,17 +211,16 @@ impl RedoLog {
         }
         if self.file_number >= 2 {
             let path = self.path(self.file_number - 2);
-            outbox.request(WorldRequest::DeleteFile { path, token: REMOVED });
+            outbox.request(WorldRequest::DeleteFile { path, lane: LANE, token: REMOVED });
         }
         self.flush(outbox);
     }
 
-    fn on_appended(&mut self, length: u32, bytes: Buffer, outbox: &mut Outbox<Signal>) {
+    fn on_appended(&mut self, length: u32, bytes: FileBuffer, outbox: &mut Outbox<Signal>) {
         require!(self.under_way == Some(length as usize), "an append of redo is written whole: {length} bytes");
         self.under_way = None;
         self.spare = bytes;
         self.is_unsynced = true;
-        self.file_bytes += u64::from(length);
         if self.file_bytes >= FILE_BYTES_MAX && !self.is_opening {
             self.file_number += 1;
             self.open(outbox);
@@ -261,7 +274,7 @@ impl LdmBlock {
     pub(super) fn on_file_done(
         &mut self,
         result: FileResult,
-        bytes: Buffer,
+        bytes: FileBuffer,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
@@ -277,8 +290,7 @@ impl LdmBlock {
                     self.begin_write_rows(request, context, outbox);
                 }
             }
-            Ok(FileOutcome::Synced | FileOutcome::Read { .. } | FileOutcome::Closed | FileOutcome::Deleted)
-            | Err(_) => {}
+            Ok(_) | Err(_) => {}
         }
     }
 }

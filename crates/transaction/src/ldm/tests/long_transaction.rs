@@ -29,7 +29,7 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     let snapshot = harness.stable();
     let (mut answered, mut steps) = (0, 0);
     let mut locks = locks_and_versions(harness, table);
-    let mut redo = harness.delivery.appended.len();
+    let mut redo = harness.delivery.written.len();
     let mut open = None;
     while harness.step() {
         steps += 1;
@@ -37,11 +37,11 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
         assert!(locks.saturating_sub(now) <= STEP_MAX, "{} locks went at once", locks - now);
         locks = now;
         assert!(
-            harness.delivery.appended.len() - redo <= 256 * 1024,
+            harness.delivery.written.len() - redo <= 256 * 1024,
             "{} bytes of redo at once",
-            harness.delivery.appended.len() - redo
+            harness.delivery.written.len() - redo
         );
-        redo = harness.delivery.appended.len();
+        redo = harness.delivery.written.len();
         if let Some(operation) = open
             && harness.rows_read(operation).is_some()
         {
@@ -59,7 +59,7 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
 /// their changes.
 fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
     let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
-    for record in RedoRecords::new(&harness.delivery.appended) {
+    for record in RedoRecords::new(&harness.delivery.written) {
         let record = record.expect("a whole record");
         if record.header.transaction != transaction {
             continue;

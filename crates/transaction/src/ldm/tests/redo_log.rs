@@ -10,7 +10,7 @@ fn what_is_committed_is_in_the_redo_stream() {
     harness.end(undone.transaction, Ending::Rollback);
     harness.advance(Duration::from_millis(50));
     let (mut puts, mut deletes) = (0, 0);
-    for record in RedoRecords::new(&harness.delivery.appended) {
+    for record in RedoRecords::new(&harness.delivery.written) {
         let record = record.expect("a whole record");
         for operation in record.operations() {
             match operation {
@@ -29,7 +29,7 @@ fn backups_record_how_many_partitions_a_commit_has() {
     let rows: Vec<Row> = (0..20).map(|id| (id, id, None)).collect();
     assert_eq!(harness.execute(NONE, true, &table.insert(), table.images(&rows)).error, None);
     harness.advance(Duration::from_millis(50));
-    let records = RedoRecords::new(&harness.delivery.appended).map(|record| record.expect("a whole record").header);
+    let records = RedoRecords::new(&harness.delivery.written).map(|record| record.expect("a whole record").header);
     let counts: Vec<u32> = records.map(|header| header.participant_count).collect();
     assert_eq!(counts, [2; 4], "two partitions at two nodes");
     harness.check_idle();
@@ -61,9 +61,9 @@ fn writers_are_held_back_while_redo_is_not_written() {
 fn a_node_that_stops_writes_what_was_committed() {
     let (mut harness, table) = started(1, 1);
     harness.execute(NONE, true, &table.insert(), table.images(&[(1, 10, None)]));
-    assert!(harness.delivery.appended.is_empty());
+    assert!(harness.delivery.written.is_empty());
     let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
     harness.send(owner, owner, Signal::World(WorldEvent::Stopping));
     harness.run();
-    assert_eq!(RedoRecords::new(&harness.delivery.appended).filter(Result::is_ok).count(), 1);
+    assert_eq!(RedoRecords::new(&harness.delivery.written).filter(Result::is_ok).count(), 1);
 }
