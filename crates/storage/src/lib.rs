@@ -8,6 +8,7 @@ pub mod guard;
 pub mod index;
 mod invariant;
 pub mod lock;
+pub mod log;
 pub mod page;
 pub mod partition_store;
 pub mod redo;

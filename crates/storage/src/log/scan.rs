@@ -1,0 +1,128 @@
+//! Reading the log back: the chain of groups, and its end.
+
+use super::group::{
+    BLOCK_BYTES, Group, GroupError, GroupHeader, GroupKind, SEGMENT_BLOCKS, decode_group, decode_header,
+};
+
+/// A position between two groups of the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainPosition {
+    /// The log.
+    pub log_id: u64,
+    /// Life of the group before; 0 before the first group.
+    pub life: u64,
+    /// Incarnation of the group before; 0 before the first group.
+    pub incarnation: u32,
+    /// Checksum of the header of the group before. `None` where reading begins in the middle of a log, whose
+    /// first group is then accepted by its log and position alone.
+    pub previous_checksum: Option<u32>,
+    /// Position of the next group, in blocks.
+    pub position: u64,
+}
+
+impl ChainPosition {
+    /// The beginning of a log without groups.
+    pub fn beginning(log_id: u64) -> ChainPosition {
+        ChainPosition { log_id, life: 0, incarnation: 0, previous_checksum: Some(0), position: 0 }
+    }
+
+    /// Whether the group continues the chain here.
+    fn is_continued_by(&self, header: &GroupHeader) -> bool {
+        let Some(previous) = self.previous_checksum else {
+            return header.log_id == self.log_id && header.position == self.position;
+        };
+        let is_next_life = header.kind == GroupKind::Start && header.incarnation == self.incarnation + 1;
+        let is_same_life =
+            header.kind != GroupKind::Start && header.incarnation == self.incarnation && header.life == self.life;
+        header.log_id == self.log_id
+            && header.position == self.position
+            && header.previous_checksum == previous
+            && (is_next_life || is_same_life)
+    }
+
+    /// The position behind a group.
+    pub fn after(group: &Group<'_>) -> ChainPosition {
+        ChainPosition {
+            log_id: group.header.log_id,
+            life: group.header.life,
+            incarnation: group.header.incarnation,
+            previous_checksum: Some(group.checksum),
+            position: group.header.position + group.blocks,
+        }
+    }
+}
+
+/// What a scan found in the bytes that it was given.
+#[derive(Debug)]
+pub enum ScanStep<'a> {
+    /// The next group of the chain. The scan stands behind it.
+    Group(Group<'a>),
+    /// A group may begin here, but the bytes end before it does. The scan needs this many blocks.
+    NeedBlocks(u64),
+    /// No group of the chain begins here. The chain goes on at the start of the next segment, or has ended.
+    NoGroup,
+    /// A format version that this program does not know.
+    UnknownVersion(u16),
+}
+
+/// Follows the chain of groups from a position on.
+#[derive(Clone, Debug)]
+pub struct LogScan {
+    chain: ChainPosition,
+}
+
+impl LogScan {
+    /// A scan from this position on.
+    pub fn new(from: ChainPosition) -> LogScan {
+        LogScan { chain: from }
+    }
+
+    /// Where the scan stands.
+    pub fn chain(&self) -> ChainPosition {
+        self.chain
+    }
+
+    /// Examines `bytes`, which begin at the scan's position and lie in one segment.
+    pub fn step<'a>(&mut self, bytes: &'a [u8]) -> ScanStep<'a> {
+        if bytes.len() < BLOCK_BYTES {
+            // A segment has a whole number of blocks; fewer bytes are its end.
+            return ScanStep::NoGroup;
+        }
+        match decode_group(bytes) {
+            Ok(group) if self.chain.is_continued_by(&group.header) => {
+                self.chain = ChainPosition::after(&group);
+                ScanStep::Group(group)
+            }
+            Err(GroupError::Incomplete(blocks)) if self.is_next(bytes) => ScanStep::NeedBlocks(blocks),
+            Err(GroupError::UnknownVersion(version)) => ScanStep::UnknownVersion(version),
+            _ => ScanStep::NoGroup,
+        }
+    }
+
+    /// Moves to the start of the next segment, after `NoGroup`. A group there continues the chain if the rest
+    /// of the present segment was too short for it. Returns the segment's number; `None` if the scan is at
+    /// the start of a segment, so that the chain has ended.
+    pub fn skip_to_next_segment(&mut self) -> Option<u64> {
+        if self.chain.position.is_multiple_of(SEGMENT_BLOCKS) {
+            return None;
+        }
+        self.chain.position = self.chain.position.next_multiple_of(SEGMENT_BLOCKS);
+        Some(self.chain.position / SEGMENT_BLOCKS)
+    }
+
+    fn is_next(&self, bytes: &[u8]) -> bool {
+        decode_header(bytes).is_ok_and(|(header, _)| self.chain.is_continued_by(&header))
+    }
+}
+
+/// Whether the block at `position` proves that the log is damaged at `end`, where the chain stops.
+///
+/// A group is written after the group before it was. One behind the end that belongs to the same life, or a
+/// later one, and that knew the end as synced, shows that a synced group is gone. A group that did not know
+/// it as synced may be the later of two writes of which the earlier was lost: an ordinary crash.
+pub fn is_beyond_end(block: &[u8], position: u64, end: &ChainPosition) -> bool {
+    decode_header(block).is_ok_and(|(header, _)| {
+        let is_current = header.life == end.life || header.incarnation > end.incarnation;
+        header.log_id == end.log_id && header.position == position && is_current && header.synced > end.position
+    })
+}
