@@ -1,5 +1,5 @@
-//! `compare-applications`: DBT2 and YCSB on Junctor and MariaDB, alternating, with the same scripts and
-//! options. The tables are checked afterwards.
+//! `compare-applications`: runs DBT2 and YCSB on Junctor and MariaDB in turn, with the same scripts and
+//! options, and then checks the tables for consistency.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,7 +48,7 @@ struct Figures {
     cpu_us: f64,
 }
 
-/// Compares and prints a table in Markdown.
+/// Runs the comparison and prints its results as a Markdown table.
 ///
 /// # Errors
 /// A server that does not start, an error of sysbench, or inconsistent tables afterwards.
@@ -150,7 +150,7 @@ impl Comparison<'_> {
         let cpu = server.cpu_time()? - before;
         let report = printed.first().and_then(|text| parse_report(text)).filter(|report| report.events > 0);
         let Some(report) = report else {
-            return Err(Failure::new(format!("{}: {} did nothing", self.plan.name, server.name)));
+            return Err(Failure::new(format!("{}: sysbench reported no events on {}", self.plan.name, server.name)));
         };
         let cpu_us = cpu.as_secs_f64() * 1e6 / report.events as f64;
         Ok(Figures { per_s: report.events_per_s, p95_ms: report.p95_ms, cpu_us })

@@ -1,4 +1,4 @@
-//! `connections`: the memory of idle connections, and the reply to one connection too many.
+//! `connections`: measures the memory of idle connections, and checks the reply to one connection too many.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ pub struct ConnectionsOptions {
     /// Number of idle connections
     #[arg(long, default_value_t = 5000)]
     count: usize,
-    /// Most mebibytes that they may add to the memory of the server
+    /// Maximum mebibytes that they may add to the memory of the server
     #[arg(long, value_name = "MIB", default_value_t = 40.0)]
     mebibytes_max: f64,
     /// Run against MariaDB instead, to verify the measurement
@@ -33,7 +33,7 @@ pub struct ConnectionsOptions {
 /// Measures and prints the memory, then exceeds the limit of connections.
 ///
 /// # Errors
-/// Too much memory, a wrong refusal, or a server that does not start.
+/// The connections need too much memory, a refusal is wrong, or a server does not start.
 pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
     raise_file_limit(options.count as u64 + 100)?;
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
@@ -46,7 +46,7 @@ pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
         }
     };
     let server = start(options.count + 10)?;
-    // The first connections allocate memory that the server allocates only once.
+    // The first connections allocate memory that the server allocates only once, so they are not measured.
     let mut idle: Vec<Connection> = (0..8).map(|_| server.connect()).collect::<Outcome<_>>()?;
     idle[0].query("SELECT 1")?;
     let before = server.resident_bytes()?;
@@ -75,8 +75,8 @@ pub fn run(options: &ConnectionsOptions) -> Outcome<()> {
     }
 }
 
-/// One connection too many gets error 1040; the open ones keep working, and a closed one makes room for
-/// another.
+/// Checks that one connection too many gets error 1040, that open connections keep working, and that closing
+/// one admits another.
 fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
     let mut held = Vec::new();
     let refusal = loop {
@@ -93,7 +93,7 @@ fn check_refusal(server: &crate::process::Server) -> Outcome<()> {
     }
     held[0].query("SELECT 1")?;
     held.pop();
-    // The server handles COM_QUIT some time after this program has sent it.
+    // The server handles COM_QUIT some time after this program has sent it, so try repeatedly.
     let given_again = (0..10_000).any(|_| Connection::open(server.address, "").is_ok());
     println!("connection {} of {SMALL_LIMIT}: {refusal}", held.len() + 2);
     if given_again { Ok(()) } else { Err(Failure::new("no connection is accepted after another has closed")) }

@@ -4,17 +4,17 @@ use crate::mysql::{Connection, Rows};
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// Number of ranges of the secondary index that are compared row by row.
+/// Number of index ranges that are compared row by row.
 const SAMPLES: u64 = 4;
-/// Keys in such a range. With uniform keys it has about as many rows.
+/// Number of keys in such a range. Uniformly distributed keys give it about the same number of rows.
 const SAMPLE_WIDTH: u64 = 200;
 
-/// Compares the rows of a scan, of a range over the primary key, and of a range over the index `k_N` (unless
-/// `none`): their number and sums over the whole table, and row by row in a few ranges. Returns the number of
-/// rows.
+/// Compares three access paths: a full scan, a range of the primary key, and a range of the index `k_N`
+/// (unless it is `none`). They must agree on row count and sums over the whole table, and row by row in a few
+/// ranges. Returns the number of rows.
 ///
 /// # Errors
-/// The two paths that disagree, with their figures.
+/// Names the two access paths that disagree, with their figures.
 pub fn check_table(connection: &mut Connection, table: &str, index: Option<&str>, seed: u64) -> Outcome<u64> {
     let figures = "SELECT COUNT(*), SUM(id), SUM(k), MIN(id), MAX(id), MIN(k), MAX(k) FROM";
     let mut paths = vec![
@@ -45,7 +45,7 @@ pub fn check_table(connection: &mut Connection, table: &str, index: Option<&str>
     Ok(number(0).unwrap_or(0) as u64)
 }
 
-/// Reads ranges through the secondary index, and the same rows by their primary keys. Both must be equal.
+/// Reads ranges through the secondary index, and the same rows by primary key. The rows must be equal.
 fn check_samples(
     connection: &mut Connection,
     table: &str,
@@ -58,7 +58,7 @@ fn check_samples(
         let from = keys.start() + random.below(width) as i64;
         let to = from + SAMPLE_WIDTH.min(width) as i64;
         let by_index = format!("SELECT id, k, c FROM {table} FORCE INDEX ({index}) WHERE k BETWEEN {from} AND {to}");
-        // In skewed loads a hot key can have any number of rows.
+        // In skewed loads a hot key can have any number of rows, so bound the sample.
         let by_index = sorted(connection.query(&format!("{by_index} LIMIT 1000"))?);
         let ids: Vec<&str> = by_index.iter().filter_map(|row| row[0].as_deref()).collect();
         if ids.is_empty() {
@@ -75,7 +75,7 @@ fn check_samples(
     Ok(())
 }
 
-/// The rows in an order that is the same for every access path.
+/// Sorts the rows into an order that does not depend on the access path.
 pub fn sorted(mut rows: Rows) -> Vec<Vec<Option<String>>> {
     rows.rows.sort();
     rows.rows
@@ -104,7 +104,7 @@ pub struct CheckOptions {
 /// Runs the check and prints the number of rows.
 ///
 /// # Errors
-/// The two paths that disagree, with their figures.
+/// Names the two access paths that disagree, with their figures.
 pub fn run(options: &CheckOptions) -> Outcome<()> {
     let address = (std::net::Ipv4Addr::LOCALHOST, options.port).into();
     let mut connection = Connection::open(address, &options.database)?;

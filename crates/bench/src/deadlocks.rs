@@ -1,9 +1,9 @@
-//! `deadlocks`: many clients on few pairs of rows. Each transaction updates both rows of a pair in either
-//! order.
+//! `deadlocks`: many clients contend for few pairs of rows. Each transaction updates both rows of a pair, in
+//! random order.
 //!
-//! A deadlock closes when two clients hold one row each and the second of them requests the other's row.
-//! Clients record when they sent a request and when its answer came. The time from closing to error 1213 is
-//! therefore known from outside, and never underestimated.
+//! A deadlock closes when two clients hold one row each and the second client requests the other's row.
+//! Clients record when they sent a request and when its reply arrived. The measured time from the closing to
+//! error 1213 therefore includes the network, and never understates the server's time.
 
 use std::path::PathBuf;
 use std::sync::Barrier;
@@ -47,22 +47,22 @@ pub struct DeadlocksOptions {
     alone: bool,
 }
 
-/// A transaction that requested its second row.
+/// One request for the second row of a transaction.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
-    /// Row that it held.
+    /// The row that the transaction held.
     held: u32,
-    /// Row that it requested.
+    /// The row that the transaction requested.
     wanted: u32,
     /// Time of the request.
     asked: Instant,
-    /// Time of the answer.
+    /// Time of the reply.
     answered: Instant,
-    /// Whether the answer was error 1213.
+    /// Whether the reply was error 1213.
     is_victim: bool,
 }
 
-/// Totals of one server over its rounds.
+/// Totals of one server over all rounds.
 #[derive(Default)]
 struct Storm {
     per_s: Vec<f64>,
@@ -171,7 +171,7 @@ fn run_client(server: &Server, pairs: u32, time: Duration, mut random: Random, b
         let update = connection.prepare("UPDATE hot SET n = n + 1 WHERE id = ?")?;
         Ok((connection, update))
     });
-    // The other clients wait at this barrier even if this connection failed.
+    // The other clients wait at this barrier, so reach it even if this connection failed.
     barrier.wait();
     let (mut connection, update) = opened?;
     let mut worker = Worker::default();
@@ -194,7 +194,7 @@ fn transaction(
     held: u32,
     worker: &mut Worker,
 ) -> Result<(), ClientError> {
-    // The ids of a pair are neighbours.
+    // The ids of a pair differ only in the lowest bit.
     let wanted = held ^ 1;
     connection.query("BEGIN")?;
     connection.execute(update, &[i64::from(held)])?;
@@ -207,11 +207,11 @@ fn transaction(
     Ok(())
 }
 
-/// The microseconds from the closing of each deadlock to the error of its victim.
+/// Returns, for each deadlock, the microseconds from its closing to the error of its victim.
 ///
-/// The opponent held the row that the victim requested, requested the victim's row before the victim got its
-/// error, and was not answered before the victim's request. If several match, the first request counts, which
-/// can only make the time longer.
+/// The opponent is the client that held the row which the victim requested, requested the victim's row before
+/// the victim got its error, and got no reply before the victim's request. If several clients match, the
+/// earliest request counts, which can only lengthen the time.
 fn found_after(attempts: &[Attempt]) -> Vec<u32> {
     let mut by_held: Vec<&Attempt> = attempts.iter().collect();
     by_held.sort_unstable_by_key(|attempt| (attempt.held, attempt.asked));
@@ -227,7 +227,7 @@ fn found_after(attempts: &[Attempt]) -> Vec<u32> {
     attempts.iter().filter(|attempt| attempt.is_victim).filter_map(found).collect()
 }
 
-/// Checks that every committed transaction has counted in both rows.
+/// Checks that every committed transaction was counted in both of its rows.
 fn judge_rows(server: &Server, committed: u64) -> Outcome<()> {
     let mut connection = Connection::open(server.address, "storm")?;
     let sum = count(&mut connection, "SELECT SUM(n) FROM hot")?;
@@ -276,8 +276,8 @@ mod tests {
             answered: start + Duration::from_micros(answered),
             is_victim,
         };
-        // The victim waited first. The previous holder of the row got its answer earlier, and another pair is
-        // ignored.
+        // The victim waited first. The row's previous holder got its reply earlier, and the third client
+        // works on another pair; both must be ignored.
         let attempts = [
             attempt(0, 100, 900, true),
             attempt(1, 20, 90, false),

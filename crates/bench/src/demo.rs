@@ -9,11 +9,12 @@ use crate::report::Table;
 use crate::sysbench::{StatementMode, SysbenchRun};
 use crate::{Failure, Outcome};
 
-/// Widest table that is printed as a table, in characters. A wider one is printed with one column a line.
+/// Maximum width in characters of a table that is printed as such. A wider one is printed with one column per
+/// line.
 const TABLE_WIDTH_MAX: usize = 100;
 
-/// Shown after the runs. `SELECT *` would give 26 columns of `threadstat`, which no terminal shows in one
-/// line.
+/// Statements run after the load. They name columns, because `SELECT *` on `threadstat` gives 26 columns, too
+/// wide for a terminal.
 const THREAD_STATEMENTS: [&str; 2] = [
     "SELECT thread_id, name, cpu, modules FROM junctor_info.threads",
     "SELECT name, executing_us, sending_us, spinning_us, sleeping_us, signals, hand_overs FROM junctor_info.threadstat",

@@ -1,5 +1,5 @@
-//! `echo`: the lower bound for servers. One thread waits with level-triggered epoll, reads a request, and
-//! sends the bytes of a recorded answer: the work that no server can avoid.
+//! `echo`: a lower bound for the cost of any server. One thread waits with level-triggered epoll, reads a
+//! request, and sends the bytes of a recorded reply.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::event::epoll;
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// Start of the line that prints the address of the server.
+/// Start of the line that announces the server's address.
 pub const READY: &str = "ready: echo ";
 
 const LISTENER: u64 = 0;
@@ -76,7 +76,7 @@ fn serve(peer: &mut Peer, buffer: &mut [u8], reply: &[u8]) -> Outcome<()> {
         Err(error) => return Err(error.into()),
     };
     if peer.pending.is_empty() && request_length(&buffer[..count]) == Some(count) {
-        // A client that waits for each answer always has room for it.
+        // A client that waits for each reply always leaves room for it in the send buffer.
         return Ok(peer.stream.write_all(reply)?);
     }
     peer.pending.extend_from_slice(&buffer[..count]);

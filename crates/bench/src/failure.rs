@@ -1,12 +1,12 @@
-//! The error of every command: a sentence for the user.
+//! The error type of every command: one sentence for the user.
 
 use std::fmt;
 
 /// Result of a command.
 pub type Outcome<T> = Result<T, Failure>;
 
-/// A sentence. Every error of a library converts into one; the type itself is not an `Error`, because the two
-/// conversions would overlap.
+/// One sentence. Every error of a library converts into it. `Failure` does not implement `Error`, because the
+/// two conversions would overlap.
 pub struct Failure(String);
 
 impl Failure {
@@ -39,7 +39,7 @@ pub trait Explain<T> {
     /// Puts `what` and a colon before the error.
     ///
     /// # Errors
-    /// The error itself with its context.
+    /// The original error with its context.
     fn explain(self, what: impl fmt::Display) -> Outcome<T>;
 }
 

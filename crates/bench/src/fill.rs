@@ -1,4 +1,4 @@
-//! The sysbench table with rows that depend only on a seed, so that two databases get the same rows.
+//! Fills the sysbench table with rows that depend only on a seed, so that two databases get the same rows.
 
 use std::fmt::Write;
 
@@ -14,8 +14,8 @@ const CREATE: &str = "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, 
                       c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) \
                       /*! ENGINE = innodb */";
 
-/// Creates the table sbtest1 in the existing database sbtest and fills it like sysbench: uniformly
-/// distributed `k`, groups of digits.
+/// Creates table sbtest1 in the existing database sbtest and fills it as sysbench does: `k` is uniformly
+/// distributed, and the texts consist of groups of digits.
 ///
 /// # Errors
 /// The server refuses a statement.

@@ -1,8 +1,8 @@
 //! `history`: runs random transactions against the real binary and checks their results against the isolation
 //! level.
 //!
-//! Transactions run in batches, each on objects of its own, so that a history fits into memory and is checked
-//! while its server still runs. Half of the sessions send prepared statements.
+//! Transactions run in batches, and each batch uses new objects. A history therefore fits into memory, and it
+//! is checked while its server still runs. Half of the sessions send prepared statements.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,11 +24,11 @@ use crate::random::Random;
 use crate::report::Table;
 use crate::{Failure, Outcome};
 
-/// A run of at least this many transactions must show an anomaly that its level allows. Otherwise it had too
-/// few conflicts to prove anything.
+/// A run with at least this many transactions must show an anomaly that its level allows. If it shows none,
+/// it had too few conflicts to prove anything.
 const TELLING_TRANSACTIONS: u32 = 20_000;
 
-/// Approximate number of transactions on each object of a batch. Lists grow to half as many elements.
+/// Approximate number of transactions on each object of a batch. Lists grow to half that number of elements.
 const TRANSACTIONS_PER_OBJECT: u32 = 100;
 
 /// Options of `history`.
@@ -212,7 +212,7 @@ impl Client {
                 Err(error) => Err(error.to_string()),
             };
             if let Err(fault) = taken {
-                // The other sessions run to their end and must not wait for the locks of this one.
+                // The other sessions run to their end and must not wait for this session's locks.
                 let _ = self.connection.query("ROLLBACK");
                 return Err(Failure::new(format!("{fault}; after: {}", as_text(&request))));
             }
@@ -235,7 +235,7 @@ impl Client {
     }
 }
 
-/// The request as one statement with its values inserted.
+/// The request as a statement text with its values inserted.
 fn as_text(request: &Request) -> String {
     let mut parts = request.text.split('?');
     let mut text = parts.next().unwrap_or_default().to_owned();

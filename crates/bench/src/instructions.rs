@@ -1,10 +1,10 @@
-//! `instructions`: instructions of the server per statement, counted by callgrind. They do not depend on
-//! other load of the machine.
+//! `instructions`: counts the server's instructions per statement with callgrind. The counts do not depend on
+//! the load of the machine.
 //!
 //! The server runs under valgrind. Two loads with different numbers of statements are counted, each between a
-//! reset and a dump of callgrind's counters. Both loads log in equally often, so the difference of the counts
-//! belongs to the statements. It includes everything that the server executes in user mode for them, with
-//! sockets and the scheduler.
+//! reset and a dump of callgrind's counters. Both loads log in the same number of times, so the difference of
+//! the counts belongs to the statements. It includes all user-mode code that the server executes for them,
+//! such as sockets and the scheduler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ struct Kind {
     mode: StatementMode,
     first: &'static [&'static str],
     keys: u32,
-    /// Statements per connection in the shorter and in the longer run.
+    /// Statements per connection in the shorter and in the longer load.
     statements: [u64; 2],
 }
 
@@ -74,11 +74,11 @@ const KINDS: [Kind; 8] = [
 const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 const REPEATABLE_READ: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
-/// Counts and prints. Fails if the IN list exceeds its budget, or if REPEATABLE READ takes over a tenth more
+/// Counts and prints. Fails if the IN list exceeds its budget, or if REPEATABLE READ costs over a tenth more
 /// than READ COMMITTED.
 ///
 /// # Errors
-/// An exceeded budget, or a server that does not start.
+/// A budget is exceeded, or a server does not start.
 pub fn run(options: &InstructionsOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
     let folder = options.keep.as_deref().unwrap_or(folder.path());
@@ -115,7 +115,7 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
 /// A server under callgrind.
 struct Counter {
     server: Server,
-    /// Output file of callgrind. Each dump appends its number to this name.
+    /// Output file of callgrind. Each dump appends its number to the name.
     file: PathBuf,
     dumps: u32,
 }
@@ -140,7 +140,7 @@ impl Counter {
         Ok(Counter { server, file, dumps: 0 })
     }
 
-    /// Instructions per key; a statement with one key counts as one.
+    /// Measures the instructions per key. A statement with one key counts as one key.
     fn count(&mut self, options: &InstructionsOptions, kind: &Kind) -> Outcome<f64> {
         let mut totals = [0.0; 2];
         let mut keys = [0.0; 2];
@@ -163,8 +163,8 @@ impl Counter {
         if each > 0.0 { Ok(each) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
     }
 
-    /// Instructions during a load. Callgrind sometimes loses the counts of a thread. Such a dump contradicts
-    /// itself, and the load runs again.
+    /// Counts the instructions of a load. Callgrind sometimes loses the counts of a thread; the sums in such
+    /// a dump differ, and the load runs again.
     fn count_load(&mut self, load: &Load) -> Outcome<u64> {
         for _ in 0..COUNT_TRIES_MAX {
             self.control("--zero")?;

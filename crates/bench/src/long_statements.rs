@@ -1,5 +1,5 @@
-//! Point selects beside statements that read a whole table: the latency of one session while another scans,
-//! counts or sorts all rows, in a node whose only recv thread runs both.
+//! Point selects that run concurrently with statements that read a whole table. Measures the latency of one
+//! session while another scans, counts or sorts all rows, in a node whose only recv thread runs both.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +15,11 @@ use crate::{Failure, Outcome};
 
 /// Rows of one INSERT that fills the table.
 const FILL_ROWS: u64 = 1000;
-/// Everything in one thread, so that nothing but short steps keeps the sessions apart.
+/// Runs everything in one thread, so one session delays the other unless its statements run in short steps.
 const ONE_THREAD: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// The statements, by name. Each reads every row; those that return many rows are bounded by the client, too.
+/// The statements, by name. Each reads every row. The speed of those that return many rows also depends on
+/// the client.
 const STATEMENTS: [(&str, &str); 8] = [
     ("LIKE", "SELECT COUNT(*) FROM t WHERE c LIKE '%abc%def%'"),
     ("COUNT(DISTINCT)", "SELECT COUNT(DISTINCT c) FROM t"),
@@ -30,7 +31,7 @@ const STATEMENTS: [(&str, &str); 8] = [
     ("all rows", "SELECT id, k, c FROM t"),
 ];
 
-/// Point selects beside long statements.
+/// Options of `long-statements`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct LongStatementsOptions {
     /// The binary [default: junctor beside this program]
@@ -39,7 +40,7 @@ pub struct LongStatementsOptions {
     /// Rows of the table
     #[arg(long, default_value_t = 400_000, value_parser = clap::value_parser!(u64).range(10_000..=10_000_000))]
     rows: u64,
-    /// Seconds for each statement, which is repeated
+    /// Seconds to keep repeating each statement
     #[arg(long, default_value_t = 4.0)]
     seconds: f64,
     /// ThreadConfig of the node
@@ -48,15 +49,15 @@ pub struct LongStatementsOptions {
     /// Maximum p99 of the point selects, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 2.0)]
     p99_ms_max: f64,
-    /// Ask MariaDB instead
+    /// Measure MariaDB instead
     #[arg(long)]
     mariadb: bool,
 }
 
-/// Measures point selects beside each statement.
+/// Measures point selects during each statement.
 ///
 /// # Errors
-/// A p99 beyond the maximum, or a server that does not start.
+/// A p99 exceeds the maximum, or a server does not start.
 pub fn run(options: &LongStatementsOptions) -> Outcome<()> {
     let server = match options.mariadb {
         true => start_mariadb(&["--innodb-buffer-pool-size=2G"])?,
@@ -113,7 +114,7 @@ fn fill(server: &Server, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Repeats a statement while another session selects by key. Returns the number of statements, their time,
+/// Repeats a statement while another session selects by key. Returns the number of executions, their time,
 /// and the latencies of the selects.
 fn measure(options: &LongStatementsOptions, server: &Server, statement: &str) -> Outcome<(u64, Duration, Latencies)> {
     let time = Duration::from_secs_f64(options.seconds);

@@ -1,7 +1,7 @@
-//! `long-transactions`: transactions of very many rows, and the pauses of other sessions meanwhile. A pause
-//! is the longest time that a point select or a point update of another table takes while one statement
-//! writes every row of a table, and while that transaction commits or rolls back. At the end, one session
-//! holds a snapshot while a table is updated, until the node drops the snapshot.
+//! `long-transactions`: transactions of very many rows, and the pauses that they cause in other sessions. A
+//! pause is the longest time that a point select or point update of another table takes, first while one
+//! statement writes every row of a table, then while its transaction commits or rolls back. At the end, one
+//! session holds a snapshot while a table is updated, until the node drops the snapshot.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -18,18 +18,19 @@ use crate::{Failure, Outcome};
 /// Rows per INSERT that fills the source table.
 const FILL_ROWS: u64 = 1000;
 /// Rows of the table that the other sessions update.
-const BESIDE_ROWS: u64 = 1000;
-/// Time in which only the other sessions run, to measure the noise of the machine.
+const OTHER_TABLE_ROWS: u64 = 1000;
+/// Time during which only the other sessions run, to measure the noise of the machine.
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// Interval between two reads of the holder of an old snapshot, and the longest time that it waits for its
+/// Interval between two reads by the holder of an old snapshot, and the maximum time that it waits for its
 /// error.
-const HELD_LOOK: Duration = Duration::from_millis(200);
+const HOLDER_READ_INTERVAL: Duration = Duration::from_millis(200);
 const HELD_TIME_MAX: Duration = Duration::from_secs(300);
 /// ER_TABLE_DEF_CHANGED, the error of a session whose snapshot was dropped.
 const SNAPSHOT_TOO_OLD: u16 = 1412;
-/// Old versions that a partition keeps in addition to one per row.
+/// Number of old versions that a partition keeps in addition to one per row.
 const OLD_VERSIONS_KEPT: u64 = 65_536;
-/// Errors that may refuse a whole statement: a full lock table, full memory, too many unique keys.
+/// Errors with which a server may refuse a whole statement: full lock table, full memory, too many unique
+/// keys.
 const REFUSED: [u16; 3] = [1206, 1114, 1041];
 
 /// Options of `long-transactions`.
@@ -41,7 +42,7 @@ pub struct LongTransactionsOptions {
     /// Rows per transaction
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     rows: u64,
-    /// Number of connections that select by key, and of those that update by key
+    /// Number of connections that select by key, and the same number that update by key
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     sessions: u32,
     /// Memory of the node, such as 4G
@@ -50,7 +51,7 @@ pub struct LongTransactionsOptions {
     /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
-    /// Longest allowed pause of a session, in milliseconds
+    /// Maximum pause of a session, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 1000.0)]
     pause_ms_max: f64,
     /// Run against MariaDB instead
@@ -58,8 +59,8 @@ pub struct LongTransactionsOptions {
     mariadb: bool,
 }
 
-/// One transaction: a statement for all rows, and COMMIT or ROLLBACK.
-struct Act {
+/// One transaction: a statement that writes all rows, then COMMIT or ROLLBACK.
+struct BulkTransaction {
     name: &'static str,
     statement: String,
     end: &'static str,
@@ -67,7 +68,7 @@ struct Act {
 
 /// Pauses of the other sessions, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct Pauses {
     selects: u64,
     updates: u64,
     select_us_max: u64,
@@ -78,13 +79,13 @@ struct Beside<'a> {
     server: &'a Server,
     rows: u64,
     stop: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<Pauses>,
 }
 
-/// Runs all transactions. Fails if a pause is too long or a transaction is not atomic.
+/// Runs all transactions. Fails if a pause is too long, or if a transaction is not atomic.
 ///
 /// # Errors
-/// A pause that is too long, a transaction applied in part, or a server that does not start.
+/// A pause is too long, a transaction is applied in part, or a server does not start.
 pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     let junctor = junctor.with_arguments(&["--total-memory", &options.total_memory]);
@@ -106,13 +107,13 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     ]);
     let mut longest_us = 0;
     let mut sum = None;
-    let (_, quiet) = beside(options, &server, || {
+    let (_, quiet) = with_other_sessions(options, &server, || {
         thread::sleep(QUIET_TIME);
         Ok(())
     })?;
     add_row(&mut table, "nothing", (QUIET_TIME, Duration::ZERO), 0, quiet);
     for act in acts(options.rows) {
-        let (done, seen) = beside(options, &server, || play(&server, &act))?;
+        let (done, seen) = with_other_sessions(options, &server, || play(&server, &act))?;
         let (statement, end, errno) = done;
         let name = format!("{}, {}", act.name, act.end);
         add_row(&mut table, &name, (statement, end), errno, seen);
@@ -134,10 +135,10 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     if missed > 0 { Err(Failure::new("a pause was too long")) } else { Ok(()) }
 }
 
-fn acts(rows: u64) -> Vec<Act> {
+fn acts(rows: u64) -> Vec<BulkTransaction> {
     let mut acts = Vec::new();
     let mut both = |name, statement: &str, ends: [&'static str; 2]| {
-        acts.extend(ends.map(|end| Act { name, statement: statement.to_owned(), end }));
+        acts.extend(ends.map(|end| BulkTransaction { name, statement: statement.to_owned(), end }));
     };
     let ends = ["ROLLBACK", "COMMIT"];
     both("INSERT ... SELECT", "INSERT INTO big SELECT * FROM source", ends);
@@ -147,7 +148,7 @@ fn acts(rows: u64) -> Vec<Act> {
     acts
 }
 
-fn add_row(table: &mut Table, name: &str, (statement, end): (Duration, Duration), errno: u16, seen: Seen) {
+fn add_row(table: &mut Table, name: &str, (statement, end): (Duration, Duration), errno: u16, seen: Pauses) {
     let ms = |us: u64| format!("{:.1}", us as f64 / 1000.0);
     table.row(vec![
         name.to_owned(),
@@ -176,18 +177,19 @@ fn fill(server: &Server, rows: u64) -> Outcome<()> {
         let values: Vec<String> = ids.map(|id| format!("({id}, {}, {id}, '{text}')", id % 1000)).collect();
         connection.query(&format!("INSERT INTO source VALUES {}", values.join(",")))?;
     }
-    let values: Vec<String> = (0..BESIDE_ROWS).map(|id| format!("({id}, 0)")).collect();
+    let values: Vec<String> = (0..OTHER_TABLE_ROWS).map(|id| format!("({id}, 0)")).collect();
     connection.query(&format!("INSERT INTO beside VALUES {}", values.join(",")))?;
     Ok(())
 }
 
-/// Calls `run` while the other sessions run.
-fn beside<T>(
+/// Calls `run` while the other sessions run concurrently.
+fn with_other_sessions<T>(
     options: &LongTransactionsOptions,
     server: &Server,
     run: impl FnOnce() -> Outcome<T>,
-) -> Outcome<(T, Seen)> {
-    let beside = Beside { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Seen::default()) };
+) -> Outcome<(T, Pauses)> {
+    let beside =
+        Beside { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Pauses::default()) };
     let done = thread::scope(|scope| {
         let beside = &beside;
         let sessions = (0..options.sessions * 2).map(|number| scope.spawn(move || beside.session(number)));
@@ -204,13 +206,13 @@ fn beside<T>(
 }
 
 impl Beside<'_> {
-    /// Sessions with an even number select, the others update.
+    /// One of the other sessions. Those with an even number select, the others update.
     fn session(&self, number: u32) -> Outcome<()> {
         let mut random = Random::new(u64::from(number) + 1);
         let mut connection = Connection::open(self.server.address, "long_transactions")?;
         let select = connection.prepare("SELECT c FROM source WHERE id = ?")?;
         let update = connection.prepare("UPDATE beside SET n = n + 1 WHERE id = ?")?;
-        let mut seen = Seen::default();
+        let mut seen = Pauses::default();
         while !self.stop.load(Ordering::Relaxed) {
             match number % 2 {
                 0 => {
@@ -220,7 +222,7 @@ impl Beside<'_> {
                 }
                 _ => {
                     seen.updates += 1;
-                    let us = timed(&mut connection, update, random.below(BESIDE_ROWS))?;
+                    let us = timed(&mut connection, update, random.below(OTHER_TABLE_ROWS))?;
                     seen.update_us_max = seen.update_us_max.max(us);
                 }
             }
@@ -235,9 +237,9 @@ impl Beside<'_> {
     }
 }
 
-/// Holds a snapshot while rows are updated. The node keeps a bounded number of old versions, then drops the
-/// snapshot: its holder gets an error of its own and can continue its transaction, and no other session
-/// notices.
+/// Holds a snapshot while rows are updated. The node keeps a bounded number of old versions and then drops
+/// the snapshot. Its holder gets a specific error and can continue its transaction, and no other session is
+/// affected.
 fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<()> {
     let mut holder = Connection::open(server.address, "long_transactions")?;
     let mut watcher = Connection::open(server.address, "long_transactions")?;
@@ -245,19 +247,19 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
         let kept = watcher.query_value("SELECT SUM(purge_queue_length) FROM junctor_info.memoryusage")?;
         Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
     };
-    // Old versions of the earlier transactions must be purged first.
+    // The old versions of earlier transactions must be purged first.
     let start = Instant::now();
     while kept_now()? > 0 && start.elapsed() < HELD_TIME_MAX {
-        thread::sleep(HELD_LOOK);
+        thread::sleep(HOLDER_READ_INTERVAL);
     }
     holder.query("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
     let sum = "SELECT SUM(n) FROM beside";
     let before = holder.query_value(sum)?;
     let start = Instant::now();
-    let ((errno, kept_max), seen) = beside(options, server, || {
+    let ((errno, kept_max), seen) = with_other_sessions(options, server, || {
         let mut kept_max = 0;
         loop {
-            thread::sleep(HELD_LOOK);
+            thread::sleep(HOLDER_READ_INTERVAL);
             kept_max = kept_max.max(kept_now()?);
             match holder.query_value(sum) {
                 Ok(now) if now == before && start.elapsed() < HELD_TIME_MAX => {}
@@ -277,8 +279,8 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
     }
     let partitions = "SELECT COUNT(*) FROM junctor_info.memoryusage WHERE live_rows > 0";
     let partitions: u64 = watcher.query_value(partitions)?.and_then(|count| count.parse().ok()).unwrap_or(0);
-    // One for each updated row, and those that are made between two checks of the node.
-    let allowed = partitions * OLD_VERSIONS_KEPT * 2 + BESIDE_ROWS;
+    // One version for each updated row, and those that are made between two checks of the node.
+    let allowed = partitions * OLD_VERSIONS_KEPT * 2 + OTHER_TABLE_ROWS;
     if kept_max > allowed {
         return Err(Failure::new(format!("{kept_max} old versions are more than {allowed}")));
     }
@@ -298,8 +300,9 @@ fn timed(connection: &mut Connection, statement: Statement, id: u64) -> Result<u
     Ok(start.elapsed().as_micros() as u64)
 }
 
-/// Durations of the statement and of its commit or rollback, and the error of the statement or 0.
-fn play(server: &Server, act: &Act) -> Outcome<(Duration, Duration, u16)> {
+/// Runs one transaction. Returns the durations of the statement and of its commit or rollback, and the
+/// statement's error number or 0.
+fn play(server: &Server, act: &BulkTransaction) -> Outcome<(Duration, Duration, u16)> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     connection.query("BEGIN")?;
     let start = Instant::now();
@@ -317,9 +320,9 @@ fn play(server: &Server, act: &Act) -> Outcome<(Duration, Duration, u16)> {
 /// Number of rows, and the sums of two columns.
 type Sums = (u64, u64, u64);
 
-/// Checks that a committed transaction is complete and any other left nothing. Returns the new state of the
-/// table.
-fn judge(server: &Server, rows: u64, act: &Act, errno: u16, before: Option<Sums>) -> Outcome<Option<Sums>> {
+/// Checks that a committed transaction is complete and that any other has changed nothing. Returns the new
+/// sums of the table.
+fn judge(server: &Server, rows: u64, act: &BulkTransaction, errno: u16, before: Option<Sums>) -> Outcome<Option<Sums>> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     let mut ask = |text: &str| -> Outcome<u64> {
         let value = connection.query_value(text)?.unwrap_or_default();

@@ -30,17 +30,17 @@ enum Command {
     CompareApplications(applications::ApplicationsOptions),
     /// Measure the memory of idle connections, and exceed the limit of connections
     Connections(connections::ConnectionsOptions),
-    /// Measure up to 16,384 connections, a single connection beside an echo server, and an idle server
+    /// Measure up to 16,384 connections, a single connection compared with an echo server, and an idle server
     Load(event_load::LoadOptions),
     /// Simulate placements for more CPUs than this machine has
     Scale(scale::ScaleOptions),
-    /// Look for half-written rows and half-visible transactions under load
+    /// Look for torn rows and partly visible transactions under load
     TornReads(torn_reads::TornReadsOptions),
     /// Run random concurrent transactions and check their results against each isolation level
     History(history::HistoryOptions),
-    /// Measure how fast deadlocks are found when there are very many, compared with MariaDB
+    /// Measure how fast Junctor finds deadlocks when very many occur, compared with MariaDB
     Deadlocks(deadlocks::DeadlocksOptions),
-    /// Measure point selects beside statements that read a whole table
+    /// Measure point selects that run concurrently with statements that read a whole table
     LongStatements(long_statements::LongStatementsOptions),
     /// Measure the pauses of other sessions during transactions of very many rows
     LongTransactions(long_transactions::LongTransactionsOptions),

@@ -1,15 +1,15 @@
-//! Tables in Markdown, and comparisons of measured figures with targets.
+//! Markdown tables, and comparisons of measured figures with targets.
 
 use std::fmt;
 
-/// A table. The first column is aligned left, the others right.
+/// A table. The first column is left-aligned, the others are right-aligned.
 pub struct Table {
     columns: Vec<String>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Makes an empty table with these columns.
+    /// Creates an empty table with these columns.
     pub fn new(columns: &[&str]) -> Table {
         Table { columns: columns.iter().map(|name| (*name).to_string()).collect(), rows: Vec::new() }
     }
@@ -50,13 +50,13 @@ impl fmt::Display for Table {
     }
 }
 
-/// A target and the measured figure.
+/// A target, with the figure that was measured for it.
 pub struct Verdict {
     /// The measured quantity, with its unit.
     pub what: String,
-    /// Largest figure that meets the target.
+    /// Maximum figure that meets the target.
     pub allowed_max: f64,
-    /// Measured figure; NaN if it could not be measured.
+    /// The measured figure; NaN if it could not be measured.
     pub measured: f64,
 }
 

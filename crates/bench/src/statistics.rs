@@ -11,11 +11,12 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// The smallest value that `percent` per cent of all do not exceed; 0 without values. Sorts the values.
+/// The smallest value that at least `percent` per cent of all values do not exceed; 0 without values. Sorts
+/// the values.
 pub fn percentile(values: &mut [u32], percent: usize) -> u32 {
     values.sort_unstable();
-    let place = (values.len() * percent).div_ceil(100);
-    if place == 0 { 0 } else { values[place - 1] }
+    let rank = (values.len() * percent).div_ceil(100);
+    if rank == 0 { 0 } else { values[rank - 1] }
 }
 
 /// A mean with its 95 per cent confidence interval.
@@ -29,9 +30,9 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The geometric mean of ratios, such as those of paired measurements. Its interval follows Student's
-/// distribution of their logarithms; a single ratio has the interval from 0 to infinity. `None` without
-/// ratios, or if one is not above 0.
+/// The geometric mean of ratios, such as those of paired measurements, with an interval from Student's
+/// distribution of their logarithms. The interval of a single ratio is 0 to infinity. `None` if no ratio is
+/// given, or if one is not above 0.
 pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     if ratios.is_empty() || ratios.iter().any(|ratio| !ratio.is_finite() || *ratio <= 0.0) {
         return None;
@@ -47,7 +48,7 @@ pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {
     Some(Interval { mean: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
 }
 
-/// The geometric mean; 0 without values, or if one is not above 0.
+/// The geometric mean; 0 if no value is given, or if one is not above 0.
 pub fn geometric_mean(values: &[f64]) -> f64 {
     if values.is_empty() || values.iter().any(|value| *value <= 0.0) {
         return 0.0;
@@ -64,8 +65,8 @@ fn student_quantile(degrees_of_freedom: usize) -> Option<f64> {
     match degrees_of_freedom {
         0 => None,
         few @ 1..=30 => Some(SMALL[few - 1]),
-        // The first term of its expansion about the normal distribution. The error is below 0.001 from 31
-        // degrees on.
+        // The first term of the quantile's expansion about the normal distribution. Its error is below 0.001
+        // from 31 degrees on.
         many => Some(1.960 + 2.372 / many as f64),
     }
 }

@@ -1,4 +1,4 @@
-//! Runs Debian's unmodified sysbench and reads its report.
+//! Runs Debian's unmodified sysbench and parses its report.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -25,7 +25,7 @@ pub const TABLE_SCRIPTS: [&str; 10] = [
 /// The script that fills one table per thread.
 pub const BULK_SCRIPT: &str = "bulk_insert";
 
-/// Errors that a run may meet: lock wait timeouts and deadlocks.
+/// Errors that sysbench ignores: deadlocks and lock wait timeouts.
 const IGNORED_ERRORS: &str = "--mysql-ignore-errors=1213,1205";
 
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(900);
@@ -66,7 +66,7 @@ impl StatementMode {
 pub struct SysbenchRun {
     /// Script: a name that sysbench knows, or a path.
     pub script: String,
-    /// Database; it exists already.
+    /// Name of the database, which must exist.
     pub database: String,
     /// Number of rows of the table.
     pub rows: u64,
@@ -74,7 +74,7 @@ pub struct SysbenchRun {
     pub threads: u32,
     /// Duration in seconds; 0 runs until `events` are done.
     pub time_s: u64,
-    /// Most events; 0 for no bound.
+    /// Maximum number of events; 0 for no limit.
     pub events: u64,
     /// How statements are sent.
     pub mode: StatementMode,
@@ -82,10 +82,10 @@ pub struct SysbenchRun {
     pub arguments: Vec<String>,
 }
 
-/// Report of sysbench.
+/// The figures that sysbench reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SysbenchReport {
-    /// Events: transactions, or single statements, by the script.
+    /// Number of events. An event is a transaction or a single statement, depending on the script.
     pub events: u64,
     /// Events per second.
     pub events_per_s: f64,
@@ -98,11 +98,11 @@ pub struct SysbenchReport {
 }
 
 impl SysbenchRun {
-    /// Creates the table and fills it with one thread. The rows differ each time, whatever seed sysbench
-    /// gets.
+    /// Creates the table and fills it with one thread. The rows differ from call to call, whatever seed
+    /// sysbench gets.
     ///
     /// # Errors
-    /// The errors that sysbench printed.
+    /// sysbench printed errors.
     pub fn prepare(&self, server: &Server) -> Outcome<()> {
         let mut command = self.command(server);
         // bulk_insert creates a table per thread.
@@ -114,7 +114,7 @@ impl SysbenchRun {
     /// Drops the tables of the script.
     ///
     /// # Errors
-    /// The errors that sysbench printed.
+    /// sysbench printed errors.
     pub fn clean_up(&self, server: &Server) -> Outcome<()> {
         let mut command = self.command(server);
         command.args([&format!("--threads={}", self.threads), "cleanup"]);
@@ -124,7 +124,7 @@ impl SysbenchRun {
     /// Runs the script for its duration or its number of events.
     ///
     /// # Errors
-    /// An error of the server other than 1213 and 1205, or output without figures.
+    /// The server reported an error other than 1213 and 1205, or the output has no figures.
     pub fn run(&self, server: &Server) -> Outcome<SysbenchReport> {
         let mut command = self.command(server);
         command.args([&format!("--threads={}", self.threads), &format!("--time={}", self.time_s)]);
@@ -148,7 +148,7 @@ impl SysbenchRun {
     }
 }
 
-/// Path of a script in this repository; `None` if the sources are not present.
+/// The path of a script in this repository; `None` if the sources are not present.
 pub fn own_script(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("lua").join(name);
     path.is_file().then_some(path)
@@ -162,8 +162,8 @@ fn finish(script: &str, mut command: Command, time_max: Duration) -> Outcome<Str
     }
 }
 
-/// The errors in the output of sysbench; `None` if it succeeded without any. It can exit with success
-/// although a thread failed.
+/// The errors in sysbench's output; `None` if the run succeeded. The exit status is not enough, because
+/// sysbench can exit with success although a thread failed.
 pub fn complaints_of(printed: &str, status: ExitStatus) -> Option<String> {
     let is_complaint = |line: &&str| line.contains("FATAL") || line.contains("error:");
     let complaints: Vec<&str> = printed.lines().filter(is_complaint).take(5).collect();
@@ -175,7 +175,7 @@ pub fn complaints_of(printed: &str, status: ExitStatus) -> Option<String> {
     Some(format!("{status}: {}", shown.join(" | ")))
 }
 
-/// Reads the figures from the output of sysbench.
+/// Parses the figures in sysbench's output.
 pub fn parse_report(output: &str) -> Option<SysbenchReport> {
     let number = |label: &str| -> Option<f64> {
         let line = output.lines().find_map(|line| line.trim().strip_prefix(label))?;

@@ -1,5 +1,5 @@
-//! `sysbench-matrix`: every sysbench script with every number of threads, in every placement, with both kinds
-//! of statements. After each run the table must agree with its indexes.
+//! `sysbench-matrix`: runs every sysbench script with every number of threads, in every placement, prepared
+//! and as text. After each run the table must agree with its indexes.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::report::Table;
 use crate::sysbench::{BULK_SCRIPT, StatementMode, SysbenchReport, SysbenchRun, TABLE_SCRIPTS};
 use crate::{Failure, Outcome};
 
-/// Name of the placement that the node chooses itself. It has no `ThreadConfig`.
+/// The name of the placement that the node chooses itself. It has no `ThreadConfig`.
 const AUTOMATIC: &str = "automatic";
 
 /// Placements: name and `ThreadConfig`.

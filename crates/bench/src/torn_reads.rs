@@ -1,10 +1,10 @@
-//! `torn-reads`: checks that no statement sees a half-written row or half of a committed transaction.
+//! `torn-reads`: checks that no statement sees a partly written row or a part of a committed transaction.
 //!
-//! Rows come in pairs. A transaction of a writer gives both rows of a pair the same new stamp and moves an
-//! amount from one to the other. Within a row, the columns `a`, `b` and `c` are equal and the text repeats
-//! one letter. Each statement can therefore be checked alone: unequal columns are a torn row; unequal stamps
-//! of a pair or a wrong sum are a torn transaction. Every write changes the indexed column `m`, so that index
-//! entries move while they are read.
+//! Rows come in pairs. A writer's transaction gives both rows of a pair the same new stamp and moves an
+//! amount from one row to the other. Within a row, the columns `a`, `b` and `c` are equal and the text
+//! repeats one letter. Each statement can therefore be checked by itself: unequal columns show a torn row;
+//! unequal stamps of a pair, or a wrong sum, show a torn transaction. Every write changes the indexed column
+//! `m`, so that index entries move while they are read.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,9 +21,9 @@ use crate::{Failure, Outcome};
 /// Sum of `a` over the two rows of a pair.
 const PAIR_SUM: i64 = 2000;
 const INDEXED_VALUES: u64 = 5000;
-/// Most violations that are printed. Further ones are only counted.
+/// Maximum number of violations that are printed. Further ones are only counted.
 const EXAMPLES_MAX: u64 = 10;
-/// Errors after which a writer begins its transaction again: deadlock and lock wait timeout.
+/// Errors after which a writer repeats its transaction: deadlock and lock wait timeout.
 const RETRIED: [u16; 2] = [1213, 1205];
 
 const CREATE: &str = "CREATE TABLE torn (id INT NOT NULL PRIMARY KEY, pair INT NOT NULL, a BIGINT NOT NULL, \
@@ -71,10 +71,10 @@ struct Scene<'a> {
     violations: AtomicU64,
 }
 
-/// Runs the load. Fails on any violation, and if nothing was read or written.
+/// Runs the load. Fails on any violation, and also if nothing was read or written.
 ///
 /// # Errors
-/// A violation, no reads or writes, or a server that does not start.
+/// A violation is found, nothing was read or written, or a server does not start.
 pub fn run(options: &TornReadsOptions) -> Outcome<()> {
     let server = if options.mariadb { start_mariadb(&[])? } else { start_node(options)? };
     fill(&server, options.pairs)?;
@@ -135,7 +135,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Runs `step` until the time is over or a thread fails. The first failure stops all threads.
+    /// Repeats `step` until the time is over or a thread fails. The first failure stops all threads.
     fn repeat(&self, mut step: impl FnMut() -> Outcome<()>) -> Outcome<()> {
         while !self.stop.load(Ordering::Relaxed) {
             if let Err(failure) = step() {
@@ -197,7 +197,7 @@ impl Scene<'_> {
             let read = self.read_once(&mut connection, prepared, kind, &mut random);
             let complaint = match read {
                 Ok(complaint) => complaint,
-                // Outside transactions a reader repeats only its statement.
+                // Outside a transaction a reader can simply repeat its statement.
                 Err(error) if RETRIED.contains(&error.errno()) => None,
                 Err(error) => return Err(error.into()),
             };
@@ -211,7 +211,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Runs one statement, or one transaction of the last kind. Returns the violation in its answer.
+    /// Runs one statement or, for the last kind, one transaction. Returns the violation found in the reply.
     fn read_once(
         &self,
         connection: &mut Connection,
@@ -253,7 +253,7 @@ fn sorted(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
     rows
 }
 
-/// Checks rows that must be those of `pairs` whole pairs. Returns the violation.
+/// Checks rows that must be exactly the rows of `pairs` pairs. Returns the violation.
 fn check_rows(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     let mut by_pair = BTreeMap::new();
     for row in rows {
@@ -277,7 +277,7 @@ fn check_rows(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     })
 }
 
-/// Checks the number of rows and the three sums over all of them. Returns the violation.
+/// Checks the number of rows and the three sums over all rows. Returns the violation.
 fn check_sums(rows: &[Vec<Value>], pairs: i64) -> Option<String> {
     let sum = Some((pairs * PAIR_SUM).to_string());
     let expected = [Some((pairs * 2).to_string()), sum.clone(), sum.clone(), sum];

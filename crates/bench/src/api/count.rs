@@ -19,8 +19,8 @@ use crate::{Failure, Outcome};
 const ROWS: u64 = 2000;
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Counts and prints with 100 keys per request. Fails unless a key reader is three times as cheap as an IN
-/// list.
+/// Counts instructions at 100 keys per request and prints them. Fails unless a key reader costs at most a
+/// third of an IN list.
 pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
     let mut table = Table::new(&["method", "keys a request", "instructions a key", "to the list"]);
@@ -76,7 +76,7 @@ pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     }
 }
 
-/// The part that runs under callgrind: requests of one method of reading.
+/// The part that runs under callgrind: sends the requests of one read method.
 pub(super) fn run_counted(options: &ApiOptions, what: &str) -> Outcome<()> {
     let wrong = || Failure::new("METHOD,KEYS,REQUESTS");
     let mut parts = what.split(',');

@@ -1,4 +1,4 @@
-//! A node with a table, and reads of uniformly distributed keys in one of several ways.
+//! A node with one filled table, and a client that reads uniformly random keys in one of three ways.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -14,10 +14,10 @@ use crate::{Failure, Outcome};
 
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
-/// Runs the whole node in one thread.
+/// Places the whole node on one thread.
 const THREAD_CONFIG: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// ReadMethod of reading rows by key.
+/// How a client reads rows by key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMethod {
     /// A key reader of the Rust client.
@@ -29,10 +29,10 @@ pub enum ReadMethod {
 }
 
 impl ReadMethod {
-    /// All ways, in the order of their tables.
+    /// All methods, in the order in which the reports list them.
     pub const ALL: [ReadMethod; 3] = [ReadMethod::Reader, ReadMethod::List, ReadMethod::Select];
 
-    /// Name in tables.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             ReadMethod::Reader => "reader",
@@ -41,7 +41,7 @@ impl ReadMethod {
         }
     }
 
-    /// The one with this name.
+    /// The method with this name.
     pub fn named(name: &str) -> Option<ReadMethod> {
         ReadMethod::ALL.into_iter().find(|method| method.name() == name)
     }
@@ -50,14 +50,14 @@ impl ReadMethod {
 /// Transport between client and node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// Memory of the process.
+    /// A memory stream within the process, without a socket.
     Memory,
     /// TCP over 127.0.0.1.
     Tcp,
 }
 
 impl Transport {
-    /// Name in tables.
+    /// Name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Transport::Memory => "embedded",
@@ -66,7 +66,7 @@ impl Transport {
     }
 }
 
-/// A node with a filled table.
+/// A running node with one filled table, and connections to it.
 pub struct FilledNode {
     node: RunningServer,
     connection: Connection,
@@ -147,7 +147,7 @@ async fn fill(connection: &Connection, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// A client with a number of concurrent requests.
+/// A client that keeps several requests in flight.
 pub struct PipelinedClient<'b> {
     node: &'b FilledNode,
     method: ReadMethod,
@@ -161,15 +161,15 @@ pub struct PipelinedClient<'b> {
 type Request<'b> = Pin<Box<dyn Future<Output = Outcome<i64>> + 'b>>;
 
 impl<'b> PipelinedClient<'b> {
-    /// Makes a client of requests of `keys` keys with `depth` requests in flight.
+    /// Creates a client that keeps `depth` requests in flight, each for `keys` keys.
     pub fn new(node: &'b FilledNode, method: ReadMethod, keys: usize, depth: usize) -> PipelinedClient<'b> {
         PipelinedClient { node, method, keys, depth, random: Random::new(1), sum: 0 }
     }
 
-    /// Makes `count` requests and waits for their answers.
+    /// Sends `requests` requests and waits for their replies.
     ///
     /// # Errors
-    /// A request is refused, or does not find its rows.
+    /// A request fails or misses a row. An IN list fails only if it finds no row at all.
     pub async fn run(&mut self, requests: usize) -> Outcome<()> {
         let mut in_flight: VecDeque<Request<'b>> = VecDeque::new();
         for _ in 0..requests {
@@ -220,7 +220,7 @@ fn request(node: &FilledNode, method: ReadMethod, keys: Vec<i64>) -> Request<'_>
             if rows.is_empty() { Err(Failure::new("no key was found")) } else { Ok(sum) }
         }),
         ReadMethod::Select => Box::pin(async move {
-            // The first poll sends each statement. Answers come in the same order.
+            // The first poll sends each statement. Replies arrive in the same order.
             let mut all = Vec::with_capacity(keys.len());
             for key in &keys {
                 let mut one = Box::pin(select_one(&node.select, *key));
@@ -244,7 +244,7 @@ async fn select_one(statement: &Statement, key: i64) -> Outcome<i64> {
     touch_row(rows.get(0).ok_or_else(|| Failure::new("a key was not found"))?)
 }
 
-/// Reads the first column as a number and the last one as a string.
+/// Decodes the first column as an integer and tests the last one for NULL, so that both are read.
 #[inline]
 fn touch_row(row: Row<'_>) -> Outcome<i64> {
     let number: i64 = row.get(0usize).map_err(failed)?;

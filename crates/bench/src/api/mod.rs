@@ -1,5 +1,5 @@
-//! `api`: reads by key through the Rust client and through SQL: CPU time and instructions of node and client
-//! together.
+//! `api`: reads by key through the Rust client and through SQL. Reports the CPU time and the instructions
+//! that node and client need together.
 //!
 //! The node runs in this process, in a single thread, and the client in another. The figures are those of
 //! both threads. Keys are uniformly distributed. The client reads a number and the length of a string from
@@ -48,7 +48,7 @@ pub struct ApiOptions {
     count: Option<String>,
 }
 
-/// Most nanoseconds of CPU per key at the target of 3 million keys per second and core.
+/// Maximum nanoseconds of CPU per key. The target is 3 million keys per second and core.
 const KEY_NS_MAX: f64 = 1000.0 / 3.0;
 
 /// Measures and prints.

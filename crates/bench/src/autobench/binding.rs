@@ -1,20 +1,20 @@
-//! CPUs of the server and of sysbench.
+//! Binding of the server and of sysbench to CPUs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Program that binds processes to CPUs.
+/// The program that binds processes to CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binder {
     /// None: processes are not bound.
     None,
-    /// `taskset`: CPUs.
+    /// `taskset`: binds to CPUs.
     Taskset,
-    /// `numactl`: CPUs, NUMA nodes and memory.
+    /// `numactl`: binds to CPUs, NUMA nodes and memory.
     Numactl,
 }
 
-/// Settings of the file for CPUs.
+/// The CPU settings of an `autobench.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuBinding {
     /// Value of `TASKSET`.
@@ -34,8 +34,8 @@ pub struct CpuBinding {
 }
 
 impl CpuBinding {
-    /// The command prefix of the server. CPUs of its `ThreadConfig` are added, because a process cannot bind
-    /// threads to CPUs outside the set that it was started with.
+    /// The command prefix of the server. It includes the CPUs of the server's `ThreadConfig`, because a
+    /// process cannot bind threads to CPUs outside the set that it was started with.
     pub fn server_words(&self, thread_config: Option<&str>, has_numactl: bool) -> Vec<String> {
         if self.server_cpus.is_empty() && self.server_nodes.is_empty() {
             return Vec::new();
@@ -55,7 +55,7 @@ impl CpuBinding {
         words(self.binder, has_numactl, &cpus, &nodes, self.benchmark_interleaves)
     }
 
-    /// The settings that this machine cannot follow because it has no numactl.
+    /// Names the settings that have no effect on this machine because numactl is missing.
     pub fn notice(&self, has_numactl: bool) -> Option<&'static str> {
         (self.binder == Binder::Numactl && !has_numactl)
             .then_some("numactl is not installed: taskset binds the CPUs, NUMA nodes and memory are left to the system")
@@ -99,7 +99,7 @@ fn words(binder: Binder, has_numactl: bool, cpus: &str, nodes: &str, interleaves
     words
 }
 
-/// The lists after `cpubind=` and `cpuset=` of entries that have threads.
+/// The CPU lists after `cpubind=` and `cpuset=`, of entries that have threads.
 fn cpus_of_thread_config(text: &str) -> BTreeSet<String> {
     let mut cpus = BTreeSet::new();
     for entry in text.split('}') {

@@ -1,4 +1,4 @@
-//! The settings of an `autobench.conf` with defaults, checked and typed.
+//! The checked and typed settings of an `autobench.conf`, with defaults filled in.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -11,14 +11,14 @@ use super::key;
 use super::test::SysbenchTest;
 use crate::{Failure, Outcome};
 
-/// The settings of a file.
+/// The settings of an `autobench.conf`.
 #[derive(Clone, Debug)]
 pub struct Configuration {
     /// First line of every `.res` file; may be empty.
     pub description: String,
-    /// The benchmark.
+    /// Which benchmark runs, with its settings.
     pub benchmark: Benchmark,
-    /// The servers, and the node to start.
+    /// The servers to use, or the node to start.
     pub server: ServerPart,
     /// CPUs of the server and of sysbench.
     pub binding: CpuBinding,
@@ -34,17 +34,17 @@ pub struct Configuration {
     pub thread_counts: Vec<u32>,
     /// Seconds per run.
     pub time_s: u64,
-    /// Number of rounds of all runs.
+    /// Number of times that all runs are repeated.
     pub test_runs: u32,
     /// Seconds of pause before each run.
     pub pause_s: u64,
     /// Number of concurrent sysbench programs.
     pub instances: u32,
-    /// Notices for the user, such as keys without a meaning here.
+    /// Messages for the user, for example about keys that have no meaning here.
     pub notices: Vec<String>,
 }
 
-/// The benchmark.
+/// A benchmark with its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Benchmark {
     /// `oltp.lua`.
@@ -55,7 +55,7 @@ pub enum Benchmark {
     Ycsb(YcsbPart),
 }
 
-/// The servers, and the node to start.
+/// The servers to use, or the node to start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerPart {
     /// Hosts, at least one.
@@ -70,15 +70,16 @@ pub struct ServerPart {
     pub data_folder: Option<String>,
     /// `ThreadConfig`; `None` for the automatic placement.
     pub thread_config: Option<String>,
-    /// CPUs of the automatic placement.
+    /// Maximum number of CPUs that the automatic placement uses.
     pub cpus_max: Option<u32>,
     /// Value of `TotalMemory`.
     pub total_memory: Option<String>,
-    /// Most client connections.
+    /// Maximum number of client connections.
     pub connections_max: u32,
-    /// Further settings: name in the configuration file, value as TOML, and the key that it comes from.
+    /// Further settings, each as its name in the node's configuration file, its value in TOML, and the key of
+    /// `autobench.conf` that it comes from.
     pub settings: Vec<(&'static str, String, &'static str)>,
-    /// Most attempts to reach a server.
+    /// Maximum number of attempts to reach a server.
     pub attempts_max: u32,
     /// Seconds between two attempts.
     pub attempt_pause_s: u64,
@@ -379,7 +380,7 @@ fn ycsb_part(values: &Values) -> Outcome<YcsbPart> {
     Ok(YcsbPart { workloads, options })
 }
 
-/// Values by their keys, with line numbers for errors.
+/// The values by key, with line numbers for error messages.
 struct Values {
     given: BTreeMap<&'static str, (usize, String)>,
     notices: Vec<String>,
@@ -416,7 +417,7 @@ impl Values {
         self.text(key).split(';').map(str::trim).filter(|part| !part.is_empty()).map(String::from).collect()
     }
 
-    /// Whether a name can stand in statements without quotes.
+    /// Returns the value of a key that must be a name which SQL accepts without quotes.
     fn word(&self, key: &'static str) -> Outcome<String> {
         let text = self.text(key);
         let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -1,4 +1,4 @@
-//! Lines of an `autobench.conf`: `KEY="value"` in the syntax of a shell, without expansions.
+//! Parses the lines of an `autobench.conf`: `KEY="value"` in shell syntax, without expansions.
 
 use crate::{Failure, Outcome};
 
@@ -16,7 +16,7 @@ pub struct Entry {
 /// Reads all assignments of a file, in order.
 ///
 /// # Errors
-/// The number of the first line that is neither empty nor a comment nor an assignment.
+/// Names the first line that is neither empty nor a comment nor an assignment.
 pub fn read_entries(text: &str) -> Outcome<Vec<Entry>> {
     let mut entries = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -45,7 +45,7 @@ fn assignment(line: &str) -> Result<(&str, String), String> {
     Ok((key, value_of(key, value)?))
 }
 
-/// A sequence of quoted and unquoted parts up to a space.
+/// Parses a sequence of quoted and unquoted parts, up to a space.
 fn value_of(key: &str, mut rest: &str) -> Result<String, String> {
     let mut value = String::new();
     loop {
@@ -87,7 +87,7 @@ fn refuse_computed(key: &str, part: &str) -> Result<(), String> {
     }
 }
 
-/// Whether only a comment follows.
+/// Whether the line ends here, apart from a comment.
 fn is_end(rest: &str) -> bool {
     let rest = rest.trim_start();
     rest.is_empty() || rest.starts_with('#')

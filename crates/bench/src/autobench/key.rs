@@ -1,4 +1,5 @@
-//! All keys of an `autobench.conf`: supported keys, and known keys without a meaning here.
+//! All known keys of an `autobench.conf`: those that are supported, and those of other kits that have no
+//! meaning here.
 
 use std::fmt::Write;
 
@@ -7,9 +8,9 @@ use std::fmt::Write;
 pub struct Key {
     /// Name of the key.
     pub name: &'static str,
-    /// Value if the file has none or an empty one.
+    /// Value that applies if the file omits the key or leaves its value empty.
     pub default: &'static str,
-    /// Meaning, for people.
+    /// Explanation for users.
     pub meaning: &'static str,
 }
 
@@ -17,7 +18,7 @@ const fn key(name: &'static str, default: &'static str, meaning: &'static str) -
     Key { name, default, meaning }
 }
 
-/// The supported keys in the order of the page.
+/// The supported keys, in the order of the generated page.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
     key("BENCHMARK_TO_RUN", "sysbench", "sysbench, dbt2 or ycsb."),
@@ -107,7 +108,8 @@ pub const KEYS: &[Key] = &[
     key("YCSB_FIELD_BYTES", "100", "Junctor only: bytes per field."),
 ];
 
-/// Known keys without a meaning here, by the reason that the user gets. A star stands for every ending.
+/// Known keys without a meaning here, grouped by the reason that the user is shown. A star matches any
+/// ending.
 #[rustfmt::skip]
 pub const MEANINGLESS: &[(&str, &[&str])] = &[
     ("nothing is unpacked or built: the server is this binary, and sysbench is installed", &[
@@ -196,7 +198,7 @@ pub fn find(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// The most similar known name, if it is similar enough for a suggestion.
+/// Returns the most similar known name, if one is similar enough to be suggested.
 pub fn nearest(name: &str) -> Option<&'static str> {
     let meaningless = MEANINGLESS.iter().flat_map(|(_, names)| names.iter().copied());
     let known = KEYS.iter().map(|key| key.name).chain(meaningless.filter(|name| !name.ends_with('*')));
@@ -205,7 +207,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 2 + name.len() / 8).then_some(nearest)
 }
 
-/// Levenshtein distance: letters to insert, delete or replace.
+/// Levenshtein distance: the number of letters to insert, delete or replace.
 fn distance(left: &str, right: &str) -> usize {
     let right = right.as_bytes();
     let mut row: Vec<usize> = (0..=right.len()).collect();
@@ -220,7 +222,7 @@ fn distance(left: &str, right: &str) -> usize {
     row[right.len()]
 }
 
-/// The page of all keys, in Markdown.
+/// Generates the page that lists all keys, in Markdown.
 pub fn keys_page() -> String {
     let mut page = String::from(
         "# Keys of autobench.conf\n\nPrinted from the table in `crates/bench/src/autobench/key.rs`; do not edit. `docs/autobench.md` \

@@ -1,5 +1,5 @@
-//! `dbt2_run_1.conf`: the runs of DBT2, one per line, in three columns: servers, warehouses, terminals per
-//! warehouse.
+//! `dbt2_run_1.conf` lists the runs of DBT2, one per line, in three columns: servers, warehouses, and
+//! terminals per warehouse.
 
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
@@ -25,7 +25,7 @@ impl MatrixRow {
 /// Reads the runs of a file.
 ///
 /// # Errors
-/// A line without three numbers from 1 to 10,000, or no line.
+/// A line does not hold three numbers from 1 to 10,000, or the file lists no run.
 pub fn read_matrix(text: &str) -> Outcome<Vec<MatrixRow>> {
     let mut rows = Vec::new();
     for (number, line) in text.lines().enumerate() {

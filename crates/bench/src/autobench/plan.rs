@@ -1,30 +1,30 @@
-//! The runs in order, with their options: a pure function of the configuration.
+//! Derives the runs, in order and with their options, from the configuration. It reads nothing else.
 
 use super::configuration::{Benchmark, Configuration, Dbt2Part, SysbenchPart, YcsbPart};
 use super::matrix::MatrixRow;
 use super::script::Script;
 use crate::{Failure, Outcome};
 
-/// Seed of sysbench. Each instance adds its number, so that instances differ and a run can be repeated.
+/// Seed of sysbench. Each instance adds its number to it, so instances differ and a run can be repeated.
 const SEED: u64 = 1_103_515_245;
 /// Seconds between lines of a `.res` file of sysbench and YCSB.
 const INTERVAL_S: u32 = 3;
 
-/// Loading threads per instance.
+/// Maximum number of loading threads per instance.
 const LOADERS_MAX: u32 = 4;
 
-/// All steps between start and stop of the server.
+/// All steps between the start and the stop of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Script of the runs.
     pub script: Script,
     /// Name in results and of `.res` files.
     pub name: String,
-    /// Folder of `.res` files, in the directory of the configuration.
+    /// Folder for `.res` files, within the directory of the configuration.
     pub folder: &'static str,
-    /// Databases that are created first and dropped at the end.
+    /// Databases to create at the start and to drop at the end.
     pub databases: Vec<String>,
-    /// Programs that load the tables, all concurrently.
+    /// Programs that load the tables, all at the same time.
     pub prepare: Vec<Program>,
     /// Whether tables are loaded before each case instead of once per round of all cases.
     pub loads_for_each_case: bool,
@@ -32,11 +32,11 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// Programs that check the tables after all runs.
     pub check: Vec<Program>,
-    /// Unit of results, for people.
+    /// Unit of the results, as reports print it.
     pub unit: &'static str,
 }
 
-/// A concurrent run of all instances.
+/// One run: all instances at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Name in results, such as `Threads: 8`.
@@ -59,10 +59,10 @@ pub struct Program {
 }
 
 impl Plan {
-    /// Makes the plan of a configuration. `matrix` holds the runs of `dbt2_run_1.conf`, if the file exists.
+    /// Plans the runs of a configuration. `matrix` holds the runs of `dbt2_run_1.conf`, if that file exists.
     ///
     /// # Errors
-    /// The matrix names warehouses that are not loaded, or more servers than warehouses.
+    /// A line of the matrix uses more warehouses than are loaded, or has more servers than warehouses.
     pub fn of(configuration: &Configuration, matrix: Option<&[MatrixRow]>) -> Outcome<Plan> {
         match &configuration.benchmark {
             Benchmark::Sysbench(part) => Ok(sysbench_plan(configuration, part)),
@@ -72,7 +72,7 @@ impl Plan {
     }
 }
 
-/// Options of every script.
+/// Options that every script gets.
 fn table_options(configuration: &Configuration) -> Vec<String> {
     let mut options = vec![format!("--engine={}", configuration.engine)];
     if !configuration.isolation.is_empty() {
@@ -115,7 +115,7 @@ fn databases(name: &str, instances: u32) -> Vec<String> {
 fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
     let databases = databases(&part.database, configuration.instances);
     let options = [table_options(configuration), part.options.clone()].concat();
-    // Without a transaction, a statement can meet rows that another thread has just deleted or inserted.
+    // Outside a transaction, a statement can meet rows that another thread has just deleted or inserted.
     let ignored = match part.test.changes_row_count() {
         true => "--mysql-ignore-errors=1213,1205,1020,1062",
         false => "--mysql-ignore-errors=1213,1205,1020",

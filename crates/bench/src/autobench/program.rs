@@ -1,4 +1,4 @@
-//! Concurrent sysbench programs. Their output goes to files, and an interruption ends them.
+//! Runs sysbench programs concurrently, with their output in files. An interruption ends them.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
@@ -16,12 +16,12 @@ use crate::{Failure, Outcome};
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Whether the user interrupted, by Ctrl-C or SIGTERM.
+/// Whether the user has interrupted the run with Ctrl-C or SIGTERM.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Handles SIGINT and SIGTERM from now on.
+    /// Installs handlers of SIGINT and SIGTERM.
     ///
     /// # Errors
     /// The handlers cannot be installed.
@@ -33,7 +33,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Checks that the user has not interrupted.
+    /// Fails if the user has interrupted the run.
     ///
     /// # Errors
     /// The user interrupted.
@@ -41,10 +41,10 @@ impl Interrupt {
         if self.0.load(Ordering::Relaxed) { Err(Failure::new("interrupted")) } else { Ok(()) }
     }
 
-    /// Waits for a time.
+    /// Sleeps for `time`.
     ///
     /// # Errors
-    /// The user interrupts.
+    /// The user interrupts the run meanwhile.
     pub fn pause(&self, time: Duration) -> Outcome<()> {
         let end = Instant::now() + time;
         while Instant::now() < end {
@@ -64,11 +64,11 @@ pub struct Job {
     pub output: PathBuf,
 }
 
-/// Runs programs concurrently to their ends. Returns the output of each.
+/// Runs programs concurrently until all have ended. Returns the output of each.
 ///
 /// # Errors
-/// A program failed, printed errors or ran longer than `time_max`, or the user interrupted. All other
-/// programs are then ended.
+/// A program failed, printed errors or ran longer than `time_max`, or the user interrupted the run. The
+/// remaining programs are then killed.
 pub fn run_all(jobs: &[Job], time_max: Duration, interrupt: &Interrupt) -> Outcome<Vec<String>> {
     let mut running = Vec::new();
     for job in jobs {
@@ -97,7 +97,8 @@ impl<'a> Running<'a> {
         let before = file.metadata()?.len();
         let mut command: Command = command_killed_with_parent(&job.words[0]);
         command.args(&job.words[1..]);
-        // With a process group of its own the program gets no Ctrl-C. This program ends it.
+        // In its own process group, the program does not receive the terminal's SIGINT; `Running` ends it
+        // instead.
         command.process_group(0).stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
         let child = command.spawn().explain(&job.words[0])?;
         Ok(Running { job, child, before })
@@ -130,7 +131,7 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // This fails if the program has ended already, which is fine.
+        // This fails if the program has already ended, which is harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! `final_result.txt`: the result of each run, with means and standard deviations.
+//! Writes `final_result.txt`: the result of each run, with means and standard deviations.
 
 use std::fs;
 use std::path::Path;
@@ -38,9 +38,9 @@ impl InstanceResults {
     }
 }
 
-/// Writes the results into the directory of the configuration: those of a single instance as
-/// `final_result.txt`; of several instances each as `final_result_N.txt`, and their sums as
-/// `final_result.txt`. Returns the text of `final_result.txt`.
+/// Writes the results into the directory of the configuration. The results of a single instance go to
+/// `final_result.txt`. With several instances, each writes `final_result_N.txt`, and `final_result.txt` has
+/// the sums. Returns the text of `final_result.txt`.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -74,7 +74,7 @@ fn write(folder: &Path, name: &str, page: &str) -> Outcome<()> {
     fs::write(&path, page).explain(path.display())
 }
 
-/// Each case with the sum of the means of the instances that ran it.
+/// Sums, for each case, the means of the instances that ran it.
 fn total_page(instances: &[InstanceResults]) -> String {
     let mut totals: Vec<(&str, u64)> = Vec::new();
     for (label, results) in instances.iter().flat_map(|instance| &instance.cases) {
@@ -91,8 +91,7 @@ fn mean(results: &[u64]) -> u64 {
     results.iter().sum::<u64>() / (results.len() as u64).max(1)
 }
 
-/// The standard deviation over the runs as a whole population (divided by their number); without fraction,
-/// like the mean.
+/// The population standard deviation (divided by the number of runs), rounded down like the mean.
 fn standard_deviation(results: &[u64]) -> u64 {
     let mean = mean(results);
     let squares: u64 = results.iter().map(|result| result.abs_diff(mean).pow(2)).sum();

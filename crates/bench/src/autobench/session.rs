@@ -1,5 +1,5 @@
-//! A whole run of autobench: reads the file, starts the server, creates databases, loads, runs, checks, and
-//! writes results.
+//! Runs `junctor bench` as a whole: reads the file, starts the server, creates databases, loads, runs,
+//! checks, and writes results.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -23,16 +23,17 @@ use crate::{Failure, Outcome};
 const FILE: &str = "autobench.conf";
 const MATRIX_FILE: &str = "dbt2_run_1.conf";
 
-/// Longest time to load the tables.
+/// Maximum time to load the tables.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// Time beyond its duration that a run may take to connect and to finish waiting statements.
+/// Time beyond its duration that a run may take to connect and to finish its last statements.
 const RUN_GRACE: Duration = Duration::from_secs(300);
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Runs `junctor bench`.
 ///
 /// # Errors
-/// An error of the file, the server, sysbench, or the tables afterwards, or the user interrupts.
+/// The configuration is invalid, the server or sysbench fails, the tables are inconsistent afterwards, or the
+/// user interrupts.
 pub fn run(options: &BenchOptions) -> Outcome<()> {
     if options.list_keys {
         print!("{}", key::keys_page());
@@ -63,12 +64,12 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
     let mut session =
         Session { configuration: &configuration, plan: &plan, target, scripts: scripts.path(), results, interrupt };
     let outcome = session.whole(&folder);
-    // The node is always stopped. The first failure is reported.
+    // Stop the node in any case, but report the first failure.
     let stopped = session.target.end();
     outcome.and(stopped)
 }
 
-/// The configuration and its plan.
+/// Reads the configuration and derives its plan.
 fn read(folder: &Path, options: &BenchOptions) -> Outcome<(Configuration, Plan)> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).explain(path.display())?;
@@ -89,7 +90,7 @@ fn read(folder: &Path, options: &BenchOptions) -> Outcome<(Configuration, Plan)>
     Ok((configuration, plan))
 }
 
-/// The servers of the file, which must be running.
+/// The servers that the file names, for a run that starts no node.
 fn without_start(configuration: &Configuration) -> super::configuration::ServerPart {
     let mut part = configuration.server.clone();
     part.data_folder = None;
@@ -118,7 +119,7 @@ struct Session<'a> {
     plan: &'a Plan,
     target: Target,
     scripts: &'a Path,
-    /// Folder of `.res` files.
+    /// Folder for `.res` files.
     results: PathBuf,
     interrupt: Interrupt,
 }
@@ -164,14 +165,14 @@ impl Session<'_> {
         self.databases("drop")
     }
 
-    /// Waits until the servers answer and recreates the databases.
+    /// Waits until the servers reply, then drops and creates the databases.
     fn make_databases(&self) -> Outcome<()> {
         let server = &self.configuration.server;
         let mut outcome = Ok(());
         for attempt in 0..server.attempts_max {
             outcome = self.databases("create");
             let Err(failure) = &outcome else { break };
-            // The server has answered with an error, and would repeat it.
+            // The server replied with an error, and would repeat that error.
             if !failure.to_string().contains("unable to connect") || attempt + 1 == server.attempts_max {
                 break;
             }
@@ -215,7 +216,7 @@ impl Session<'_> {
         Ok(results)
     }
 
-    /// Without fraction, like final results.
+    /// The result that sysbench printed, rounded down as in the final results.
     fn result_of(&self, printed: &str) -> Option<u64> {
         if self.plan.script == Script::Dbt2 {
             let line = printed.lines().find_map(|line| line.trim().strip_prefix("new orders per minute:"))?;

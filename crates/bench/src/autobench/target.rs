@@ -1,4 +1,4 @@
-//! The servers under load: a node that is started for the run, or running servers.
+//! The servers under load: a node that is started for the run, or servers that already run.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,10 +16,11 @@ use crate::process::{Server, TemporaryFolder, command};
 use crate::{Failure, Outcome};
 
 const SETTINGS_TIME_MAX: Duration = Duration::from_secs(60);
-/// Seconds until a node must be ready. Reserving and touching much memory takes long.
+/// Seconds until a node must be ready. A node that reserves much memory touches it all first, which takes
+/// long.
 const READY_TIMEOUT_S: u64 = 600;
 
-/// The servers of the clients.
+/// The servers that the clients connect to.
 pub struct Target {
     /// Hosts and ports of the servers.
     pub addresses: Vec<(String, u16)>,
@@ -28,11 +29,11 @@ pub struct Target {
 }
 
 impl Target {
-    /// Starts a node below `data_folder` of the configuration, or takes the servers that the file names.
-    /// Prints which.
+    /// Starts a node below `data_folder` of the configuration, or uses the running servers that the file
+    /// names. Prints which.
     ///
     /// # Errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The node does not start. The error includes the end of its log.
     pub fn begin(part: &ServerPart, binding: &CpuBinding, folder: &Path, binary: &Path) -> Outcome<Target> {
         let Some(data_folder) = &part.data_folder else {
             let port = |place: usize| part.ports.get(place).or(part.ports.first()).copied().unwrap_or(3306);
@@ -76,7 +77,8 @@ fn start(part: &ServerPart, binding: &CpuBinding, base: &Path, binary: &Path) ->
         words.extend(["--config".into(), path.to_string_lossy().into_owned()]);
     }
     let mut command = command_killed_with_parent(&words[0]);
-    // With a process group of its own the node gets no Ctrl-C. This program stops it after sysbench.
+    // In its own process group, the node does not receive the terminal's SIGINT; it is stopped after
+    // sysbench.
     command.args(&words[1..]).process_group(0);
     start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIMEOUT_S)
 }
@@ -106,7 +108,7 @@ fn serve_words(part: &ServerPart, data_folder: &Path) -> Outcome<Vec<String>> {
     Ok(words)
 }
 
-/// The names of all settings, from the output of the binary.
+/// Asks the binary for the names of all its settings.
 fn known_settings(binary: &Path) -> Outcome<Vec<String>> {
     let finished = command::run(Command::new(binary).arg("settings"), SETTINGS_TIME_MAX)?;
     let name_of = |line: &str| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_string());
@@ -117,7 +119,7 @@ fn known_settings(binary: &Path) -> Outcome<Vec<String>> {
     Ok(names)
 }
 
-/// A configuration file with the settings that the server has, and a notice for each that it lacks.
+/// Writes a configuration file with the settings that the server has, and a notice for each that it lacks.
 fn settings_file(part: &ServerPart, known: &[String]) -> (String, Vec<String>) {
     let (mut file, mut notices) = (String::new(), Vec::new());
     for (name, value, key) in &part.settings {
@@ -130,9 +132,9 @@ fn settings_file(part: &ServerPart, known: &[String]) -> (String, Vec<String>) {
     (file, notices)
 }
 
-/// Where a server listens, for people and for sysbench.
+/// The options with which clients connect to a server.
 pub fn connection_options(address: &(String, u16), part: &ServerPart) -> Vec<String> {
-    // sysbench takes "localhost" for a socket file.
+    // sysbench reads "localhost" as a request for the socket file.
     let host = if address.0 == "localhost" { "127.0.0.1" } else { &address.0 };
     vec![
         "--db-driver=mysql".into(),
@@ -143,10 +145,10 @@ pub fn connection_options(address: &(String, u16), part: &ServerPart) -> Vec<Str
     ]
 }
 
-/// The binary that is started: that of the option, else this program.
+/// The binary to start: the one that the option names, or else this program.
 ///
 /// # Errors
-/// It is not there.
+/// The binary does not exist.
 pub fn server_binary(given: Option<&PathBuf>) -> Outcome<PathBuf> {
     let path = match given {
         Some(path) => path.clone(),

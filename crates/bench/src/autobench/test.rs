@@ -1,10 +1,10 @@
 //! The tests that `SYSBENCH_TEST` names.
 
-/// One of them.
+/// One of the tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SysbenchTest {
-    /// Its place in [`Self::NAMES`].
-    place: usize,
+    /// Index into [`Self::NAMES`].
+    index: usize,
 }
 
 impl SysbenchTest {
@@ -21,25 +21,25 @@ impl SysbenchTest {
 
     /// The test of that name.
     pub fn find(name: &str) -> Option<SysbenchTest> {
-        SysbenchTest::NAMES.iter().position(|known| *known == name).map(|place| SysbenchTest { place })
+        SysbenchTest::NAMES.iter().position(|known| *known == name).map(|index| SysbenchTest { index })
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        SysbenchTest::NAMES[self.place]
+        SysbenchTest::NAMES[self.index]
     }
 
-    /// Whether the numbers of reads are those of the file; the other tests have their own.
+    /// Whether the file sets the number of each kind of read. The other tests fix these numbers themselves.
     pub fn takes_counts(self) -> bool {
         matches!(self.name(), "oltp_rw" | "oltp_ro")
     }
 
-    /// Whether a run leaves another number of rows than it found.
+    /// Whether a run can change the number of rows.
     pub fn changes_row_count(self) -> bool {
         self.name() == "oltp_nontrx"
     }
 
-    /// The options that turn `oltp.lua` into this test.
+    /// The options that make `oltp.lua` run this test.
     pub fn options(self, wraps_reads: bool, single_statement: &str) -> Vec<String> {
         let no_writes = "--index_updates=0 --non_index_updates=0 --delete_inserts=0";
         let no_ranges = "--simple_ranges=0 --sum_ranges=0 --order_ranges=0 --distinct_ranges=0";
@@ -68,8 +68,8 @@ mod tests {
             .map(|test| test.options(false, "insert"))
             .collect();
         assert_eq!(options.len(), SysbenchTest::NAMES.len());
-        for (place, one) in options.iter().enumerate() {
-            assert!(!options[..place].contains(one), "{one:?}");
+        for (index, one) in options.iter().enumerate() {
+            assert!(!options[..index].contains(one), "{one:?}");
         }
         assert_eq!(SysbenchTest::find("oltp"), None);
     }

@@ -1,4 +1,4 @@
-//! Whole files: every key with good and bad values, the files that ship, and the plans that follow from them.
+//! Tests whole files: every key with good and bad values, the shipped files, and the plans derived from them.
 
 use std::fs;
 use std::path::Path;
@@ -14,19 +14,20 @@ fn read(text: &str) -> Configuration {
 
 fn refusal(text: &str) -> String {
     match Configuration::read(text) {
-        Ok(_) => panic!("{text}: was taken"),
+        Ok(_) => panic!("{text}: was accepted"),
         Err(failure) => failure.to_string(),
     }
 }
 
-/// Everything that a file leads to, to compare.
+/// Everything that is derived from a file, as one comparable text.
 fn shown(text: &str) -> String {
     let configuration = read(text);
     let plan = Plan::of(&configuration, None).unwrap_or_else(|failure| panic!("{text}: {failure}"));
     format!("{configuration:?} {plan:?}")
 }
 
-/// Key, a good value that is not the default, a bad value, and the lines that must stand beside it.
+/// A key, a good value other than the default, a bad value, and the lines that the key needs in the same
+/// file.
 const VALUES: &[(&str, &str, &str, &str)] = &[
     ("BENCHMARK_TO_RUN", "dbt2", "flexAsynch", ""),
     ("TEST_DESCRIPTION", "a test", "", ""),
@@ -110,7 +111,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("YCSB_FIELD_BYTES", "50", "0", "BENCHMARK_TO_RUN=ycsb"),
 ];
 
-/// Keys that have one allowed value: what they say otherwise is refused.
+/// Keys with a single allowed value. Any other value is refused.
 const REFUSED: &[&str] = &[
     "SB_USE_LEFT_OUTER_JOIN_STAR",
     "SB_USE_LEFT_OUTER_JOIN_FK",
@@ -119,7 +120,7 @@ const REFUSED: &[&str] = &[
     "NDB_USE_DISK_DATA",
 ];
 
-/// Allowed in another value than the default, with the same meaning.
+/// Keys that allow a second value with the same meaning as the default.
 const WITHOUT_EFFECT: &[&str] = &["BENCHMARK_SERVERS", "DBT2_PARTITION_TYPE"];
 
 #[test]
@@ -135,7 +136,8 @@ fn every_key_is_tried() {
 fn every_key_does_something() {
     for (key, good, _, beside) in VALUES {
         let with = shown(&format!("{beside}\n{key}=\"{good}\"\n"));
-        // The thread configuration is nothing without the switch, and the switch nothing without it.
+        // The thread configuration has no effect without its switch, and the switch none without the
+        // configuration.
         let without = if key.contains("THREAD_CONFIG") { shown("") } else { shown(beside) };
         assert_eq!(with == without, WITHOUT_EFFECT.contains(key), "{key}");
     }

@@ -1,4 +1,5 @@
-//! `compare`: Junctor, MariaDB and an echo server of the same bytes, in one run with the same clients.
+//! `compare`: measures Junctor, MariaDB and an echo server that sends the same bytes, in one run with the
+//! same clients.
 //!
 //! - `answers`: checks that both databases give the same answers before anything is measured;
 //! - `scripts`: sysbench, alternating between the two databases;
@@ -109,7 +110,7 @@ fn start_measured(options: &CompareOptions) -> Outcome<Server> {
     }
 }
 
-/// A run on the common table with uniformly distributed keys.
+/// The sysbench run of a script on the common table, with uniformly distributed keys.
 fn describe(options: &CompareOptions, script: &str, mode: StatementMode) -> SysbenchRun {
     SysbenchRun {
         script: script.into(),

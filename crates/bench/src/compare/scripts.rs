@@ -9,8 +9,8 @@ use crate::{Failure, Outcome};
 
 /// Our own script, for IN lists.
 pub const IN_LIST: &str = "in_list.lua";
-/// Number of events of a script whose cost depends on the rows that earlier runs left. Both databases run
-/// equally many.
+/// Number of events of a script whose cost depends on the rows that earlier runs left. Both databases run the
+/// same number.
 const DELETE_EVENTS: u64 = 50_000;
 
 /// One script on Junctor and on MariaDB, in this order.
@@ -88,7 +88,7 @@ fn sample(server: &Server, run: &SysbenchRun) -> Outcome<(Figures, u64, u64)> {
     let report = run.run(server)?;
     let cpu = server.cpu_time()? - before;
     if report.events == 0 {
-        return Err(Failure::new(format!("{}: {} did nothing", run.script, server.name)));
+        return Err(Failure::new(format!("{}: sysbench reported no events on {}", run.script, server.name)));
     }
     let cpu_us = cpu.as_secs_f64() * 1e6 / report.events as f64;
     let figures = Figures { per_s: report.events_per_s, p95_us: report.p95_ms * 1000.0, cpu_us };

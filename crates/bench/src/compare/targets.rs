@@ -1,4 +1,4 @@
-//! The targets of the figures: the budget of the data path.
+//! Targets for the measured figures, from the CPU budget of the data path.
 
 use super::reads::{LIST_KEYS, Read};
 use super::scripts::Script;
@@ -9,7 +9,7 @@ const ECHO_RATIO_MAX: f64 = 1.6;
 const THIRD: f64 = 1.0 / 3.0;
 const SIXTH: f64 = 1.0 / 6.0;
 
-/// Largest ratio of Junctor's CPU time to MariaDB's, for each script that has a target.
+/// Maximum ratio of Junctor's CPU time to MariaDB's, for each script that has a target.
 const SCRIPT_TARGETS: [(&str, f64); 5] = [
     ("oltp_point_select", THIRD),
     ("oltp_read_write", THIRD),
@@ -18,8 +18,8 @@ const SCRIPT_TARGETS: [(&str, f64); 5] = [
     ("in_list", SIXTH),
 ];
 
-/// Every target with its measured figure. For scripts with a target, throughput must also not be lower, p95
-/// not higher, and errors not more frequent than MariaDB's.
+/// Each target with its measured figure. A script with a target must also reach MariaDB's throughput, and
+/// must not exceed its p95 or its error rate.
 pub fn verdicts(reads: &[Read], scripts: &[Script], row_bytes: f64) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut add = |what: String, allowed_max: f64, measured: f64| {

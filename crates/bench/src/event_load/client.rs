@@ -1,6 +1,6 @@
-//! Opens connections and runs the closed loop: each connection sends a statement, waits for the whole answer,
-//! and sends the next. One or two threads serve all connections, so that 16,384 connections cost the client
-//! as much as 64.
+//! Opens connections and runs a closed loop: each connection sends a statement, waits for the whole reply,
+//! and sends the next. One or two threads serve all connections, so the client's cost per operation hardly
+//! depends on the number of connections.
 
 use std::net::SocketAddr;
 use std::sync::Barrier;
@@ -21,11 +21,11 @@ use crate::random::Random;
 use crate::{Failure, Outcome};
 
 const EVENTS_MAX: usize = 512;
-/// Longest wait of a thread before it checks whether the phase has changed.
+/// Maximum wait of a thread before it checks whether the phase has changed.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Longest extension of the warm-up and of the measurement until each connection has had an operation.
+/// Maximum extension of the warm-up, and of the measurement, until each connection has had an operation.
 const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
-/// The last answers must come within this time after the end, or the server has failed.
+/// The last replies must arrive within this time after the end; otherwise the server has failed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
 const DATABASE: &str = "sbtest";
 
@@ -40,13 +40,13 @@ pub struct EventLoad {
     pub connections: usize,
     /// Number of client threads.
     pub threads: usize,
-    /// Statements of an operation.
+    /// The kind of operation.
     pub work: Work,
     /// Rows of the table sbtest1, with ids from 1.
     pub rows: u64,
-    /// Shortest warm-up. It lasts until there were as many operations as connections.
+    /// Minimum duration of the warm-up. It is extended until at least one operation per connection has ended.
     pub warm_up: Duration,
-    /// Shortest measurement. It lasts until there were as many operations as connections.
+    /// Minimum duration of the measurement, extended like the warm-up.
     pub time: Duration,
     /// Number of the run. It selects the client addresses and the keys.
     pub run: u8,
@@ -57,9 +57,9 @@ pub struct EventLoad {
 pub struct EventReport {
     /// Latencies of the operations.
     pub latencies: Latencies,
-    /// Operations that the server refused.
+    /// Operations that the server refused because of a conflict.
     pub refusals: u64,
-    /// Answered statements, without those of refused operations and their rollbacks.
+    /// Statements that were answered, except those of refused operations and their rollbacks.
     pub statements: u64,
     /// Operations per second: statements per second divided by the statements of an operation.
     pub per_s: f64,
@@ -71,7 +71,7 @@ pub struct EventReport {
     pub connect_s: f64,
 }
 
-/// Phases after the first. The first is 0 and is not measured.
+/// The phases after the warm-up, which is phase 0.
 const COUNT: u8 = 1;
 const DRAIN: u8 = 2;
 
@@ -79,7 +79,7 @@ const DRAIN: u8 = 2;
 #[derive(Default)]
 struct Progress {
     phase: AtomicU8,
-    /// Ended operations, including refused ones.
+    /// Number of ended operations, including refused ones.
     ended: AtomicU64,
 }
 
@@ -110,8 +110,8 @@ impl EventLoad {
                 client_cpu += part.cpu;
             }
             let (elapsed, cpu) = counted?;
-            // Ended operations would be a worse measure: connections run in step, and all ends of a wave may
-            // fall outside.
+            // Count statements rather than operations: connections run in step, so all operations of a wave
+            // may end just outside the measured time.
             let operations = report.statements.max(1) as f64 / f64::from(self.work.statements());
             report.per_s = operations / elapsed.as_secs_f64();
             report.server_cpu_us = cpu.as_secs_f64() * 1e6 / operations;
@@ -120,7 +120,8 @@ impl EventLoad {
         })
     }
 
-    /// Steps through the phases. Returns the measured time and the CPU time that the server used in it.
+    /// Runs the phases one after the other. Returns the measured time and the CPU time that the server used
+    /// in it.
     fn count(&self, progress: &Progress, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<(Duration, Duration)> {
         self.pass(self.warm_up, progress);
         let before = server_cpu()?;
@@ -132,8 +133,8 @@ impl EventLoad {
         Ok((elapsed, server_cpu()?.saturating_sub(before)))
     }
 
-    /// Waits for `time`, and until there were as many operations as connections. Otherwise only those long
-    /// operations would count that happen to end in time.
+    /// Waits for `time`, and then until at least one operation per connection has ended. Without the second
+    /// condition, only the long operations that happen to end in time would count.
     fn pass(&self, time: Duration, progress: &Progress) {
         let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
         thread::sleep(time);
@@ -147,7 +148,7 @@ impl EventLoad {
     fn worker(&self, number: usize, progress: &Progress, opened: &Barrier) -> Outcome<Part> {
         let connections: Outcome<Vec<LoadConnection>> =
             (number..self.connections).step_by(self.threads).map(|connection| self.open(connection)).collect();
-        // The other threads wait at this barrier even if these connections failed.
+        // The other threads wait at this barrier, so reach it even if these connections failed.
         opened.wait();
         let seed = u64::from(self.run) << 8 | number as u64;
         let shared = SharedBuffers::new(self.work, Keys::new(self.rows, Random::new(seed)));
@@ -186,9 +187,9 @@ struct Loop {
     connections: Vec<LoadConnection>,
     shared: SharedBuffers,
     part: Part,
-    /// Number of connections that wait for an answer.
+    /// Number of connections that wait for a reply.
     under_way: usize,
-    /// Ended operations.
+    /// Number of ended operations.
     ended: u64,
     /// CPU time of this thread at the start of the measurement.
     cpu_start: Option<Duration>,

@@ -18,13 +18,13 @@ use crate::report::{Table, Verdict, print_verdicts};
 use crate::statistics::median;
 use crate::{Failure, Outcome};
 
-/// Largest ratio of the CPU time per operation with many connections to that with few.
+/// Maximum ratio of the CPU time per operation with many connections to that with few.
 const CPU_RATIO_MAX: f64 = 1.2;
 const CPU_CONNECTIONS: [usize; 2] = [64, 4096];
-/// Smallest ratio of the throughput with the most connections to the highest throughput.
+/// Minimum ratio of the throughput with the most connections to the highest throughput.
 const THROUGHPUT_RATIO_MIN: f64 = 0.85;
 const MOST_CONNECTIONS: usize = 16_384;
-/// Connections in addition to those of the load.
+/// Connections that the server must allow in addition to those of the load.
 const OTHER_CONNECTIONS: usize = 16;
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -76,20 +76,20 @@ pub struct LoadOptions {
     json: Option<PathBuf>,
 }
 
-/// Spin methods, and the statements that select them on a running server.
+/// The spin methods that can be measured.
 const SPINNING: [SpinSetup; 4] = [
     (NO_SPINNING, &["SET GLOBAL spin_method = StaticSpinning", "SET GLOBAL scheduler_spin_timer_us = 0"]),
     ("CostBasedSpinning", &["SET GLOBAL spin_method = CostBasedSpinning"]),
     ("LatencyOptimisedSpinning", &["SET GLOBAL spin_method = LatencyOptimisedSpinning"]),
     ("DatabaseMachineSpinning", &["SET GLOBAL spin_method = DatabaseMachineSpinning"]),
 ];
-/// The spin methods for many connections: none, and the default of a node.
+/// Number of entries of [`SPINNING`] that also run with many connections: no spinning, and a node's default.
 const SPINNING_OF_MANY: usize = 2;
 
-/// Name of the echo server in the column of spin methods.
+/// Stands in the spin method column for the echo server.
 const ECHO: &str = "echo";
 
-/// The server under load.
+/// A server under load, with the spin method to select.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     server: &'a Server,
@@ -97,7 +97,7 @@ struct Side<'a> {
     spinning: SpinSetup,
 }
 
-/// Key of a run in the table.
+/// Identifies the runs of one row of the table.
 struct Sample {
     work: Work,
     spinning: &'static str,
@@ -138,8 +138,8 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
             for work in &works {
                 let of_server = |spinning: &SpinSetup| Side { server: &server, is_database: true, spinning: *spinning };
                 let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
-                // The echo server answers a statement of any length. It shows the cost of client and
-                // operating system.
+                // The echo server accepts requests of any length. Its figures show what client and operating
+                // system cost.
                 if *work == Work::PointText {
                     sides.push(Side { server: &echo, is_database: false, spinning: (ECHO, &[]) });
                 }
@@ -147,7 +147,7 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
                     samples.extend(measure_counts(options, side, *work, &counts, &mut run)?);
                 }
             }
-            // The order of the numbers of connections changes with the repetition.
+            // Vary the order of the connection counts with the repetition.
             if !counts.is_empty() {
                 counts.rotate_left(1);
             }
@@ -246,8 +246,8 @@ fn measure_counts(
     Ok(samples)
 }
 
-/// Waits until the server has closed the connections of the last run. Their closing would cost the next run
-/// CPU time.
+/// Waits until the server has closed the connections of the last run. Otherwise the next run would pay for
+/// closing them.
 fn wait_for_closing(server: &Server) -> Outcome<()> {
     let end = Instant::now() + CLOSE_TIME_MAX;
     let mut connection = server.connect()?;
@@ -342,7 +342,7 @@ impl Figures {
     }
 }
 
-/// The two targets, if the numbers of connections that they compare were measured. The echo server has none.
+/// The two targets, if all connection counts that they compare were measured. The echo server has no targets.
 fn targets(rows: &[Figures], work: Work, spinning: &str) -> Vec<Verdict> {
     if spinning == ECHO {
         return Vec::new();

@@ -1,7 +1,8 @@
-//! The number of connections that this machine allows, and how they are opened.
+//! How many connections this machine allows, and how they are opened.
 //!
-//! A loopback address has about 28,000 ports for connections, and a closed one stays in TIME_WAIT for a
-//! minute. Connections therefore come from several addresses of 127.0.0.0/8, and each run uses others.
+//! One client address of the loopback network has about 28,000 ephemeral ports, and a closed connection keeps
+//! its port in TIME_WAIT for a minute. Connections therefore come from several addresses of 127.0.0.0/8, and
+//! each run uses different ones.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
 
@@ -23,7 +24,7 @@ pub fn allowed_connections(connections: usize) -> usize {
     if raise_file_limit(wanted).is_ok() {
         return connections;
     }
-    // The hard limit, which needs no privilege.
+    // Raising the soft limit to the hard limit needs no privilege.
     let limit = getrlimit(Resource::Nofile);
     let hard = limit.maximum.unwrap_or(wanted);
     let _ = raise_file_limit(hard);
@@ -36,10 +37,10 @@ pub fn source(run: u8, number: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1 + run % 250, 1 + (number / PER_ADDRESS) as u8)
 }
 
-/// Connects. A server on 127.0.0.0/8 is reached from an address of the run.
+/// Connects. If the server is on 127.0.0.0/8, the client address is one of this run's.
 ///
 /// # Errors
-/// No connection.
+/// The connection is refused or fails.
 pub fn connect_from(run: u8, number: usize, server: SocketAddr) -> Outcome<TcpStream> {
     let IpAddr::V4(address) = server.ip() else { return Ok(TcpStream::connect(server)?) };
     if !address.is_loopback() {

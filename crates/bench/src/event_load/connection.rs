@@ -15,9 +15,9 @@ use crate::{Failure, Outcome};
 /// Errors of conflicts: deadlock, lock wait timeout, and a row that a newer transaction changed.
 const REFUSALS: [u16; 3] = [1213, 1205, 1020];
 
-/// Buffers and settings that all connections of a thread share, so that a connection costs little memory.
+/// Buffers and settings that all connections of a thread share, so that a connection needs little memory.
 pub struct SharedBuffers {
-    /// Statements of an operation.
+    /// The kind of operation.
     pub work: Work,
     /// Source of the keys.
     pub keys: Keys,
@@ -32,30 +32,30 @@ impl SharedBuffers {
     }
 }
 
-/// The unit that ends with the received bytes.
+/// What ended with the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// None yet.
+    /// Nothing: the reply is incomplete.
     Nothing,
-    /// A statement that is not the last of its operation.
+    /// A statement, but not the last of its operation.
     Statement,
     /// An operation.
     Operation,
-    /// An operation that the server refused. A rollback must follow.
+    /// An operation that the server refused because of a conflict. A rollback must follow.
     Refusal,
     /// The rollback after a refusal.
     Rollback,
 }
 
-/// Statements of the current operation that were answered during the measurement. They count as throughput
-/// once the operation succeeds.
+/// Counts the statements of the current operation whose replies arrived during the measurement. They become
+/// throughput once the operation succeeds.
 #[derive(Default)]
 pub struct Tally(u64);
 
 impl Tally {
-    /// Records an answer; `counts` tells whether it came during the measurement. Returns the statements that
-    /// become throughput: those of an operation that succeeds, even after the measurement. A refused
-    /// operation has done nothing.
+    /// Records a reply; `counts` tells whether it arrived during the measurement. Returns the number of
+    /// statements that become throughput. They are returned when the operation succeeds, even if that is
+    /// after the measurement. A refused operation counts nothing.
     pub fn count(&mut self, ended: Ended, counts: bool) -> u64 {
         match ended {
             Ended::Nothing | Ended::Rollback => 0,
@@ -72,18 +72,18 @@ impl Tally {
     }
 }
 
-/// A connection after its login, or one to an echo server.
+/// A connection that has logged in, or one to an echo server.
 pub struct LoadConnection {
     stream: TcpStream,
     scanner: ReplyScanner,
     statement: u32,
     progress: Progress,
-    /// Whether the next answer ends the operation.
+    /// Whether the next reply ends the operation.
     ends: bool,
     rolls_back: bool,
     /// Start of the operation.
     pub began: Instant,
-    /// Its statements that count so far.
+    /// The statements of the operation that count so far.
     pub tally: Tally,
 }
 
@@ -103,7 +103,7 @@ impl LoadConnection {
     /// Sends the next statement.
     ///
     /// # Errors
-    /// The connection is broken, or its send buffer has no room although the last statement is answered.
+    /// The connection is broken, or its send buffer is full although no statement is outstanding.
     pub fn send(&mut self, shared: &mut SharedBuffers) -> Outcome<()> {
         self.ends = shared.work.push_next(&mut self.progress, self.statement, &mut shared.keys, &mut shared.request);
         self.write(&shared.request)
@@ -146,11 +146,11 @@ impl LoadConnection {
         }
     }
 
-    /// Sends COM_QUIT. An echo server answers it like any request.
+    /// Sends COM_QUIT. An echo server replies to it as to any request.
     pub fn leave(&mut self) {
         let mut request = Vec::with_capacity(5);
         push_command(&mut request, Command::Quit);
-        // The server may be gone already.
+        // The server may already be gone.
         let _ = self.stream.write_all(&request);
     }
 
@@ -168,7 +168,7 @@ impl LoadConnection {
 mod tests {
     use super::*;
 
-    /// The throughput of these answers. Those with an index in `counting` come during the measurement.
+    /// The throughput of these replies. Those with an index in `counting` arrive during the measurement.
     fn throughput(answers: &[Ended], counting: std::ops::Range<usize>) -> u64 {
         let mut tally = Tally::default();
         answers.iter().enumerate().map(|(number, ended)| tally.count(*ended, counting.contains(&number))).sum()

@@ -1,4 +1,4 @@
-//! `load`: many connections in one or two threads that wait with epoll. Each connection has one statement in
+//! `load`: drives many connections from one or two threads, with epoll. Each connection has one statement in
 //! flight.
 //!
 //! In reading order:
@@ -6,7 +6,7 @@
 //! - [`client`]: opens connections and runs the closed loop;
 //! - [`connection`]: one connection;
 //! - [`work`]: the statements;
-//! - [`connect`]: the number of connections that this machine allows, and their addresses;
+//! - [`connect`]: how many connections this machine allows, and from which addresses they come;
 //! - [`single_connection`]: a single connection compared with an echo server, and an idle server;
 //! - [`record`]: the figures as JSON.
 

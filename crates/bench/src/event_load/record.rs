@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Names and values of the fields, in order.
 pub type Record = Vec<(&'static str, Value)>;
 
-/// The records as a JSON array, one per line. A number that is not finite becomes null.
+/// Formats records as a JSON array, one record per line. A number that is not finite becomes null.
 pub fn json(records: &[Record]) -> String {
     let line = |record: &Record| {
         let fields = record.iter().map(|(name, value)| format!("{}: {value}", Value::from(*name)));

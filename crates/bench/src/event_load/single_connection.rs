@@ -1,5 +1,5 @@
-//! The latency of a single connection compared with an echo server of the same bytes, and the CPU use of an
-//! idle server.
+//! The latency of a single connection, compared with an echo server that sends the same number of bytes, and
+//! the CPU use of an idle server.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,15 +15,15 @@ use crate::statistics::median;
 use crate::sysbench::StatementMode;
 use crate::{Failure, Outcome};
 
-/// Largest ratio of the 99.9th percentile of a single connection to that of the echo server.
+/// Maximum ratio of a single connection's p99.9 latency to that of the echo server.
 const TAIL_RATIO_MAX: f64 = 1.5;
-/// Most CPU of an idle server, in per cent of one CPU.
+/// Maximum CPU use of an idle server, in per cent of one CPU.
 const IDLE_PERCENT_MAX: f64 = 0.5;
-/// The spin method that both targets apply to.
+/// The spin method that the target for the idle server applies to.
 const IDLE_TARGET: &str = "CostBasedSpinning";
 const TAIL_TARGET: &str = "LatencyOptimisedSpinning";
 
-/// Spin methods, and the statements that select them. The first keeps the settings of the start.
+/// Name of a spin method, and the SQL statements that select it.
 pub type SpinSetup = (&'static str, &'static [&'static str]);
 
 /// Durations and sizes of the measurement.
@@ -41,11 +41,11 @@ pub struct SingleConnectionOptions {
     pub rows: u64,
 }
 
-/// Results.
+/// The results of the measurement.
 pub struct SingleConnectionReport {
     /// Table of all figures.
     pub table: Table,
-    /// Targets with their measured figures.
+    /// Targets with the measured figures.
     pub verdicts: Vec<Verdict>,
     /// One record per run.
     pub records: Vec<Record>,
@@ -53,7 +53,8 @@ pub struct SingleConnectionReport {
 
 const PER_MILLES: [u64; 4] = [500, 950, 990, 999];
 
-/// Measures one connection with each spin method and with the echo server, alternating, then the idle server.
+/// Measures one connection with each spin method, and the echo server, in turn; then the idle server. The
+/// first entry of `spinning` measures the settings that the server was started with.
 ///
 /// # Errors
 /// A server fails.
@@ -133,7 +134,7 @@ pub fn measure(
 pub const NO_SPINNING: &str = "no spinning";
 const TAIL_COLUMN: usize = 4;
 
-/// Operations per second, the percentiles in microseconds, and CPU time per operation in microseconds.
+/// Measures operations per second, latency percentiles and CPU time per operation, both in microseconds.
 fn sample(server: &Server, is_database: bool, options: &SingleConnectionOptions, run: u8) -> Outcome<[f64; 6]> {
     let load = EventLoad {
         address: server.address,
@@ -159,7 +160,7 @@ fn record(side: &str, repetition: u32, figures: [f64; 6]) -> Record {
     record
 }
 
-/// Records the answer for the echo server.
+/// Records a reply of the server, for the echo server to send.
 ///
 /// # Errors
 /// A server fails.
@@ -180,10 +181,10 @@ pub fn recorded_answer(server: &Server, rows: u64) -> Outcome<Vec<u8>> {
 
 /// CPU use of a server without load, in per cent of one CPU.
 fn idle_percent(server: &Server, time: Duration) -> Outcome<f64> {
-    // Lets the server finish the work that the last statement left, such as purge.
+    // Let the server finish the work that the last statement left behind, such as purge.
     thread::sleep(Duration::from_secs(1));
     let (before, start) = (server.cpu_time()?, Instant::now());
     thread::sleep(time);
-    let used = server.cpu_time()?.checked_sub(before).ok_or_else(|| Failure::new("CPU time went back"))?;
+    let used = server.cpu_time()?.checked_sub(before).ok_or_else(|| Failure::new("CPU time went backwards"))?;
     Ok(used.as_secs_f64() * 100.0 / start.elapsed().as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! The statements of the connections.
+//! The statements that connections send.
 
 use std::fmt::Write;
 
@@ -45,11 +45,11 @@ impl Keys {
     }
 }
 
-/// Position of a connection in its operation.
+/// The position of a connection within its operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     step: u8,
-    /// The row that is deleted and inserted again.
+    /// The row that the operation deletes and inserts again.
     key: u64,
 }
 
@@ -83,13 +83,13 @@ impl Work {
         Work::ALL.into_iter().find(|work| work.name() == name)
     }
 
-    /// Whether other connections can make the server refuse a statement.
+    /// Whether a conflict with other connections can make the server refuse a statement.
     pub fn may_be_refused(self) -> bool {
         matches!(self, Work::Update | Work::ReadWrite)
     }
 
-    /// Puts the next statement into `request`, which it clears; `statement` is the number of the prepared
-    /// one. True if the operation ends with the answer.
+    /// Replaces the contents of `request` by the next statement; `statement` is the id of the prepared
+    /// statement. Returns whether its reply ends the operation.
     pub fn push_next(self, progress: &mut Progress, statement: u32, keys: &mut Keys, request: &mut Vec<u8>) -> bool {
         request.clear();
         let key = keys.next();
@@ -107,7 +107,7 @@ impl Work {
         true
     }
 
-    /// Puts the ROLLBACK after a refusal into `request`. The operation then begins again.
+    /// Replaces the contents of `request` by the ROLLBACK after a refusal. The operation then begins again.
     pub fn push_rollback(progress: &mut Progress, request: &mut Vec<u8>) {
         request.clear();
         *progress = Progress::default();

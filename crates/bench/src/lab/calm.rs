@@ -1,5 +1,5 @@
-//! Detects load of other programs, or of other machines on the same hardware, during a measurement. A
-//! disturbed measurement is repeated once the others are calm, while time is left. The least disturbed result
+//! Detects load from other programs, or from other machines on the same hardware, during a measurement. A
+//! disturbed measurement is repeated once that load has gone, while time is left. The least disturbed result
 //! is kept, whatever its figures.
 
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use crate::Outcome;
 use crate::autobench::program::Interrupt;
 use crate::process::measure::{cpu_time_of_others, stolen_time};
 
-/// A measurement is disturbed if others used more of all CPUs than this, in per cent.
+/// A measurement is disturbed if other programs and machines used more than this percentage of all CPUs.
 pub const DISTURBED_PERCENT: f64 = 5.0;
-/// Time over which others are watched to decide whether they are calm.
+/// Length of the check whether other load has gone.
 const CALM_CHECK_TIME: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 
-/// Measures the CPU time of other programs and machines from one moment on.
+/// Measures the CPU time of other programs and machines since its creation.
 pub struct Others {
     since: Instant,
     before: Duration,
@@ -31,12 +31,12 @@ impl Others {
         Ok(Others { since: Instant::now(), before: used_by_others()? })
     }
 
-    /// The share of all CPUs that others have used so far, in per cent.
+    /// The share of all CPUs that others have used since the start, in per cent.
     ///
     /// # Errors
     /// `/proc` cannot be read.
     pub fn percent(&self) -> Outcome<f64> {
-        // The CPU time of a program that ends without a waiting parent disappears from the sum.
+        // When a program ends without a parent that waits for it, its CPU time disappears from the sum.
         let used = used_by_others()?.saturating_sub(self.before);
         Ok(used.as_secs_f64() / self.since.elapsed().as_secs_f64() / cpu_count() as f64 * 100.0)
     }
@@ -46,19 +46,19 @@ fn used_by_others() -> Outcome<Duration> {
     Ok(cpu_time_of_others(std::process::id())? + stolen_time()?)
 }
 
-/// Time that is left for repeated measurements.
+/// Time that is left for repeating measurements.
 pub struct RetryBudget {
     left: Duration,
 }
 
 impl RetryBudget {
-    /// Makes the budget of a whole run.
+    /// Creates the budget of a whole run.
     pub fn new(left: Duration) -> RetryBudget {
         RetryBudget { left }
     }
 
-    /// Measures, and repeats a disturbed measurement while time is left. Returns the least disturbed record.
-    /// `measure` gets the number of earlier attempts.
+    /// Calls `measure`, and repeats a disturbed measurement while time is left. Returns the least disturbed
+    /// record. The argument of `measure` is the number of earlier attempts.
     ///
     /// # Errors
     /// A measurement fails, or the user interrupts.
@@ -82,7 +82,7 @@ impl RetryBudget {
         Ok(kept)
     }
 
-    /// Waits until others are calm; false if no time is left.
+    /// Waits until other load has gone. Returns false if no time is left.
     fn wait_for_calm(&mut self, interrupt: &Interrupt) -> Outcome<bool> {
         let end = Instant::now() + self.left;
         while Instant::now() < end {

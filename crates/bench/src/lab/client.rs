@@ -1,4 +1,4 @@
-//! Clients, each with a connection and a thread. A client sends an operation, checks the whole answer, and
+//! Clients, each with its own connection and thread. A client sends an operation, checks the whole reply, and
 //! sends the next.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,9 +17,9 @@ use crate::{Failure, Outcome};
 const LOCK_WAIT_TIMEOUT: u16 = 1205;
 const DEADLOCK: u16 = 1213;
 
-/// Start and end of a run, shared by all clients, and whether it must end early.
+/// Start and end of a run, shared by all clients, and whether the run must stop early.
 pub struct Schedule {
-    /// Barrier of the clients and of the thread that sets [`Schedule::start`].
+    /// Barrier for the clients and for the thread that sets the start with [`Schedule::begin_at`].
     pub ready: Barrier,
     start: Mutex<Option<Instant>>,
     stopped: AtomicBool,
@@ -28,13 +28,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Makes the schedule of a run of `clients` clients.
+    /// Creates the schedule of a run with `clients` clients.
     pub fn new(clients: u32, seconds: f64) -> Schedule {
         let ready = Barrier::new(clients as usize + 1);
         Schedule { ready, start: Mutex::new(None), stopped: AtomicBool::new(false), seconds }
     }
 
-    /// Sets the start of the measurement, before [`Schedule::ready`] is passed.
+    /// Sets the start of the measurement. Call it before passing [`Schedule::ready`].
     pub fn begin_at(&self, start: Instant) {
         *self.start.lock().unwrap_or_else(|poison| poison.into_inner()) = Some(start);
     }
@@ -50,14 +50,14 @@ impl Schedule {
     }
 }
 
-/// Figures of a client.
+/// The figures of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Latencies of the operations that ended during the measurement.
     pub latencies: Latencies,
     /// Operations of each phase.
     pub phase_operations: Vec<u64>,
-    /// Transactions that a deadlock or a timeout rolled back. They are no operations.
+    /// Transactions that a deadlock or a timeout rolled back. They do not count as operations.
     pub undone: u64,
 }
 
@@ -73,7 +73,7 @@ impl Tally {
     }
 }
 
-/// A client with its random numbers and buffers.
+/// A client with its random generator and buffers.
 pub struct Client<'a> {
     workload: &'a Workload,
     rows: u64,
@@ -83,17 +83,17 @@ pub struct Client<'a> {
     buffer: Vec<u8>,
 }
 
-/// End of an operation.
+/// How an operation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// All answers were correct.
+    /// All replies were correct.
     Done,
-    /// A deadlock or a timeout rolled it back.
+    /// A deadlock or a timeout rolled the operation back.
     Undone,
 }
 
 impl<'a> Client<'a> {
-    /// Makes a client of tables with `rows` rows. Its operations depend only on the seed.
+    /// Creates a client of tables with `rows` rows. Its operations depend only on `seed`.
     pub fn new(workload: &'a Workload, rows: u64, seed: u64) -> Client<'a> {
         let (random, script) = (Random::new(seed), Script::default());
         Client { workload, rows, random, script, request: Vec::new(), buffer: vec![0; 64 << 10] }
@@ -102,9 +102,9 @@ impl<'a> Client<'a> {
     /// Runs until the end of the schedule.
     ///
     /// # Errors
-    /// No connection, a wrong answer, or an unexpected error.
+    /// The connection failed, a reply was wrong, or an unexpected error occurred.
     pub fn run(&mut self, connection: Outcome<Connection>, schedule: &Schedule) -> Outcome<Tally> {
-        // The other clients wait at this barrier even if this connection failed.
+        // The other clients wait at this barrier, so reach it even if this connection failed.
         schedule.ready.wait();
         let mut connection = connection?;
         let (start, end) = schedule.window();
@@ -129,7 +129,7 @@ impl<'a> Client<'a> {
         Ok(tally)
     }
 
-    /// Sends the statements of an operation and checks their answers.
+    /// Sends the statements of an operation and checks their replies.
     ///
     /// # Errors
     /// As [`Client::run`].

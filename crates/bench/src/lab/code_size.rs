@@ -1,9 +1,9 @@
-//! `code-size`: the code that each thread of a setup executes for an operation, counted by callgrind: the
-//! cache lines and pages that it needs in its instruction cache and instruction TLB.
+//! `code-size`: measures with callgrind how much code each thread of a setup executes for an operation, in
+//! the cache lines and pages that the code needs in the instruction cache and instruction TLB.
 //!
 //! Callgrind records every executed instruction of each thread. A line has 64 bytes, a page 4 KiB. Rarely
-//! executed lines (timers, the clock) count as much as those of every operation, so the tables also show the
-//! lines that make up 99 per cent of the instructions.
+//! executed lines (timers, the clock) count as much as lines that every operation executes. The tables
+//! therefore also show the lines that make up 99 per cent of the instructions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ const READY_TIMEOUT_S: u64 = 180;
 const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
-/// A thread with fewer instructions only read its clock.
+/// Minimum instructions of a thread to be reported. A thread below it has only read its clock.
 const INSTRUCTIONS_MIN: u64 = 20_000;
 
 const OPERATIONS: [(&str, Operation); 5] = [
@@ -55,10 +55,10 @@ pub struct CodeSizeOptions {
     operations: u32,
 }
 
-/// Counts and prints.
+/// Runs the measurement and prints its tables.
 ///
 /// # Errors
-/// An unknown setup, a server that does not start, or a wrong answer.
+/// A setup is unknown, a server does not start, or a reply is wrong.
 pub fn run(options: &CodeSizeOptions) -> Outcome<()> {
     let mut table =
         Table::new(&["setup, operation, thread", "instructions", "code KiB", "for 99 % KiB", "pages", "for 99 %"]);
@@ -117,14 +117,14 @@ impl CountedNode {
         Ok(CountedNode { server, file })
     }
 
-    /// The code that each thread executed for the operations, by its name.
+    /// Returns the code that each thread executed for the operations, by thread name.
     fn count(&self, options: &CodeSizeOptions, operation: Operation) -> Outcome<Vec<(String, Code)>> {
         let mut clients = Vec::new();
         for number in 0..options.connections {
             let connection = Connection::open(self.server.address, DATABASE)?;
             clients.push((Client::new(&WORKLOADS[0], ROWS, u64::from(number) + 1), connection));
         }
-        // Work that happens only once, such as planning, is not counted.
+        // Work that happens only once, such as planning, must not count.
         for (client, connection) in &mut clients {
             client.operate(operation, connection)?;
         }
@@ -151,7 +151,7 @@ impl CountedNode {
         Ok(counted)
     }
 
-    /// Names of the threads in the order of their creation. Callgrind numbers them in this order.
+    /// The names of the threads, in the order of their creation. Callgrind numbers threads in this order.
     fn threads(&self) -> Outcome<Vec<String>> {
         let mut names = BTreeMap::new();
         for entry in fs::read_dir(format!("/proc/{}/task", self.server.process_id()))? {
@@ -164,7 +164,7 @@ impl CountedNode {
         Ok(names.into_values().collect())
     }
 
-    /// The dumps with the numbers of their threads, which follow the last dash of the file names.
+    /// The dumps with the numbers of their threads. The number follows the last dash of the file name.
     fn dumps(&self) -> Outcome<Vec<(PathBuf, usize)>> {
         let folder = self.file.parent().unwrap_or(Path::new("."));
         let mut dumps = Vec::new();
@@ -190,7 +190,7 @@ impl CountedNode {
     }
 }
 
-/// Number of executions of the instruction at each address of each object file.
+/// The number of times that each instruction was executed, by object file and address.
 #[derive(Debug, Default)]
 struct Code(BTreeMap<(String, u64), u64>);
 
@@ -205,8 +205,8 @@ impl Code {
             } else if line.starts_with("calls=") {
                 after_call = true;
             } else if let Some(rest) = line.strip_prefix("0x") {
-                // The line after a call holds the cost of the callee. The calling instruction has a line of
-                // its own.
+                // The line after a call holds the cost of the callee. The calling instruction has a separate
+                // line.
                 let mut words = rest.split_whitespace();
                 let address = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
                 let count = words.next().and_then(|word| word.parse::<u64>().ok());
@@ -223,7 +223,7 @@ impl Code {
         self.0.values().sum()
     }
 
-    /// Executions per piece of `2^bits` bytes of address.
+    /// Sums the executions over pieces of `2^bits` bytes of code.
     fn at(&self, bits: u32) -> BTreeMap<(&str, u64), u64> {
         let mut pieces = BTreeMap::new();
         for ((object, address), count) in &self.0 {
@@ -233,7 +233,7 @@ impl Code {
     }
 }
 
-/// Number of the most executed pieces that make up 99 per cent of all executions.
+/// Number of the most executed pieces that together make up 99 per cent of all executions.
 fn most(pieces: &BTreeMap<(&str, u64), u64>) -> usize {
     let mut counts: Vec<u64> = pieces.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));

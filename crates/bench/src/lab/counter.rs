@@ -1,4 +1,4 @@
-//! Hardware counters of threads, where the machine has them and the system permits reading them.
+//! Hardware counters of threads, if the machine has them and the system permits reading them.
 
 use perf_event::events::{Cache, CacheOp, CacheResult, Event, Hardware, WhichCache};
 use perf_event::{Builder, Counter};
@@ -88,7 +88,7 @@ pub type Counts = [Option<f64>; Kind::ALL.len()];
 pub struct ThreadCounters([Option<Counter>; Kind::ALL.len()]);
 
 impl ThreadCounters {
-    /// Starts to count events of a thread in user mode. Counters that the machine or the system refuses are
+    /// Starts to count the user-mode events of a thread. Counters that the machine or the system refuses are
     /// left out.
     pub fn start(thread_id: u32) -> ThreadCounters {
         ThreadCounters(Kind::ALL.map(|kind| {
@@ -98,7 +98,7 @@ impl ThreadCounters {
         }))
     }
 
-    /// The counts so far, scaled up where counters shared a register.
+    /// Returns the counts so far, scaled up for counters that shared a register.
     pub fn read(&mut self) -> Counts {
         self.0.each_mut().map(|counter| {
             let read = counter.as_mut()?.read_count_and_time().ok()?;

@@ -1,4 +1,5 @@
-//! The tables: the sysbench table with a column for filters, and a smaller table with one partition.
+//! The tables: the sysbench table with an additional column for filters, and a smaller table with one
+//! partition.
 
 use std::fmt::Write;
 
@@ -16,13 +17,13 @@ pub const DATABASE: &str = "lab";
 pub const TABLE: &str = "sbtest1";
 /// Table with one partition.
 pub const SINGLE_PARTITION_TABLE: &str = "hot1";
-/// Column list of INSERT statements.
+/// Column list of the INSERT statements.
 pub const COLUMNS: &str = "(id, k, c, pad, filter_col)";
 
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
 
-/// Rows of the table with one partition if the other has `rows`.
+/// Number of rows of the table with one partition if the other table has `rows`.
 pub fn single_partition_rows(rows: u64) -> u64 {
     (rows / 10).max(RANGE_ROWS)
 }
@@ -60,7 +61,7 @@ pub fn fill(connection: &mut Connection, rows: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// Appends a row in parentheses, in the form of VALUES.
+/// Appends a row as a parenthesised list for VALUES.
 pub fn push_row(text: &mut String, id: u64, rows: u64, random: &mut Random) {
     // Writing to a String cannot fail.
     let _ = write!(text, "({id},{},'", 1 + random.below(rows));
@@ -73,7 +74,7 @@ pub fn push_row(text: &mut String, id: u64, rows: u64, random: &mut Random) {
 /// Checks that both tables have all their rows and agree with their indexes.
 ///
 /// # Errors
-/// The first difference.
+/// Names the first difference.
 pub fn check(connection: &mut Connection, rows: u64, seed: u64) -> Outcome<()> {
     connection.query(&format!("USE {DATABASE}"))?;
     for (table, rows) in [(TABLE, rows), (SINGLE_PARTITION_TABLE, single_partition_rows(rows))] {

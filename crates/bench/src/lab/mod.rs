@@ -1,5 +1,5 @@
-//! `junctor lab`: experiments with thread pipelines. The same statements run against setups of threads and
-//! routing rules, in turn, and every answer is checked.
+//! `junctor lab`: experiments with thread pipelines. It runs the same statements in turn against several
+//! setups of threads and routing rules, and checks every reply.
 //!
 //! In reading order:
 //! - [`setup`]: the setups; [`workload`]: the workloads, a table to extend; [`operation`]: their statements;
@@ -7,8 +7,8 @@
 //! - [`client`]: a client; [`node`]: a node; [`thread_figures`], [`counter`], [`routing_figures`]: figures of
 //!   its threads;
 //! - [`calm`]: disturbance by other programs; [`record`]: one measurement; [`verdict`]: comparison of the
-//!   setups; [`page`]: tables for people; [`plots`]: charts;
-//! - [`session`]: the whole run; [`code_size`]: the code that threads execute, a separate command.
+//!   setups; [`page`]: text tables; [`plots`]: charts;
+//! - [`session`]: the whole run; [`code_size`]: the amount of code that threads execute, a separate command.
 
 pub mod calm;
 pub mod client;
@@ -76,7 +76,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Describes all workloads and setups.
+/// Formats the list of all workloads and setups.
 fn list_page() -> String {
     let mut page = String::from("workloads\n");
     for workload in workload::WORKLOADS {

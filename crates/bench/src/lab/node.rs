@@ -1,5 +1,5 @@
-//! The nodes: one per setup, filled once. Nodes that are not measured are stopped with SIGSTOP, so that not
-//! even their timers disturb.
+//! The nodes: one per setup, filled once. Nodes that are not being measured are paused with SIGSTOP, so that
+//! not even their timers disturb the measurement.
 
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
@@ -17,10 +17,10 @@ use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder};
 
 const READY_TIMEOUT_S: u64 = 120;
-/// Memory of a node: tables of a million rows, and the old versions that updates leave.
+/// Memory of a node: enough for tables of a million rows and for the old versions that updates leave.
 const MEMORY: &str = "1G";
 
-/// A node as clients see it.
+/// A running node, whatever hosts it: how to connect to it, pause it and stop it.
 pub trait Node {
     /// Connects as root. An empty `database` selects none.
     ///
@@ -31,7 +31,7 @@ pub trait Node {
     /// Id of the process that the threads belong to.
     fn process_id(&self) -> u32;
 
-    /// Stops the process until [`Node::resume`].
+    /// Pauses the process until [`Node::resume`].
     ///
     /// # Errors
     /// The node has ended.
@@ -46,7 +46,7 @@ pub trait Node {
     /// Checks that the node still runs.
     ///
     /// # Errors
-    /// The node has ended. The failure holds the end of its log.
+    /// The node has ended. The error includes the end of its log.
     fn require_alive(&mut self) -> Outcome<()>;
 
     /// Stops the node.
@@ -56,15 +56,15 @@ pub trait Node {
     fn stop(self: Box<Self>) -> Outcome<()>;
 }
 
-/// A node in a process of its own, reached over 127.0.0.1.
+/// A node that runs as a process and is reached over 127.0.0.1.
 pub struct ProcessNode(Server);
 
 impl ProcessNode {
-    /// Starts the binary with a setup. Threads are not bound, because clients and other programs use the same
-    /// CPUs.
+    /// Starts the binary with a setup. Threads are not bound to CPUs, because clients and other programs
+    /// share the CPUs.
     ///
     /// # Errors
-    /// The node does not start. The failure holds the end of its log.
+    /// The node does not start. The error includes the end of its log.
     pub fn start(binary: &Path, setup: &Setup) -> Outcome<ProcessNode> {
         let folder = TemporaryFolder::new("lab")?;
         let mut command = command_killed_with_parent(&binary.to_string_lossy());
@@ -73,7 +73,7 @@ impl ProcessNode {
         if let Some(thread_config) = &setup.thread_config {
             command.args(["--thread-config", thread_config]);
         }
-        // With a process group of its own the node gets no Ctrl-C. This program stops it.
+        // In its own process group, the node does not receive the terminal's SIGINT; this program stops it.
         command.process_group(0);
         let server = start_with_ready_line("Junctor", command, "ready: mysql ", folder, READY_TIMEOUT_S)
             .map_err(|failure| failure.to_string())

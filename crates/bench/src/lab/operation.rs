@@ -1,4 +1,4 @@
-//! Operations of clients: texts of statements, and the number of rows that each must return or change.
+//! Operations of clients: statement texts, and the number of rows that each must return or change.
 
 use std::fmt::Write;
 
@@ -15,17 +15,17 @@ const TRANSACTION_POINTS: u32 = 10;
 pub enum Operation {
     /// One row by its key.
     Point,
-    /// This many rows by different keys.
+    /// This many rows by distinct keys.
     Keys(u32),
     /// A range of [`RANGE_ROWS`] rows.
     Range,
-    /// Such a range with a filter that leaves one row.
+    /// A range of [`RANGE_ROWS`] rows with a filter that leaves one row.
     FilteredRange,
     /// A sum over a range of this many rows.
     Sum(u64),
-    /// Changes an indexed column of one row.
+    /// Updates an indexed column of one row.
     UpdateIndexed,
-    /// Changes a column without index of one row.
+    /// Updates an unindexed column of one row.
     UpdateOther,
     /// [`Operation::Keys`] in the table with one partition.
     SinglePartitionKeys(u32),
@@ -36,12 +36,12 @@ pub enum Operation {
     Transaction,
 }
 
-/// Expected answer to a statement.
+/// The reply that a statement must get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// This many rows.
     Rows(u64),
-    /// From one row to this many.
+    /// At least one row, at most this many.
     RowsUpTo(u64),
     /// This many changed rows.
     Changed(u64),
@@ -61,7 +61,7 @@ impl Expected {
     }
 }
 
-/// The texts of one operation, one after the other, with the expected answers.
+/// The statement texts of one operation, with the expected replies.
 #[derive(Default)]
 pub struct Script {
     text: String,
@@ -76,7 +76,7 @@ impl Script {
         starts.zip(&self.statements).map(|(start, (end, expected))| (&self.text[start..*end], *expected))
     }
 
-    /// Replaces the script by an operation on tables of `rows` rows.
+    /// Replaces the script by that of an operation on tables of `rows` rows.
     pub fn write(&mut self, operation: Operation, rows: u64, random: &mut Random) {
         self.text.clear();
         self.statements.clear();
@@ -112,12 +112,12 @@ impl Script {
         self.end_statement(Expected::Rows(1));
     }
 
-    /// Different keys in no order: one from each of `count` equal parts of the table, which are visited in
-    /// steps.
+    /// Distinct keys in scattered order: one from each of `count` equal slices of the table, visited with a
+    /// stride.
     fn push_keys(&mut self, table: &str, count: u32, rows: u64, random: &mut Random) {
         let count = u64::from(count).min(rows);
         let slice_rows = rows / count;
-        // A step that is coprime to the count visits every part.
+        // A stride that is coprime to the number of slices visits every slice.
         let step = (count * 5 / 8..).find(|step| *step > 0 && greatest_common_divisor(*step, count) == 1).unwrap_or(1);
         self.push(format_args!("SELECT id, k, c, pad FROM {table} WHERE id IN ("));
         let mut slice = random.below(count);
@@ -145,8 +145,7 @@ impl Script {
         self.end_statement(Expected::Rows(1));
     }
 
-    /// The value of the filter column is the position of the row in its range of ids, so each range holds
-    /// each value once.
+    /// The filter column holds the row's offset within its range of ids, so each range holds each value once.
     fn push_filtered_range(&mut self, rows: u64, random: &mut Random) {
         let first = 1 + random.below(rows - RANGE_ROWS + 1);
         let (last, value) = (first + RANGE_ROWS - 1, random.below(RANGE_ROWS));

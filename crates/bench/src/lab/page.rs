@@ -1,4 +1,4 @@
-//! Tables for people.
+//! Text tables of the results.
 
 use super::record::{Record, by_setup};
 use super::routing_figures::RoutingFigures;
@@ -8,7 +8,7 @@ use super::workload::{Judged, Workload};
 use crate::report::Table;
 use crate::statistics::{Interval, median};
 
-/// Threads that used less CPU than this are not shown, in per cent of the time.
+/// Threads that used less CPU than this, in per cent of the measured time, are left out.
 const SHOWN_CPU_PERCENT_MIN: f64 = 1.0;
 
 /// Results of a workload: medians over the repetitions, and ratios to the best static setup.
@@ -61,7 +61,7 @@ pub fn workload_page(workload: &Workload, setups: &[Setup], records: &[Record], 
     )
 }
 
-/// Threads by their names, with medians over the repetitions.
+/// The threads by name, with medians over the repetitions.
 fn threads_line(records: &[&Record]) -> String {
     let Some(first) = records.first() else { return String::new() };
     let shown = first.threads.iter().filter_map(|thread| {
@@ -75,7 +75,7 @@ fn threads_line(records: &[&Record]) -> String {
     shown.collect::<Vec<String>>().join(", ")
 }
 
-/// Threads of reads, for setups with adaptive routing.
+/// Which threads ran reads, for setups with adaptive routing.
 fn routing_lines(records: &[&Record]) -> String {
     let mut kinds: Vec<RoutingFigures> = Vec::new();
     for figures in records.iter().flat_map(|record| &record.routing) {
@@ -112,7 +112,7 @@ fn phases_line(records: &[&Record]) -> String {
     (0..phases).map(of).collect::<Vec<String>>().join(", ")
 }
 
-/// All workloads in one table, and whether adaptive routing meets its targets.
+/// Summarises all workloads in one table, and whether adaptive routing meets its targets.
 pub fn verdict_page(setups: &[Setup], comparisons: &[Comparison]) -> String {
     let named = format!("adaptive >= {RATIO_MIN}");
     let controls: Vec<&Setup> = setups.iter().filter(|setup| setup.role == Role::Control).collect();

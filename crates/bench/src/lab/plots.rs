@@ -13,7 +13,7 @@ use crate::plot::axis::Scale;
 use crate::plot::bar_chart::{Bar, BarChart, BarSeries};
 use crate::statistics::median;
 
-/// Figure of a bar.
+/// Selects the figure that a bar shows.
 type Figure = dyn Fn(&Record) -> f64;
 
 /// Writes the charts into a folder, which is created if missing.

@@ -1,4 +1,4 @@
-//! One measurement, as the file of `--json` has it.
+//! One measurement, in the form in which `--json` writes it.
 
 use std::collections::BTreeMap;
 
@@ -42,28 +42,29 @@ pub struct Record {
     pub operations: u64,
     /// Operations per second.
     pub operations_per_second: f64,
-    /// Operations per second of each phase. A workload without phases has one value.
+    /// Operations per second in each phase. A workload without phases has one value.
     pub phase_operations_per_second: Vec<f64>,
-    /// Transactions that a deadlock or a timeout rolled back. They are no operations.
+    /// Transactions that a deadlock or a timeout rolled back. They do not count as operations.
     pub undone: u64,
     /// Latencies of the operations.
     pub latency_us: Latency,
-    /// Share of all CPUs that other programs used meanwhile, in per cent. It should be close to zero.
+    /// Share of all CPUs that other programs used during the measurement, in per cent. It should be close to
+    /// zero.
     pub others_cpu_percent: f64,
     /// CPU time of the node per operation, in microseconds.
     pub cpu_us_per_operation: f64,
-    /// Signals and events from one thread of the node to another, per operation.
+    /// Signals and events that crossed from one thread of the node to another, per operation.
     pub hand_overs_per_operation: f64,
     /// Context switches of the node's threads, voluntary and not, per operation.
     pub context_switches_per_operation: f64,
     /// Figures of each thread of the node, the busiest first.
     pub threads: Vec<ThreadFigures>,
-    /// Threads of reads; empty unless routing is adaptive.
+    /// Which threads ran reads; empty unless routing is adaptive.
     pub routing: Vec<RoutingFigures>,
 }
 
 impl Record {
-    /// Makes a record from the sum of all clients and the figures of the threads.
+    /// Creates a record from the sum of all clients and the figures of the threads.
     pub fn new(
         (workload, setup, repetition): (&Workload, &'static str, u32),
         clients: u32,
@@ -108,11 +109,11 @@ impl Record {
         }
     }
 
-    /// The figure that setups are compared by. Higher is better.
+    /// The figure by which setups are compared. Higher is better.
     pub fn figure(&self, judged: Judged) -> f64 {
         match judged {
             Judged::Throughput => self.operations_per_second,
-            // Operations per second of one client if each took the median.
+            // The operations per second of one client if each took the median latency.
             Judged::MedianLatency if self.latency_us.p50 > 0.0 => 1e6 / self.latency_us.p50,
             Judged::MedianLatency => 0.0,
         }

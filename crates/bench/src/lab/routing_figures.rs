@@ -1,5 +1,5 @@
-//! Threads of the node's reads in a measurement, from `junctor_info.routing`, by kind of read and summed over
-//! all sql blocks.
+//! Which threads ran the node's reads in a measurement, from `junctor_info.routing`, by kind of read and
+//! summed over all sql blocks.
 
 use std::collections::BTreeMap;
 
@@ -8,27 +8,27 @@ use serde::Serialize;
 use crate::Outcome;
 use crate::mysql::Connection;
 
-/// The choices for one kind of read. They are only counted while routing is adaptive.
+/// The routing decisions for one kind of read. They are counted only while routing is adaptive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoutingFigures {
-    /// Table.
+    /// Name of the table.
     pub table: String,
-    /// Kind of access, and the part of the rows that is returned.
+    /// Kind of access, and how large a part of the rows is returned.
     pub operation: String,
-    /// Reads in the thread of the session.
+    /// Reads sent to the thread of the session.
     pub chosen_here: u64,
-    /// Reads in the ldm that owns the rows.
+    /// Reads sent to the ldm that owns the rows.
     pub chosen_owner: u64,
-    /// Reads in another thread of the read group.
+    /// Reads sent to another thread of the read group.
     pub chosen_query: u64,
-    /// Reads in another thread that were made only to measure their cost.
+    /// Reads sent to another thread only to measure their cost.
     pub explored: u64,
-    /// Predicted cost of these measurements, in microseconds.
+    /// Predicted cost of these exploratory reads, in microseconds.
     pub regret_us: u64,
-    /// Estimated nanoseconds per key or range in the thread of the session at the end, as the mean over the
-    /// sql blocks.
+    /// Estimated nanoseconds per key or range on the thread of the session, when the measurement ends. The
+    /// mean over the sql blocks.
     pub here_ns: Option<f64>,
-    /// The same in another thread.
+    /// The same estimate for another thread.
     pub away_ns: Option<f64>,
 }
 
@@ -69,7 +69,7 @@ impl RoutingState {
         }
     }
 
-    /// The choices since an earlier snapshot, without kinds that have no read.
+    /// The decisions since an earlier snapshot, without kinds of read that did not occur.
     pub fn since(&self, before: &RoutingState) -> Vec<RoutingFigures> {
         let none = State::default();
         let mean = |times: &[f64]| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
@@ -93,12 +93,12 @@ impl RoutingState {
 }
 
 impl RoutingFigures {
-    /// Number of all reads.
+    /// Total number of reads.
     pub fn chosen(&self) -> u64 {
         self.chosen_here + self.chosen_owner + self.chosen_query
     }
 
-    /// Adds the counts of another measurement of the same kind. The estimates become those of the later one.
+    /// Adds the counts of a later measurement of the same kind, and takes over its estimates.
     pub fn add(&mut self, later: &RoutingFigures) {
         self.chosen_here += later.chosen_here;
         self.chosen_owner += later.chosen_owner;

@@ -1,4 +1,4 @@
-//! A whole run: nodes, repetitions of the setups in changing order, checks, and reports.
+//! A whole run: starts nodes, repeats the setups in changing order, checks the tables, and reports.
 
 use std::fs;
 use std::thread;
@@ -24,7 +24,7 @@ use crate::mysql::Connection;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// Most checks for connections that are still being closed.
+/// Maximum number of checks while we wait for closed connections to disappear.
 const DISCONNECT_CHECKS_MAX: u32 = 1000;
 const DISCONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(3);
 
@@ -48,7 +48,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     }
     let mut records = Vec::new();
     let measured = plan.measure_all(&mut nodes, &interrupt, &mut records);
-    // Measurements made before an interruption or a failure are written too.
+    // Write the measurements made so far even after an interruption or a failure.
     if let Some(path) = options.json.as_ref().filter(|_| !records.is_empty()) {
         let text = serde_json::to_string_pretty(&records)?;
         fs::write(path, text + "\n").explain(path.display())?;
@@ -86,7 +86,7 @@ pub struct Plan {
     pub seconds: f64,
     /// Seconds of warm-up before each measurement.
     pub warm_up_seconds: f64,
-    /// Clients of workloads that have more than one.
+    /// Number of clients of workloads that have more than one.
     pub clients: u32,
     /// Number of rows of the larger table.
     pub rows: u64,
@@ -150,7 +150,7 @@ impl Plan {
                     let record = retry_budget
                         .measure(interrupt, |attempt| run.measure(nodes[setup].as_mut(), attempt, interrupt))?;
                     eprintln!(
-                        "repetition {} of {}, {}, {}: {:.0} operations/s; others used {:.0} per cent",
+                        "repetition {} of {}, {}, {}: {:.0} operations/s; other programs used {:.0}% of the CPUs",
                         repetition + 1,
                         self.repetitions,
                         record.workload,
@@ -166,7 +166,7 @@ impl Plan {
     }
 }
 
-/// Opens the connection for figures of the node and waits until it is the only one.
+/// Opens the control connection, and waits until the node has no other.
 fn connect_when_idle(node: &dyn Node, interrupt: &Interrupt) -> Outcome<Connection> {
     let mut connection = node.connect("")?;
     for _ in 0..DISCONNECT_CHECKS_MAX {
@@ -185,19 +185,19 @@ fn recv_threads(connection: &mut Connection) -> Outcome<u64> {
 
 fn number(connection: &mut Connection, statement: &str) -> Outcome<u64> {
     let value = connection.query_value(statement)?;
-    value.and_then(|value| value.parse().ok()).ok_or("no number").explain(statement)
+    value.and_then(|value| value.parse().ok()).ok_or("not a number").explain(statement)
 }
 
-/// Larger than the seeds of all repetitions and workloads.
+/// Distance between the seeds of two attempts. It exceeds the seeds of all repetitions and workloads.
 const ATTEMPT_SEED_STRIDE: u64 = 10_000_000;
 
-/// Equal for all setups, but never used twice on a node, because an update to the current value would change
-/// no row.
+/// The same for every setup, but never reused on one node: a repeated seed would write the values that are
+/// already there, and such an update changes no row.
 fn seed(repetition: u32, workload: usize) -> u64 {
     u64::from(repetition) * 1000 + workload as u64 + 1
 }
 
-/// The order of the setups, different for each repetition of each workload, but equal in every run.
+/// The order of the setups. It differs between the repetitions of a workload, but is the same in every run.
 fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
     let mut random = Random::new(seed(repetition, workload));
     let mut order: Vec<usize> = (0..setups).collect();
@@ -207,11 +207,11 @@ fn order(setups: usize, repetition: u32, workload: usize) -> Vec<usize> {
     order
 }
 
-/// Selects by name; all if `names` is empty.
+/// Selects entries by name; all of them if `names` is empty.
 fn chosen<T>(all: Vec<T>, names: &[String], name_of: fn(&T) -> &'static str) -> Outcome<Vec<T>> {
     let known: Vec<&str> = all.iter().map(name_of).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Failure::new(format!("unknown name {unknown}; known are {}", known.join(", "))));
+        return Err(Failure::new(format!("unknown name {unknown}; the known names are {}", known.join(", "))));
     }
     let is_wanted = |one: &T| names.is_empty() || names.iter().any(|name| name == name_of(one));
     Ok(all.into_iter().filter(is_wanted).collect())
@@ -253,8 +253,8 @@ impl Run<'_> {
         let seconds = self.workload.seconds(self.plan.seconds);
         let schedule = &Schedule::new(count, seconds);
         let seed = (seed(self.repetition, self.workload_index) + u64::from(attempt) * ATTEMPT_SEED_STRIDE) << 32;
-        // The connections of the last measurement are closed first, so that new ones are spread over the
-        // threads in the same way each time.
+        // Wait until the connections of the last measurement are closed. The node then spreads new
+        // connections over its threads in the same way each time.
         let mut control = connect_when_idle(node, interrupt)?;
         let is_crowded = self.workload.clients == Clients::Crowded;
         let recv_threads = if is_crowded { recv_threads(&mut control)? } else { 1 };
@@ -263,7 +263,7 @@ impl Run<'_> {
             let clients: Vec<_> = (0..count)
                 .map(|number| {
                     let connection = node.connect(DATABASE);
-                    // New connections go to the recv threads in turn.
+                    // The node assigns new connections to the recv threads in turn.
                     idle.extend((1..recv_threads).map(|_| node.connect(DATABASE)));
                     let mut client = Client::new(self.workload, self.plan.rows, seed | u64::from(number));
                     scope.spawn(move || client.run(connection, schedule))
@@ -284,7 +284,7 @@ impl Run<'_> {
                     Err(failure) => first_failure = first_failure.or(Some(failure)),
                 }
             }
-            // A failed node or an interruption makes clients fail too, so it is reported first.
+            // A failed node or an interruption makes clients fail too, so report it first.
             let figures = figures?;
             first_failure.map_or(Ok((sum, figures)), Err)
         })?;
@@ -337,6 +337,6 @@ mod tests {
         assert_eq!(chosen(all(), &["c".into(), "a".into()], |name| name).expect("known"), ["a", "c"]);
         assert_eq!(chosen(all(), &[], |name| name).expect("known"), ["a", "b", "c"]);
         let failure = chosen(all(), &["d".into()], |name| name).expect_err("unknown");
-        assert_eq!(failure.to_string(), "unknown name d; known are a, b, c");
+        assert_eq!(failure.to_string(), "unknown name d; the known names are a, b, c");
     }
 }

@@ -7,13 +7,13 @@ use std::thread;
 pub enum Role {
     /// A fixed placement with a fixed rule. Adaptive is compared with the best of these.
     Static,
-    /// The automatic placement with adaptive routing.
+    /// The automatic placement with adaptive routing. It is the subject of the comparison.
     Adaptive,
-    /// The automatic placement with a fixed rule.
+    /// The automatic placement with a fixed rule, to show that no single rule suffices.
     Control,
 }
 
-/// A way to run a node.
+/// A placement of threads, with a routing rule for reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// Name in reports.
@@ -31,8 +31,8 @@ pub struct Setup {
 /// Name of the adaptive setup.
 pub const ADAPTIVE: &str = "adaptive";
 
-/// All setups for a number of CPUs. Static ones have as many busy threads as CPUs, but at least the threads
-/// that the setup is about.
+/// All setups for a number of CPUs. A static setup has one busy thread per CPU, but at least the threads that
+/// define it.
 pub fn setups(cpus: usize) -> Vec<Setup> {
     let fixed = |name, routing, thread_config, meaning| Setup {
         name,
@@ -71,7 +71,7 @@ pub fn cpu_count() -> usize {
 
 const SINGLE: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// Fixed proportions: of 4 CPUs 2 recv, 1 ldm, 1 query. Below 4 CPUs ldm reads for others too.
+/// Fixed proportions: of 4 CPUs, 2 recv, 1 ldm and 1 query. With fewer than 4 CPUs, ldm reads for others too.
 fn ldm(cpus: usize) -> String {
     let (recv, ldm, query) = if cpus < 4 { (1, 1, 0) } else { (cpus / 2, (cpus / 4).max(1), (cpus / 4).max(1)) };
     format!("recv={{count={recv}}},ldm={{count={ldm}}},query={{count={query}}},tc={{count=0}},main={{count=0}}")
@@ -82,7 +82,8 @@ fn receive(cpus: usize) -> String {
 }
 
 fn all_separate(cpus: usize) -> String {
-    // main, rep and one of each other module. From 16 CPUs on, the busy modules share the CPUs.
+    // main, rep, and one thread of each other module. From 16 CPUs on, the busy modules share the additional
+    // CPUs.
     let each = (cpus / 8).max(1);
     let sql = (cpus / 4).max(1).min(each * 2);
     format!(

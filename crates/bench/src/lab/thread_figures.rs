@@ -10,7 +10,7 @@ use crate::Outcome;
 use crate::failure::Explain;
 use crate::mysql::Connection;
 
-/// Totals of a thread at one moment.
+/// The totals of a thread at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadState {
     /// Name that the node gave it.
@@ -21,15 +21,15 @@ pub struct ThreadState {
     pub voluntary_switches: u64,
     /// Involuntary context switches.
     pub involuntary_switches: u64,
-    /// Figures of the node: microseconds executing, sending, spinning and sleeping, then signals, turns and
-    /// hand-overs. Empty for threads without a scheduler.
+    /// Figures that the node reports: microseconds executing, sending, spinning and sleeping, then numbers of
+    /// signals, turns and hand-overs. Empty for threads without a scheduler.
     pub account: Vec<u64>,
 }
 
 const ACCOUNT: [&str; 7] =
     ["executing_us", "sending_us", "spinning_us", "sleeping_us", "signals", "turns", "hand_overs"];
 
-/// Figures of a thread in a measurement.
+/// The figures of a thread in one measurement.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ThreadFigures {
     /// Name that the node gave it.
@@ -50,13 +50,13 @@ pub struct ThreadFigures {
     pub involuntary_switches_per_second: f64,
     /// Instructions per cycle in user mode; not available without hardware counters.
     pub instructions_per_cycle: Option<f64>,
-    /// Cycles in user mode per nanosecond of CPU time; lower than the clock rate by the share of the kernel.
+    /// Cycles in user mode per nanosecond of CPU time. It is below the clock rate by the kernel's share.
     pub gigahertz: Option<f64>,
     /// Hardware counters per 1,000 instructions, by name; only those that are available.
     pub per_thousand_instructions: BTreeMap<&'static str, f64>,
 }
 
-/// Measures all threads of a process over a time, with hardware counters.
+/// Measures all threads of a process over a period, with hardware counters.
 pub struct ThreadSampler {
     process_id: u32,
     counters: BTreeMap<u32, ThreadCounters>,
@@ -146,7 +146,7 @@ fn accounts(connection: &mut Connection) -> Outcome<BTreeMap<String, Vec<u64>>> 
     let rows = connection.query(&statement)?.rows;
     let parse = |row: Vec<Option<String>>| {
         let mut values = row.into_iter().flatten();
-        // The operating system keeps fifteen bytes of a name.
+        // The operating system keeps only fifteen bytes of a thread name.
         let name: String = values.next()?.chars().take(15).collect();
         Some((name, values.map(|value| value.parse().ok()).collect::<Option<Vec<u64>>>()?))
     };
@@ -161,8 +161,8 @@ fn switches(status: &str) -> (u64, u64) {
     (number("voluntary_ctxt_switches:").unwrap_or(0), number("nonvoluntary_ctxt_switches:").unwrap_or(0))
 }
 
-/// CPU time in nanoseconds from the statistics of the Linux scheduler, or from clock ticks where these are
-/// not kept.
+/// CPU time in nanoseconds, from the Linux scheduler's statistics, or from clock ticks if the kernel does not
+/// keep those.
 fn cpu_ns(schedstat: &str, stat: &str) -> u64 {
     let exact = schedstat.split_whitespace().next().and_then(|word| word.parse().ok()).filter(|time| *time > 0);
     let by_ticks = || {

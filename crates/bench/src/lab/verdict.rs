@@ -1,13 +1,14 @@
-//! The best setup, and the distance of the others from it, by paired ratios.
+//! Finds the best static setup of a workload, and compares the other setups with it by paired ratios.
 
 use super::record::{Record, by_setup};
 use super::setup::{ADAPTIVE, Role, Setup};
 use super::workload::Workload;
 use crate::statistics::{Interval, geometric_mean, ratio_interval};
 
-/// Smallest ratio of adaptive to the best static setup that meets the target.
+/// Minimum ratio of the adaptive setup to the best static setup that meets the target.
 pub const RATIO_MIN: f64 = 0.98;
-/// A fixed rule below this ratio to the best static setup is too weak for a workload.
+/// A control setup (one fixed routing rule) is too weak for a workload if its ratio to the best static setup
+/// is below this.
 pub const FIXED_RULE_RATIO_MIN: f64 = 0.9;
 
 /// Comparison of the setups on one workload.
@@ -55,23 +56,25 @@ impl Comparison {
         self.to_best.iter().find(|(name, _)| *name == setup).map(|(_, ratio)| *ratio)
     }
 
-    /// Whether adaptive reaches the best static setup: its interval does not end below [`RATIO_MIN`].
+    /// Whether the adaptive setup meets the target: the upper end of its interval is at least [`RATIO_MIN`].
+    /// `None` if it was not measured.
     pub fn adaptive_meets_target(&self) -> Option<bool> {
         Some(self.ratio(ADAPTIVE)?.high >= RATIO_MIN)
     }
 
-    /// Whether a setup is certainly too weak: its interval ends below [`FIXED_RULE_RATIO_MIN`].
+    /// Whether a setup is certainly too weak: even the upper end of its interval is below
+    /// [`FIXED_RULE_RATIO_MIN`].
     pub fn is_too_weak(&self, setup: &str) -> bool {
         self.ratio(setup).is_some_and(|ratio| ratio.high < FIXED_RULE_RATIO_MIN)
     }
 
-    /// Whether adaptive is certainly better than every static setup.
+    /// Whether the adaptive setup is certainly better than every static setup.
     pub fn beats_all(&self) -> bool {
         !self.adaptive_to.is_empty() && self.adaptive_to.iter().all(|(_, ratio)| ratio.low > 1.0)
     }
 }
 
-/// Ratios of measurements of the same repetition. A repetition that one of them lacks is ignored.
+/// Ratios of measurements of the same repetition. Repetitions that one of the two setups lacks are ignored.
 fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
     ratio_interval(&ratios)
@@ -99,15 +102,15 @@ mod tests {
                 ));
             }
         }
-        // The order of measurements differs between repetitions.
+        // The order of measurements must not matter.
         records.reverse();
         records
     }
 
     #[test]
     fn ratios_are_of_the_same_repetition() {
-        // The machine is half as fast in the second repetition, and adaptive is always a tenth slower than
-        // ldm.
+        // The machine is half as fast in the second repetition. The adaptive setup is always a tenth slower
+        // than ldm.
         let records = records(&[
             ("ldm", [1000, 500, 2000]),
             ("receive", [800, 400, 1500]),

@@ -1,5 +1,5 @@
-//! The workloads, a table to extend. Each is a mix of operations, or several mixes that alternate every
-//! second.
+//! The workloads, in a table that is easy to extend. Each is a mix of operations, or several mixes that
+//! alternate every second.
 
 use super::operation::Operation;
 
@@ -16,11 +16,12 @@ pub enum Clients {
     All,
     /// A single client.
     One,
-    /// All clients of the laboratory on one recv thread. Each other recv thread has as many idle connections.
+    /// All clients of the laboratory on one recv thread. Every other recv thread has the same number of idle
+    /// connections.
     Crowded,
 }
 
-/// Figure that setups are compared by.
+/// The figure by which setups are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// Operations per second.
@@ -129,14 +130,14 @@ pub const WORKLOADS: &[Workload] = &[
 ];
 
 impl Workload {
-    /// The phase at a time in nanoseconds after the start of the measurement. During the warm-up it is the
-    /// last one.
+    /// Returns the phase at a time in nanoseconds after the start of the measurement. The warm-up belongs to
+    /// the last phase.
     pub fn phase_at(&self, since_start_ns: Option<u64>) -> usize {
         let last = self.phases.len() - 1;
         since_start_ns.map_or(last, |time| (time / (PHASE_S * 1_000_000_000)) as usize % self.phases.len())
     }
 
-    /// Seconds to measure if `wanted` are requested: a whole number of rounds of all phases.
+    /// Seconds to measure if `wanted` are requested, rounded up to whole rounds of all phases.
     pub fn seconds(&self, wanted: f64) -> f64 {
         if self.phases.len() == 1 {
             return wanted;
@@ -145,7 +146,7 @@ impl Workload {
         (wanted / round).ceil().max(1.0) * round
     }
 
-    /// Selects an operation of a phase by a number from 0 to [`shares`] - 1.
+    /// Maps a number from 0 to [`shares`] - 1 to an operation of a phase.
     pub fn operation(&self, phase: usize, mut number: u32) -> Operation {
         let mix = self.phases[phase];
         for (share, operation) in mix {

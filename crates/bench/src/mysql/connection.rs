@@ -1,4 +1,4 @@
-//! A connection that waits for each reply.
+//! A blocking connection: every call waits for its reply.
 
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
@@ -16,10 +16,10 @@ use super::reply::{PAYLOAD_BYTES_MAX, ReplyScanner, is_eof, is_error, is_ok};
 use super::request::{CAPABILITIES, push_command, push_execute, push_execute_encoded, push_query};
 use super::value::{Column, Value, binary_row, text_row};
 
-/// A statement that takes longer counts as a failure of the server.
+/// A server that takes longer to reply is treated as failed.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Longest packet that the client announces, in bytes.
+/// Maximum packet size that the client announces, in bytes.
 const PACKET_BYTES_MAX: u32 = 16 << 20;
 const UTF8MB4_GENERAL_CI: u8 = 45;
 const AUTHENTICATION_SWITCH_HEADER: u8 = 0xfe;
@@ -32,17 +32,17 @@ pub enum ClientError {
     Server {
         /// MySQL's error number.
         errno: u16,
-        /// Its text.
+        /// The error's text.
         message: String,
     },
-    /// The connection broke, or no reply came within 300 seconds.
+    /// The connection broke, or no reply arrived within 300 seconds.
     Io(std::io::Error),
     /// The server sent bytes that the protocol does not allow.
     Protocol(ProtocolError),
 }
 
 impl ClientError {
-    /// The server's error number; 0 for other errors.
+    /// The server's error number; 0 for errors of the connection or the protocol.
     pub fn errno(&self) -> u16 {
         match self {
             ClientError::Server { errno, .. } => *errno,
@@ -75,29 +75,29 @@ impl From<ProtocolError> for ClientError {
     }
 }
 
-/// A result; without columns and rows for a statement that returns none.
+/// The result of a statement. `columns` and `rows` are empty if it returns no rows.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     /// Columns, from left to right.
     pub columns: Vec<Column>,
     /// Rows with their values as text.
     pub rows: Vec<Vec<Value>>,
-    /// Rows changed by a statement that returns none.
+    /// Number of rows that the statement changed; 0 if it returns rows.
     pub affected_rows: u64,
 }
 
 /// A prepared statement of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
-    /// Number of the statement on its connection.
+    /// The server's id of the statement, valid on this connection.
     pub id: u32,
 }
 
-/// A connection of user root without a password, over TCP or any other stream of bytes.
+/// A connection as root without a password, over TCP or any other byte stream.
 pub struct Connection<S: Read + Write = TcpStream> {
     stream: S,
     packets: PacketReader,
-    /// Received bytes. Those from `taken` on have not been given to `packets`.
+    /// Received bytes. Those before `taken` have been passed to `packets`.
     received: Vec<u8>,
     taken: usize,
     sends_quit: bool,
@@ -110,14 +110,14 @@ impl Connection {
     /// Connects and logs in. An empty `database` selects none.
     ///
     /// # Errors
-    /// No connection, or the server refuses the login.
+    /// The connection fails, or the server refuses the login.
     pub fn open(address: SocketAddr, database: &str) -> Result<Connection> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         Connection::log_in(stream, database)
     }
 
-    /// Logs in on a stream that nothing was read from. An empty `database` selects none.
+    /// Logs in over a stream from which nothing has been read yet. An empty `database` selects none.
     ///
     /// # Errors
     /// The server refuses the login.
@@ -126,18 +126,19 @@ impl Connection {
         Connection::log_in_over(stream, database)
     }
 
-    /// Another handle of the socket. Between replies no received byte is left in this connection.
+    /// Returns a second handle to the socket. Between replies, this connection buffers no received bytes.
     ///
     /// # Errors
-    /// No file descriptor is left.
+    /// The process has no free file descriptor.
     pub fn stream(&self) -> std::io::Result<TcpStream> {
         self.stream.try_clone()
     }
 
-    /// The socket alone, without `COM_QUIT`. Between replies no received byte is lost by this.
+    /// Turns the connection back into its socket without sending `COM_QUIT`. Between replies this loses no
+    /// received bytes.
     ///
     /// # Errors
-    /// No file descriptor is left.
+    /// The process has no free file descriptor.
     pub fn into_stream(mut self) -> std::io::Result<TcpStream> {
         self.sends_quit = false;
         self.stream()
@@ -145,10 +146,10 @@ impl Connection {
 }
 
 impl<S: Read + Write> Connection<S> {
-    /// Logs in over any stream that nothing was read from. An empty `database` selects none.
+    /// Logs in over any byte stream from which nothing has been read yet. An empty `database` selects none.
     ///
     /// # Errors
-    /// A broken stream, or the server refuses the login.
+    /// The stream breaks, or the server refuses the login.
     pub fn log_in_over(stream: S, database: &str) -> Result<Connection<S>> {
         let packets = PacketReader::new(0, PAYLOAD_BYTES_MAX);
         let mut connection = Connection { stream, packets, received: Vec::new(), taken: 0, sends_quit: true };
@@ -156,7 +157,7 @@ impl<S: Read + Write> Connection<S> {
         connection.send_login(|out| login(database).encode(out), 1)?;
         let mut reply = connection.read_packet()?;
         if reply.first() == Some(&AUTHENTICATION_SWITCH_HEADER) {
-            // Every authentication method takes an empty reply for an empty password.
+            // Every authentication plugin accepts an empty response for an empty password.
             connection.send_login(|_| {}, 3)?;
             reply = connection.read_packet()?;
         }
@@ -167,7 +168,7 @@ impl<S: Read + Write> Connection<S> {
     /// Runs a statement as text.
     ///
     /// # Errors
-    /// The server's error, or a broken connection.
+    /// The server replies with an error, or the connection breaks.
     pub fn query(&mut self, text: &str) -> Result<Rows> {
         self.send(|out| push_query(out, text))?;
         self.read_rows(text_row)
@@ -176,7 +177,7 @@ impl<S: Read + Write> Connection<S> {
     /// Runs a statement as text and returns the first value of its first row.
     ///
     /// # Errors
-    /// As [`Self::query`]; a reply without rows is a protocol error.
+    /// As [`Self::query`]. A reply without rows is a protocol error.
     pub fn query_value(&mut self, text: &str) -> Result<Value> {
         let rows = self.query(text)?.rows;
         Ok(rows.into_iter().flatten().next().ok_or(ProtocolError::Malformed { field: "first row" })?)
@@ -185,7 +186,7 @@ impl<S: Read + Write> Connection<S> {
     /// Prepares a statement.
     ///
     /// # Errors
-    /// The server's error, or a broken connection.
+    /// The server replies with an error, or the connection breaks.
     pub fn prepare(&mut self, text: &str) -> Result<Statement> {
         self.send(|out| push_command(out, Command::StmtPrepare { statement: text.as_bytes() }))?;
         let reply = PrepareReply::parse(&self.read_packet()?)?;
@@ -201,17 +202,17 @@ impl<S: Read + Write> Connection<S> {
     /// Executes a prepared statement with BIGINT parameters.
     ///
     /// # Errors
-    /// The server's error, or a broken connection.
+    /// The server replies with an error, or the connection breaks.
     pub fn execute(&mut self, statement: Statement, parameters: &[i64]) -> Result<Rows> {
         self.send(|out| push_execute(out, statement.id, parameters))?;
         self.read_rows(binary_row)
     }
 
-    /// Executes a prepared statement with parameters in the form of the protocol: NULL bitmap, flag, types
-    /// and values.
+    /// Executes a prepared statement with parameters that are already encoded: NULL bitmap, flag, types and
+    /// values.
     ///
     /// # Errors
-    /// The server's error, or a broken connection.
+    /// The server replies with an error, or the connection breaks.
     pub fn execute_encoded(&mut self, statement: Statement, parameters: &[u8]) -> Result<Rows> {
         self.send(|out| push_execute_encoded(out, statement.id, parameters))?;
         self.read_rows(binary_row)
@@ -220,16 +221,15 @@ impl<S: Read + Write> Connection<S> {
     /// Closes a prepared statement. The server does not reply.
     ///
     /// # Errors
-    /// A broken connection.
+    /// The connection breaks.
     pub fn close_statement(&mut self, statement: Statement) -> Result<()> {
         self.send(|out| push_command(out, Command::StmtClose { statement_id: statement.id }))
     }
 
-    /// Sends a whole request and follows its reply to the end, without decoding rows. `buffer` is scratch
-    /// space.
+    /// Sends a whole request and reads its reply to the end without decoding rows. `buffer` is scratch space.
     ///
     /// # Errors
-    /// A broken connection. An error of the server is in the scanner.
+    /// The connection breaks. The server's error is not returned here, but recorded in the scanner.
     pub fn exchange(&mut self, request: &[u8], buffer: &mut [u8]) -> Result<ReplyScanner> {
         self.stream.write_all(request)?;
         let mut scanner = ReplyScanner::default();
@@ -252,7 +252,7 @@ impl<S: Read + Write> Connection<S> {
         for _ in 0..column_count {
             result.columns.push(Column::parse(&self.read_packet()?)?);
         }
-        // The EOF packet behind the definitions.
+        // The EOF packet after the column definitions.
         self.read_packet()?;
         loop {
             let payload = self.read_packet()?;
@@ -302,7 +302,7 @@ impl<S: Read + Write> Connection<S> {
 impl<S: Read + Write> Drop for Connection<S> {
     fn drop(&mut self) {
         if self.sends_quit {
-            // The server may be gone already.
+            // The server may already be gone.
             let _ = self.send(|out| push_command(out, Command::Quit));
         }
     }

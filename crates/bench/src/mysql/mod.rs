@@ -1,11 +1,11 @@
-//! A small blocking client of the MySQL protocol, on the packets and messages of
+//! A small blocking client of the MySQL protocol. It uses the packets and messages of
 //! [`junctor_front::mysql::wire`].
 //!
 //! In reading order:
-//! - [`connection`]: a connection that waits for each reply;
+//! - [`connection`]: a blocking connection;
 //! - [`request`]: packets of commands;
-//! - [`reply`]: the end of a reply in a stream of bytes;
-//! - [`value`]: values of both row formats as text.
+//! - [`reply`]: finds the end of a reply in a byte stream;
+//! - [`value`]: the values of both row formats, as text.
 
 pub mod connection;
 pub mod reply;

@@ -1,18 +1,18 @@
-//! Finds the end of a reply in a stream of bytes without decoding its rows.
+//! Finds the end of a reply in a byte stream without decoding its rows.
 
 use junctor_front::mysql::wire::reply::{ErrorReply, OkReply};
 use junctor_front::mysql::wire::{PacketReader, ProtocolError};
 
-/// Longest payload that a server may send, in bytes.
+/// Maximum payload that a server may send, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 
 const OK_HEADER: u8 = 0x00;
 const EOF_HEADER: u8 = 0xfe;
 const ERROR_HEADER: u8 = 0xff;
-/// An EOF packet is shorter than this. A row can begin with the same byte, but is then longer.
+/// An EOF packet is shorter than this. A row can begin with the same byte, but is then at least this long.
 const EOF_BYTES_MAX: usize = 9;
 
-/// Whether a payload ends column definitions or rows.
+/// Whether a payload is the EOF packet that ends column definitions or rows.
 pub fn is_eof(payload: &[u8]) -> bool {
     payload.first() == Some(&EOF_HEADER) && payload.len() < EOF_BYTES_MAX
 }
@@ -22,20 +22,20 @@ pub fn is_ok(payload: &[u8]) -> bool {
     payload.first() == Some(&OK_HEADER)
 }
 
-/// Whether a payload is an error.
+/// Whether a payload is an error packet.
 pub fn is_error(payload: &[u8]) -> bool {
     payload.first() == Some(&ERROR_HEADER)
 }
 
-/// Follows one reply to a query or an execution at a time.
+/// Follows one reply at a time, to a query or to the execution of a prepared statement.
 pub struct ReplyScanner {
     packets: PacketReader,
     phase: Phase,
-    /// Rows of the reply so far.
+    /// Number of rows of the reply so far.
     pub rows: u64,
-    /// Rows changed by a statement that returns none; 0 for other replies.
+    /// Number of rows that the statement changed; 0 if it returns rows.
     pub affected_rows: u64,
-    /// MySQL's error number; 0 for other replies.
+    /// MySQL's error number; 0 if the reply is not an error.
     pub errno: u16,
 }
 
@@ -55,11 +55,11 @@ impl Default for ReplyScanner {
 }
 
 impl ReplyScanner {
-    /// Takes the next received bytes. True when the reply ends with them; its counts stay until
-    /// [`Self::restart`].
+    /// Reads the next received bytes. Returns true when the reply ends with these bytes. Its counts stay
+    /// readable until [`Self::restart`].
     ///
     /// # Errors
-    /// The bytes are no reply of the protocol.
+    /// The bytes do not follow the protocol.
     pub fn feed(&mut self, mut bytes: &[u8]) -> Result<bool, ProtocolError> {
         while self.phase != Phase::End {
             let Some(packet) = self.packets.next_packet(&mut bytes)? else { break };

@@ -1,4 +1,4 @@
-//! Packets of commands.
+//! Builds command packets.
 
 use junctor_front::mysql::wire::command::{CursorKind, StmtExecute};
 use junctor_front::mysql::wire::parameter::{
@@ -6,7 +6,7 @@ use junctor_front::mysql::wire::parameter::{
 };
 use junctor_front::mysql::wire::{Capabilities, Command, PacketWriter};
 
-/// The capabilities of this client. Without `DEPRECATE_EOF`, so that every result ends with an EOF packet.
+/// The capabilities of this client. They omit `DEPRECATE_EOF`, so every result ends with an EOF packet.
 pub const CAPABILITIES: Capabilities = Capabilities::from_bits(
     Capabilities::LONG_PASSWORD.bits()
         | Capabilities::PROTOCOL_41.bits()
@@ -34,7 +34,7 @@ pub fn push_execute(out: &mut Vec<u8>, statement_id: u32, parameters: &[i64]) {
     push_execute_encoded(out, statement_id, &bytes);
 }
 
-/// As [`push_execute`], with the NULL bitmap, types and values of the parameters in the form of the protocol.
+/// As [`push_execute`], with parameters that are already encoded: NULL bitmap, types and values.
 pub fn push_execute_encoded(out: &mut Vec<u8>, statement_id: u32, bytes: &[u8]) {
     let parameters = ParameterBlock { bytes, named: false };
     push_command(out, Command::StmtExecute(StmtExecute { statement_id, cursor: CursorKind::None, parameters }));

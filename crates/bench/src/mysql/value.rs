@@ -1,4 +1,4 @@
-//! Values of result rows as the text protocol shows them, so that both protocols can be compared.
+//! The values of result rows as text, so that results of both protocols (text and binary) can be compared.
 
 use junctor_front::mysql::wire::ProtocolError;
 use junctor_front::mysql::wire::column::{ColumnDefinition, ColumnFlags};
@@ -8,20 +8,20 @@ use junctor_front::mysql::wire::parameter::ColumnType;
 /// A value as text; `None` is NULL.
 pub type Value = Option<String>;
 
-/// The part of a column definition that rows need.
+/// The part of a column definition that is needed to decode rows.
 #[derive(Clone, Debug)]
 pub struct Column {
     /// Name or alias.
     pub name: String,
-    /// Format of the values in the binary protocol.
+    /// Encoding of the values in the binary protocol.
     pub column_type: ColumnType,
-    /// Whether integers have no sign.
+    /// Whether the integers are unsigned.
     pub is_unsigned: bool,
     /// Maximum length of a value as text, in bytes.
     pub length_bytes: u32,
-    /// Digits after the point; 31 if their number is not fixed.
+    /// Digits after the decimal point; 31 if their number is not fixed.
     pub decimals: u8,
-    /// Properties as the protocol encodes them.
+    /// The flags of the column definition.
     pub flags: ColumnFlags,
 }
 
@@ -29,7 +29,7 @@ impl Column {
     /// Reads a column definition.
     ///
     /// # Errors
-    /// The payload is no column definition.
+    /// The payload is not a column definition.
     pub fn parse(payload: &[u8]) -> Result<Column, ProtocolError> {
         let (definition, _) = ColumnDefinition::parse(payload)?;
         let is_unsigned = definition.flags.contains(ColumnFlags::UNSIGNED);
@@ -44,7 +44,7 @@ impl Column {
     }
 }
 
-/// Reads a row of the text protocol.
+/// Decodes a row of the text protocol.
 ///
 /// # Errors
 /// The payload is too short.
@@ -53,12 +53,12 @@ pub fn text_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value>, Protoc
     columns.iter().map(|_| Ok(fields.length_encoded_nullable("value")?.map(text))).collect()
 }
 
-/// Reads a row of the binary protocol.
+/// Decodes a row of the binary protocol.
 ///
 /// # Errors
 /// The payload is too short.
 pub fn binary_row(payload: &[u8], columns: &[Column]) -> Result<Vec<Value>, ProtocolError> {
-    // The first two bits of the NULL bitmap of a row are unused.
+    // A row does not use the first two bits of its NULL bitmap.
     const BITMAP_OFFSET: usize = 2;
     let mut fields = FieldReader::new(payload);
     fields.u8("header")?;

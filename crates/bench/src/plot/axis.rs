@@ -1,35 +1,35 @@
-//! Ranges and ticks of an axis: the figures at which it begins and ends, and those written beside it.
+//! The range and the ticks of an axis.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-/// How figures are spread over an axis.
+/// How figures are mapped to positions on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences have equal lengths.
     #[default]
     Linear,
-    /// Equal ratios have equal lengths. Figures that are not above zero are left out.
+    /// Equal ratios have equal lengths. Only figures above zero can be shown.
     Logarithmic,
 }
 
-/// Most ticks of a linear axis whose ticks are not given.
+/// Maximum number of ticks on a linear axis, if the caller gives none.
 const TICKS_MAX: f64 = 7.0;
 
-/// An axis of a chart, as `plotters` asks for it. Figures for which [`Axis::shows`] is false have no place on
-/// it.
+/// An axis of a chart, in the form that `plotters` needs. Figures for which [`Axis::shows`] is false are not
+/// drawn.
 #[derive(Clone, Debug)]
 pub struct Axis {
     scale: Scale,
-    /// The figures at both ends.
+    /// The figures at the two ends.
     range: [f64; 2],
     ticks: Vec<f64>,
 }
 
 impl Axis {
-    /// An axis that shows all of `figures`. A linear one begins at zero if no figure is below. `ticks` are
-    /// the figures to write; without any, round ones are chosen.
+    /// Creates an axis whose range includes all of `figures`. A linear axis begins at zero unless a figure is
+    /// negative. `ticks` are the figures to label; if it is empty, round figures are chosen.
     pub fn new(scale: Scale, figures: &[f64], ticks: &[f64]) -> Axis {
         let shown = figures.iter().chain(ticks).copied().filter(|figure| is_shown(scale, *figure));
         let (low, high) =
@@ -44,27 +44,27 @@ impl Axis {
         Axis { scale, range, ticks }
     }
 
-    /// An axis of `count` groups without ticks. The group `n` lies between the figures `n` and `n + 1`.
+    /// Creates an axis for `count` groups, without ticks. Group `n` lies between the figures `n` and `n + 1`.
     pub fn groups(count: usize) -> Axis {
         Axis { scale: Scale::Linear, range: [0.0, count.max(1) as f64], ticks: Vec::new() }
     }
 
-    /// Whether a figure is finite and, on a logarithmic axis, above zero.
+    /// Whether a figure can be drawn: it is finite and, on a logarithmic axis, above zero.
     pub fn shows(&self, figure: f64) -> bool {
         is_shown(self.scale, figure)
     }
 
-    /// The figure where bars begin: zero, or the lower end of a logarithmic axis.
+    /// The figure at which bars begin: zero, or the lower end of a logarithmic axis.
     pub fn base(&self) -> f64 {
         if self.shows(0.0) { 0.0 } else { self.range[0] }
     }
 
-    /// The figures at both ends.
+    /// The figures at the two ends.
     pub fn ends(&self) -> [f64; 2] {
         self.range
     }
 
-    /// The figures written beside the axis.
+    /// The figures that are labelled.
     pub fn ticks(&self) -> &[f64] {
         &self.ticks
     }
@@ -96,7 +96,7 @@ impl Ranged for Axis {
     }
 }
 
-/// A figure as axes and bars show it: three significant digits, thousands as k, millions as M.
+/// Formats a figure for axes and bars: three significant digits, with k for thousands and M for millions.
 pub fn figure_text(figure: f64) -> String {
     let (number, unit) = match figure.abs() {
         size if size >= 1e9 => (figure / 1e9, "G"),
@@ -120,20 +120,21 @@ fn is_shown(scale: Scale, figure: f64) -> bool {
     figure.is_finite() && (scale == Scale::Linear || figure > 0.0)
 }
 
-/// The range that ends with round figures, and the round figures in it.
+/// The range extended to round figures, and the round figures in it.
 fn linear(low: f64, high: f64) -> ([f64; 2], Vec<f64>) {
     let high = if high > low { high } else { low + 1.0 };
     let rough = (high - low) / TICKS_MAX;
     let decade = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * decade).find(|step| *step >= rough);
     let step = step.unwrap_or(10.0 * decade);
-    // A figure that is a round one but for its last bits does not get a further step.
+    // A figure that is round except for its last bits must not add another step.
     let (first, last) = ((low / step).floor() as i64, (high / step - 1e-9).ceil() as i64);
     let ticks: Vec<f64> = (first..=last).map(|number| number as f64 * step).collect();
     ([first as f64 * step, last as f64 * step], ticks)
 }
 
-/// The range, and the round figures in it: 1, 2 and 5 of each decade, or only 1 over more than three decades.
+/// The range, and the round figures in it: 1, 2 and 5 of each decade, or only 1 if the range exceeds three
+/// decades.
 fn logarithmic(low: f64, high: f64, chosen: bool) -> ([f64; 2], Vec<f64>) {
     let (low, high) = if high > low { (low, high) } else { (low / 2.0, high * 2.0) };
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -141,7 +142,7 @@ fn logarithmic(low: f64, high: f64, chosen: bool) -> ([f64; 2], Vec<f64>) {
     let all: Vec<f64> =
         (first..=last).flat_map(|decade| factors.iter().map(move |factor| factor * 10_f64.powi(decade))).collect();
     if !chosen {
-        // Room beside the outermost given figures, so that their marks are drawn whole.
+        // Leave space beyond the outermost given figures, so that their marks are drawn whole.
         return ([low / 1.15, high * 1.15], all);
     }
     let bottom = all.iter().copied().rfind(|tick| *tick <= low).unwrap_or(low);

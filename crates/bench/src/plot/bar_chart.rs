@@ -1,4 +1,4 @@
-//! Groups of bars.
+//! A chart of grouped bars.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -7,10 +7,10 @@ use super::axis::{Axis, Scale, figure_text};
 use super::frame::{Drawn, Frame, INK, PLOT_WIDTH, Plot, anchor, colour, font};
 use crate::Outcome;
 
-/// A bar. One that is not finite is left out.
+/// One bar. It is not drawn if its figure is not finite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// Height.
+    /// The height.
     pub figure: f64,
     /// Lower and upper bound of the figure, such as a 95 per cent interval.
     pub interval: Option<[f64; 2]>,
@@ -23,12 +23,12 @@ impl Bar {
     }
 }
 
-/// The bars of one colour, one in each group.
+/// The bars of one colour, at most one for each group.
 #[derive(Clone, Debug, Default)]
 pub struct BarSeries {
     /// Name in the legend.
     pub name: String,
-    /// Bars in the order of the groups. Groups without one stay empty.
+    /// The bars in the order of the groups. Groups beyond the last bar stay empty.
     pub bars: Vec<Bar>,
 }
 
@@ -37,7 +37,7 @@ pub struct BarSeries {
 pub struct BarChart {
     /// Title, one line.
     pub title: String,
-    /// Kind of the groups.
+    /// What the groups are.
     pub x_label: String,
     /// Quantity of the bars, with its unit.
     pub y_label: String,
@@ -45,27 +45,27 @@ pub struct BarChart {
     pub y_scale: Scale,
     /// Names of the groups, from left to right.
     pub groups: Vec<String>,
-    /// Figure to compare with, and its name.
+    /// A figure to compare with, and its name.
     pub reference: Option<(f64, String)>,
-    /// Series, in the order of the legend.
+    /// The series, in the order of the legend.
     pub series: Vec<BarSeries>,
 }
 
-/// Most bars of a chart that writes the figure above each bar.
+/// Maximum number of bars of a chart that prints the figure above each bar.
 const WRITTEN_BARS_MAX: usize = 14;
-/// Estimated width of a letter, in pixels. Names of groups that are wider than their group alternate between
-/// two lines.
+/// Estimated width of a letter, in pixels. Group names that are wider than their group alternate between two
+/// lines.
 const LETTER_WIDTH: usize = 7;
-/// Part of a group's width that its bars take.
+/// Fraction of a group's width that its bars fill.
 const FILLED_PART: f64 = 0.8;
-/// Part of a bar's width that is drawn. The rest separates it from the next bar.
+/// Fraction of a bar's width that is drawn. The remainder separates it from the next bar.
 const DRAWN_PART: f64 = 0.92;
 
 impl BarChart {
     /// Draws the chart as an SVG document.
     ///
     /// # Errors
-    /// The chart cannot be laid out.
+    /// `plotters` cannot lay out the chart.
     pub fn svg(&self) -> Outcome<String> {
         let figures: Vec<f64> = self
             .series

@@ -1,4 +1,4 @@
-//! The frame of a chart, drawn by `plotters`: title, axes with their labels, reference line and legend.
+//! The frame of a chart: title, axes with labels, reference line and legend.
 
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -22,7 +22,7 @@ pub const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 const REFERENCE: RGBColor = RGBColor(0xaa, 0x00, 0x00);
 
-/// Width of the area that holds the figures, in pixels.
+/// Width in pixels of the area in which the series are drawn.
 pub const PLOT_WIDTH: u32 = 756;
 const WIDTH: u32 = PLOT_WIDTH + Y_LABELS_WIDTH + 2 * MARGIN;
 const HEIGHT: u32 = 460;
@@ -33,12 +33,12 @@ const LEGEND_LINE: u32 = 20;
 /// Estimated width of a letter in the legend, in pixels. An SVG document cannot measure text.
 const LETTER_WIDTH: i32 = 8;
 
-/// The area of a chart that series are drawn into, with the figures of its axes as coordinates.
+/// The area in which the series are drawn. Its coordinates are the figures of the axes.
 pub type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
-/// The result of drawing. It fails only if `plotters` cannot lay out the chart.
+/// The result of drawing. It is an error only if `plotters` cannot lay out the chart.
 pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// Everything around the series of a chart.
+/// Everything except the series of a chart.
 pub struct Frame<'a> {
     /// Title, one line.
     pub title: &'a str,
@@ -46,17 +46,18 @@ pub struct Frame<'a> {
     pub x_label: &'a str,
     /// Quantity on the y axis, with its unit.
     pub y_label: &'a str,
-    /// X axis. Its ticks get their figures; without ticks the chart writes its own text there.
+    /// The x axis. Its ticks are labelled with their figures. If it has none, the chart prints its own
+    /// labels.
     pub x: &'a Axis,
-    /// Y axis. Each tick gets its figure and a grid line.
+    /// The y axis. Each tick gets a label and a grid line.
     pub y: &'a Axis,
-    /// Figure to compare with, drawn as a dashed horizontal line, and its name.
+    /// A figure to compare with, drawn as a dashed horizontal line, and its name.
     pub reference: Option<&'a (f64, String)>,
-    /// Names of the series. A single one gets no legend.
+    /// Names of the series. The legend is omitted if there is only one.
     pub names: Vec<&'a str>,
 }
 
-/// An entry of the legend: its series, and its offset in the legend in pixels.
+/// An entry of the legend: the series, and the entry's offset in pixels.
 struct Entry<'a> {
     number: usize,
     name: &'a str,
@@ -65,7 +66,7 @@ struct Entry<'a> {
 }
 
 impl Frame<'_> {
-    /// Draws the chart as an SVG document. Equal input gives equal bytes.
+    /// Draws the chart as an SVG document. The same input gives the same bytes.
     ///
     /// # Errors
     /// `plotters` cannot lay out the chart.
@@ -122,7 +123,7 @@ impl Frame<'_> {
         Ok(())
     }
 
-    /// As many entries in a line as fit.
+    /// Lays out the legend, with as many entries per line as fit.
     fn legend(&self) -> Vec<Entry<'_>> {
         let (mut x, mut y) = (0, 0);
         let mut entries = Vec::new();
@@ -138,12 +139,12 @@ impl Frame<'_> {
     }
 }
 
-/// The colour of the series with that number. Colours repeat after eight series.
+/// The colour of the series at this index. Colours repeat after eight series.
 pub fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// Form of the marks of a series. Neighbouring series differ in form, too.
+/// The shape of a series' marks. Neighbouring series also differ in shape.
 pub enum Form {
     /// A filled circle.
     Circle,
@@ -153,7 +154,7 @@ pub enum Form {
     Triangle,
 }
 
-/// The form of the series with that number.
+/// The shape for the series at this index.
 pub fn form(number: usize) -> Form {
     match number % 3 {
         0 => Form::Circle,
@@ -162,13 +163,13 @@ pub fn form(number: usize) -> Form {
     }
 }
 
-/// A font of that size in pixels.
+/// A font of this size in pixels.
 pub fn font(pixels: u32) -> TextStyle<'static> {
     // The SVG backend divides sizes by this factor.
     ("Helvetica, Arial, sans-serif", f64::from(pixels) * 1.24, &INK).into_text_style(&(0, 0))
 }
 
-/// The part of a text that stands at its point.
+/// Which point of a text is placed at its coordinates.
 pub fn anchor(horizontal: HPos, vertical: VPos) -> Pos {
     Pos::new(horizontal, vertical)
 }

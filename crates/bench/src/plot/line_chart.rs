@@ -1,4 +1,4 @@
-//! Several series over numbers.
+//! A chart of lines, each a series of points.
 
 use plotters::prelude::*;
 
@@ -6,12 +6,12 @@ use super::axis::{Axis, Scale};
 use super::frame::{Drawn, Form, Frame, Plot, colour, form};
 use crate::Outcome;
 
-/// A figure at a number.
+/// One point of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Number on the x axis.
+    /// Position on the x axis.
     pub x: f64,
-    /// Figure on the y axis. A point that is not finite is left out.
+    /// Position on the y axis. A point that is not finite is not drawn.
     pub y: f64,
     /// Lower and upper bound of the figure, such as a 95 per cent interval.
     pub interval: Option<[f64; 2]>,
@@ -24,7 +24,7 @@ impl Point {
     }
 }
 
-/// Points joined by a line in their order.
+/// A series of points that are joined by a line, in their order.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
     /// Name in the legend.
@@ -46,9 +46,9 @@ pub struct LineChart {
     pub x_scale: Scale,
     /// Scale of the y axis.
     pub y_scale: Scale,
-    /// Numbers written below the x axis. Round ones are chosen if this is empty.
+    /// Figures to label on the x axis. If this is empty, round ones are chosen.
     pub x_ticks: Vec<f64>,
-    /// Figure to compare with, and its name.
+    /// A figure to compare with, and its name.
     pub reference: Option<(f64, String)>,
     /// Series, in the order of the legend.
     pub series: Vec<Series>,
@@ -58,7 +58,7 @@ impl LineChart {
     /// Draws the chart as an SVG document.
     ///
     /// # Errors
-    /// The chart cannot be laid out.
+    /// `plotters` cannot lay out the chart.
     pub fn svg(&self) -> Outcome<String> {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let xs: Vec<f64> = points().map(|point| point.x).collect();

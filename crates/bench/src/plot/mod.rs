@@ -1,8 +1,8 @@
-//! Charts as SVG documents, drawn by `plotters`. Equal figures give equal bytes.
+//! Charts as SVG documents, drawn by `plotters`. The same figures give the same bytes.
 //!
 //! In reading order:
-//! - [`line_chart`]: several series over numbers, with intervals;
-//! - [`bar_chart`]: groups of bars, with intervals;
+//! - [`line_chart`]: lines through points, with intervals;
+//! - [`bar_chart`]: grouped bars, with intervals;
 //! - [`axis`]: ranges and ticks;
 //! - [`frame`]: title, axes, reference line and legend.
 

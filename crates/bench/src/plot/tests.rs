@@ -33,7 +33,7 @@ fn figures_that_are_not_numbers_are_left_out_and_everything_else_is_drawn() {
     let svg = svg(&lines());
     // Two marks of the first series, the middle of its interval, and its mark in the legend.
     assert_eq!(count(&svg, "<circle"), 4, "{svg}");
-    // The line of the first series. A line needs two points, and the second series has one.
+    // A line needs two points, so only the first series has one.
     assert_eq!(count(&svg, "#0072B2\" stroke-width=\"2\""), 1, "{svg}");
     assert!(count(&svg, "#AA0000") > 10, "the dashes of the reference line");
     assert!(!svg.contains("NaN") && !svg.contains("inf"));

@@ -1,4 +1,4 @@
-//! Runs programs to their end within a time limit.
+//! Runs a program to its end within a time limit.
 
 use std::fs::{self, File};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,7 +11,7 @@ use crate::{Failure, Outcome};
 
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Result of a program.
+/// The result of a program that has ended.
 pub struct Finished {
     /// Exit status.
     pub status: ExitStatus,
@@ -24,7 +24,7 @@ pub struct Finished {
 /// Runs a program to its end. Its output goes to files, because a full pipe would block it.
 ///
 /// # Errors
-/// The program cannot be started, or was killed because it still ran after `time_max`.
+/// The program cannot be started, or ran longer than `time_max` and was killed.
 pub fn run(command: &mut Command, time_max: Duration) -> Outcome<Finished> {
     let name = command.get_program().to_string_lossy().into_owned();
     let folder = TemporaryFolder::new("command")?;
@@ -44,7 +44,7 @@ pub fn run(command: &mut Command, time_max: Duration) -> Outcome<Finished> {
     }
 }
 
-/// Waits for the end of a process; `None` if it still runs after `time_max`.
+/// Waits until a process ends. Returns `None` if it still runs after `time_max`.
 ///
 /// # Errors
 /// The system call fails.

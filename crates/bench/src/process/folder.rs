@@ -11,7 +11,7 @@ use crate::failure::Explain;
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// Makes an empty folder. `name` becomes part of its path, to tell people its purpose.
+    /// Creates an empty folder. Its path contains `name`, which tells people what it is for.
     ///
     /// # Errors
     /// The folder cannot be created.
@@ -19,8 +19,8 @@ impl TemporaryFolder {
         TemporaryFolder::within(&std::env::temp_dir(), name)
     }
 
-    /// Makes the folder in `parent` instead of the system's temporary folder. `parent` is created if missing,
-    /// and stays.
+    /// Creates the folder in `parent` instead of the system's temporary folder. Creates `parent` if it is
+    /// missing, and does not delete it.
     ///
     /// # Errors
     /// The folder cannot be created.

@@ -1,4 +1,4 @@
-//! Starts Junctor.
+//! Starts Junctor as a process.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -14,21 +14,21 @@ use super::{Server, TemporaryFolder};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// Options of a start.
+/// Options for starting a node.
 #[derive(Clone, Debug, Default)]
 pub struct JunctorOptions {
     /// The binary; `None` for `junctor` in the folder of this program.
     pub binary: Option<PathBuf>,
     /// Further options of `junctor serve`.
     pub arguments: Vec<String>,
-    /// A program and its options that runs the binary, such as valgrind. Empty for none.
+    /// A wrapper program with its options under which the binary runs, such as valgrind. Empty for none.
     pub wrapper: Vec<String>,
     /// Seconds within which the node must be ready; 0 means 60.
     pub ready_time_max_s: u64,
 }
 
 impl JunctorOptions {
-    /// Adds `--thread-config`, and leaves the threads unbound.
+    /// Adds `--thread-config`. Threads are not bound to CPUs.
     pub fn with_placement(&self, thread_config: &str) -> JunctorOptions {
         let mut options = self.clone();
         options.arguments.extend(["--no-cpu-binding", "--thread-config", thread_config].map(String::from));
@@ -55,10 +55,10 @@ impl JunctorOptions {
     }
 }
 
-/// Starts Junctor on a free port with a folder of its own and waits for its line `ready: mysql ADDRESS:PORT`.
+/// Starts Junctor on a free port, with a new folder, and waits for its line `ready: mysql ADDRESS:PORT`.
 ///
 /// # Errors
-/// The server did not become ready. The failure holds the end of its log.
+/// The server did not become ready. The error includes the end of its log.
 pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     let folder = TemporaryFolder::new("junctor")?;
     let binary = options.binary()?.to_string_lossy().into_owned();
@@ -74,7 +74,7 @@ pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
 /// Starts a server that prints `prefix ADDRESS:PORT` to standard output once it is ready.
 ///
 /// # Errors
-/// The server did not become ready. The failure holds the end of its log.
+/// The server did not become ready. The error includes the end of its log.
 pub fn start_with_ready_line(
     name: &'static str,
     mut command: Command,
@@ -98,7 +98,7 @@ pub fn start_with_ready_line(
 fn ready_address(child: &mut Child, prefix: &'static str, time_max: Duration) -> Option<SocketAddr> {
     let output = BufReader::new(child.stdout.take()?);
     let (sender, receiver) = mpsc::channel();
-    // Reads to the end, because a full pipe would block the server and a closed one would stop it.
+    // Read to the end, because a full pipe would block the server and a closed pipe would stop it.
     thread::spawn(move || {
         for line in output.lines().map_while(Result::ok) {
             if let Some(rest) = line.strip_prefix(prefix) {

@@ -16,8 +16,8 @@ use crate::{Failure, Outcome};
 const READY_TIME_MAX: Duration = Duration::from_secs(60);
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Settings of every comparison: pooled threads, the log synced once a second, no binary log, no performance
-/// schema.
+/// Settings for every comparison: pooled threads, a log that is synced once a second, no binary log, no
+/// performance schema.
 const ARGUMENTS: [&str; 13] = [
     "--innodb-buffer-pool-size=4G",
     "--thread-handling=pool-of-threads",
@@ -34,10 +34,10 @@ const ARGUMENTS: [&str; 13] = [
     "--bind-address=127.0.0.1",
 ];
 
-/// Starts MariaDB on a free port with a data folder of its own. User root has no password.
+/// Starts MariaDB on a free port with a new data folder. User root has no password.
 ///
 /// # Errors
-/// It is not installed, or did not become ready. The failure holds the end of its log.
+/// MariaDB is not installed, or did not become ready. The error includes the end of its log.
 pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
     let folder = TemporaryFolder::new("mariadb")?;
     let data = format!("--datadir={}", folder.path().join("data").display());
@@ -70,7 +70,7 @@ pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
     }
 }
 
-/// Debian installs daemons in a folder that is not in the search path of a plain user.
+/// Debian installs daemons in a folder that is not in an ordinary user's search path.
 fn daemon_path() -> String {
     let debian = "/usr/sbin/mariadbd";
     if Path::new(debian).exists() { debian.into() } else { "mariadbd".into() }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::Outcome;
 use crate::failure::Explain;
 
-/// Index of the stolen time among the words of the first line of `/proc/stat`.
-const STOLEN_PLACE: usize = 8;
+/// Index of the stolen time in the first line of `/proc/stat`, split into words.
+const STOLEN_INDEX: usize = 8;
 
-/// CPU time in user and kernel mode of a process and all its descendants, with threads that have ended.
+/// CPU time of a process and all its descendants in user and kernel mode, including threads that have ended.
 ///
 /// # Errors
 /// The process has ended.
@@ -25,8 +25,8 @@ pub fn cpu_time_of_others(process_id: u32) -> Outcome<Duration> {
     Ok(split(process_id, 0)?.1)
 }
 
-/// CPU time of a process with its descendants, and of all other processes. `ticks` are those of the process
-/// itself.
+/// Splits the CPU time of the machine into that of a process with its descendants, and that of all other
+/// processes. `ticks` is the process's own time.
 fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
     let mut all: Vec<Stat> = fs::read_dir("/proc")?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
@@ -45,15 +45,15 @@ fn split(process_id: u32, mut ticks: u64) -> Outcome<(Duration, Duration)> {
     Ok((time(ticks), time(others)))
 }
 
-/// CPU time since the start that this machine wanted and a hypervisor gave to others; zero if the system does
-/// not report it.
+/// CPU time since the start of the machine that a hypervisor gave to other machines although this one had
+/// work. Zero if the system does not report it.
 ///
 /// # Errors
 /// `/proc` cannot be read.
 pub fn stolen_time() -> Outcome<Duration> {
     let text = fs::read_to_string("/proc/stat").explain("/proc/stat")?;
     let ticks =
-        text.lines().next().and_then(|line| line.split_ascii_whitespace().nth(STOLEN_PLACE)?.parse::<u64>().ok());
+        text.lines().next().and_then(|line| line.split_ascii_whitespace().nth(STOLEN_INDEX)?.parse::<u64>().ok());
     Ok(Duration::from_secs_f64(ticks.unwrap_or(0) as f64 / rustix::param::clock_ticks_per_second() as f64))
 }
 
@@ -69,7 +69,7 @@ pub fn resident_bytes(process_id: u32) -> Outcome<u64> {
     kibibytes.map(|number| number * 1024).ok_or("no VmRSS").explain(&path)
 }
 
-/// CPU time of one thread.
+/// The CPU time of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadTime {
     /// Name of the thread.
@@ -105,8 +105,8 @@ fn read_thread(folder: &str) -> Outcome<ThreadTime> {
 fn parse_thread(stat: &str, status: &str) -> Option<ThreadTime> {
     let (before, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
-    let time = |place: usize| -> Option<Duration> {
-        let ticks: u64 = fields.get(place)?.parse().ok()?;
+    let time = |index: usize| -> Option<Duration> {
+        let ticks: u64 = fields.get(index)?.parse().ok()?;
         Some(Duration::from_secs_f64(ticks as f64 / rustix::param::clock_ticks_per_second() as f64))
     };
     let sleeps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
@@ -132,7 +132,7 @@ fn read_stat(process_id: u32) -> Outcome<Stat> {
 }
 
 fn parse_stat(process_id: u32, text: &str) -> Option<Stat> {
-    // The name in parentheses may contain spaces and parentheses, so fields are counted from the last
+    // The name in parentheses may contain spaces and parentheses, so count the fields from the last
     // parenthesis.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;

@@ -1,4 +1,5 @@
-//! Servers and other programs: each in a temporary folder, on a free port, and stopped by its process id.
+//! Runs servers and other programs. Each gets a temporary folder and a free port, and is stopped by its
+//! process id.
 
 pub mod command;
 pub mod folder;

@@ -13,18 +13,18 @@ use crate::{Failure, Outcome};
 
 const STOP_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// A running server. It is killed on drop unless it was stopped before.
+/// A running server. It is killed on drop unless it was stopped earlier.
 pub struct Server {
     /// Name in reports.
     pub name: &'static str,
-    /// Address that it listens on.
+    /// The address on which it listens.
     pub address: SocketAddr,
     child: Child,
     folder: TemporaryFolder,
 }
 
 impl Server {
-    /// Takes over a server that is ready at `address` and has its files in `folder`.
+    /// Takes ownership of a server that is ready at `address` and has its files in `folder`.
     pub fn new(name: &'static str, address: SocketAddr, child: Child, folder: TemporaryFolder) -> Server {
         Server { name, address, child, folder }
     }
@@ -61,7 +61,7 @@ impl Server {
     /// Runs statements that return no rows.
     ///
     /// # Errors
-    /// The first statement that fails.
+    /// A statement fails; the later ones are not executed.
     pub fn execute(&self, statements: &[&str]) -> Outcome<()> {
         let mut connection = self.connect()?;
         for statement in statements {
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    /// Stops the server with SIGTERM and waits for its end.
+    /// Stops the server with SIGTERM and waits until it has ended.
     ///
     /// # Errors
     /// The server did not stop, or stopped with an error.
@@ -103,14 +103,14 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // This fails if the server has ended already, which is fine.
+        // This fails if the server has already ended, which is harmless.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A command whose process dies with the thread that starts it, so that a killed driver leaves no server
-/// behind.
+/// A command whose process is killed when the thread that started it ends. A killed test program therefore
+/// leaves no server behind.
 pub fn command_killed_with_parent(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--", program]);

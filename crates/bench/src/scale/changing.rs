@@ -1,4 +1,4 @@
-//! A workload on 16 CPUs that changes every second between phases with different best static rules.
+//! A workload on 16 CPUs that changes its phase every second. No static rule is the best one in all phases.
 
 use junctor_gateway::route::ReadRule;
 use junctor_node::placement::Module;
@@ -9,21 +9,21 @@ use super::node::{Node, Phase, RunOptions};
 use super::request::{Workload, range_steps};
 use crate::Outcome;
 
-/// CPUs of the simulated machine.
+/// Number of CPUs of the simulated machine.
 pub const CPUS: u32 = 16;
 const TABLES: usize = 40;
 const CLIENTS: usize = 256;
-/// As in a node: load figures every 50 ms, new prices every second time.
-const LOOK_NS: u64 = 50_000_000;
-/// Time between two points of a plot.
+/// Interval of load samples, as in a node. Every second sample renews the prices.
+const SAMPLE_INTERVAL_NS: u64 = 50_000_000;
+/// Width of a point in a plot.
 pub const SLICE_NS: u64 = 50_000_000;
 const LONG_RANGE_ROWS: u64 = 4_000;
 
-/// Results of one setup over all phases.
+/// The results of one setup over all phases.
 pub struct Setup {
     /// Name of the placement.
     pub placement: &'static str,
-    /// Rule of reads.
+    /// The rule that chooses the thread of a read.
     pub rule: ReadRule,
     /// Operations per second of each phase.
     pub per_s: Vec<f64>,
@@ -32,7 +32,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The geometric mean over the phases of the throughput relative to `best`.
+    /// The geometric mean, over the phases, of the throughput relative to `best`.
     pub fn score(&self, best: &[f64]) -> f64 {
         let logarithms: f64 = self.per_s.iter().zip(best).map(|(per_s, best)| (per_s / best).max(1e-9).ln()).sum();
         (logarithms / best.len() as f64).exp()
@@ -60,8 +60,8 @@ fn phases(demands: &Demands) -> Vec<Phase> {
     ]
 }
 
-/// Placements: recv threads that do everything, our pipeline, and the pipeline with query blocks in recv
-/// threads.
+/// The placements: recv threads that do everything; the pipeline of the automatic placement; and that
+/// pipeline with query blocks in the recv threads.
 fn placements() -> [(&'static str, Candidate); 3] {
     let receive = Candidate::of_counts("receive", |module| if module == Module::Recv { CPUS } else { 0 });
     let automatic = Candidate::automatic(CPUS);
@@ -72,14 +72,14 @@ fn placements() -> [(&'static str, Candidate); 3] {
 /// Runs every rule in every placement. Each phase lasts `phase_ns` nanoseconds.
 ///
 /// # Errors
-/// A placement that the real code refuses.
+/// The node's placement code refuses a placement.
 pub fn simulate(phase_ns: u64) -> Outcome<Vec<Setup>> {
     let demands = Demands::measured();
     let mut setups = Vec::new();
     for (placement, candidate) in placements() {
         let layout = Layout::new(&candidate, CPUS)?;
         for rule in ReadRule::ALL {
-            let options = RunOptions { rule, look_ns: LOOK_NS, seed: 3 };
+            let options = RunOptions { rule, sample_interval_ns: SAMPLE_INTERVAL_NS, seed: 3 };
             let mut node = Node::new(&layout, &demands, CLIENTS, TABLES, options);
             let mut setup = Setup { placement, rule, per_s: Vec::new(), slices: Vec::new() };
             for phase in phases(&demands) {
@@ -95,7 +95,7 @@ pub fn simulate(phase_ns: u64) -> Outcome<Vec<Setup>> {
     Ok(setups)
 }
 
-/// The best throughput of each phase among the static rules of a placement.
+/// The highest throughput of each phase among the static rules of a placement.
 pub fn best_static(setups: &[Setup], placement: &str) -> Vec<f64> {
     let of_phase = |phase: usize| {
         let fixed = setups.iter().filter(|setup| setup.placement == placement && setup.rule != ReadRule::Adaptive);

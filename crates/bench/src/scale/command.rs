@@ -1,4 +1,4 @@
-//! The simulations, and their output.
+//! Runs the simulations and prints their results.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use super::{changing, measure, page, study};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// Numbers of CPUs that are simulated.
+/// The numbers of CPUs that are simulated by default.
 const CPUS: [u32; 4] = [4, 16, 64, 128];
 const PHASE_NS: u64 = 1_000_000_000;
 const QUICK_PHASE_NS: u64 = 200_000_000;
@@ -48,7 +48,7 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
     let cpus = if options.cpus.is_empty() { CPUS.to_vec() } else { options.cpus.clone() };
     let phase_ns = if options.quick { QUICK_PHASE_NS } else { PHASE_NS };
     let (studies, setups) = thread::scope(|scope| {
-        // The longest simulation goes first, so that none runs alone at the end.
+        // The longest simulation starts first, so that it does not run alone at the end.
         let workers: Vec<_> =
             cpus.iter().rev().map(|cpus| scope.spawn(|| study::study(*cpus, options.quick))).collect();
         let setups = changing::simulate(phase_ns);

@@ -1,49 +1,49 @@
-//! CPU time of each step of a request, and the source of each figure.
+//! The CPU time of each step of a request, and where each figure comes from.
 
 use std::fmt;
 
-/// A step's demand of CPU time, or a delay.
+/// Something that costs CPU time in a simulation, or a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// recv: its share of a poll, the read system call, and the framing.
+    /// recv: the read system call, framing, and a share of the poll.
     Receive,
-    /// recv: sequence numbers of an answer.
+    /// recv: assigns the sequence numbers of a reply's packets.
     Reply,
-    /// recv: sequence number of a row.
+    /// recv: the sequence number of one row.
     ReplyRow,
-    /// The system call that writes the answer, in recv or in a send thread.
+    /// The system call that writes the reply, in recv or in a send thread.
     Send,
-    /// Writing a row of the answer.
+    /// Writing one row of the reply.
     SendRow,
-    /// sql: recognises a statement, builds its operation, and composes the answer.
+    /// sql: recognises a statement, builds its operation, and composes the reply.
     Statement,
-    /// sql: a key of a list.
+    /// sql: one key of an IN list.
     StatementKey,
-    /// sql: a row that passes through the session.
+    /// sql: one row that passes through the session.
     SessionRow,
-    /// sql: sorts a row into an answer.
+    /// sql: sorts one row into the reply.
     MergedRow,
-    /// query or ldm: fixed part of a read of one partition.
+    /// query or ldm: fixed cost of reading one partition.
     Part,
-    /// query or ldm: a key of a read.
+    /// query or ldm: one key of a read.
     Key,
-    /// query or ldm: a row of a range.
+    /// query or ldm: one row of a range.
     Row,
-    /// query or ldm: a row of an ordered range.
+    /// query or ldm: one row of an ordered range.
     SortedRow,
     /// tc: a write statement, or a third of the end of a transaction.
     Coordinate,
-    /// ldm: a changed row with its lock, index entries and redo record.
+    /// ldm: one changed row, with its lock, index entries and redo record.
     Write,
-    /// ldm: a prepare or a commit of a transaction of several statements.
+    /// ldm: prepare or commit of a transaction with several statements.
     Resolve,
-    /// The sender's part of a hop to another thread.
+    /// The sender's cost of a hop to another thread.
     HopOut,
-    /// The receiver's part.
+    /// The receiver's cost of such a hop.
     HopIn,
     /// The sender's cost of waking a thread.
     Wake,
-    /// Delay from waking a thread until it works.
+    /// Delay from the wake-up of a thread until it runs.
     WakeLatency,
 }
 
@@ -51,13 +51,13 @@ pub enum Demand {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demands([u64; Demand::ALL.len()]);
 
-/// A measured demand.
+/// A demand as measured.
 pub struct Measured {
     /// The demand.
     pub demand: Demand,
     /// Figure in nanoseconds.
     pub nanoseconds: u64,
-    /// Measurement that it was derived from.
+    /// The measurement that it was derived from.
     pub source: &'static str,
 }
 
@@ -134,7 +134,7 @@ impl Demands {
         self.0[demand as usize]
     }
 
-    /// These demands with one of them, or all, changed to `change.per_cent` per cent.
+    /// A copy in which one demand, or all of them, are scaled to `change.per_cent` per cent.
     pub fn changed(&self, change: Change) -> Demands {
         let mut demands = *self;
         for demand in Demand::ALL {
@@ -146,7 +146,7 @@ impl Demands {
     }
 }
 
-/// A change of the measured demands.
+/// How the measured demands are changed, to test how much the results depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The changed demand; `None` for all.
@@ -159,7 +159,7 @@ impl Change {
     /// No change.
     pub const NONE: Change = Change { demand: None, per_cent: 100 };
 
-    /// No change, then each demand alone and all together at 70 and 130 per cent.
+    /// No change, then each demand by itself and all together, at 70 and at 130 per cent.
     pub fn all() -> Vec<Change> {
         let demands = Demand::ALL.into_iter().map(Some).chain([None]);
         let both = demands.flat_map(|demand| [70, 130].map(|per_cent| Change { demand, per_cent }));
@@ -178,8 +178,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// Output of `junctor-bench scale --measure`: CPU time of each thread per operation, with every module on a
-/// thread of its own and 64 connections, on the two CPUs of the machine in `docs/performance.md`.
+/// The output of `junctor-bench scale --measure`: CPU time of each thread per operation, with every module on
+/// its own thread and 64 connections, on the two CPUs of the machine in `docs/performance.md`.
 pub const MEASURED: [Measured; 20] = [
     Measured::of(
         Demand::Receive,

@@ -1,8 +1,8 @@
-//! Threads as queues: each runs one task after the other, in simulated nanoseconds.
+//! Simulates threads as queues: each thread runs one task after the other, in simulated nanoseconds.
 //!
-//! A thread takes tasks in the order of arrival. A task for its own thread runs before the next one, like a
-//! local signal. A task for another thread costs both sender and receiver a part of a hop. Waking a sleeping
-//! thread costs the sender CPU time and delays the task.
+//! A thread runs tasks in the order of arrival. A task that a thread gives to itself runs before all others,
+//! as a local signal does. A task for another thread costs both the sender and the receiver CPU time, which
+//! is called a hop. Waking a sleeping thread costs the sender CPU time and delays the task.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,49 +12,49 @@ use std::collections::{BinaryHeap, VecDeque};
 pub struct Task {
     /// Number of the request.
     pub request: u32,
-    /// Meaning for the caller, which the engine does not read.
+    /// Chosen by the caller; the engine does not interpret it.
     pub step: u32,
-    /// Kind of work in the figures, below [`KINDS_MAX`].
+    /// Kind of work under which the time is reported, below [`KINDS_MAX`].
     pub kind: u8,
-    /// Nanoseconds of work without hops.
+    /// Nanoseconds of work, without hops.
     pub service_ns: u64,
-    /// Nanoseconds to receive it from another thread. The engine sets this.
+    /// Nanoseconds that it costs to receive the task from another thread. The engine sets this.
     pub hop_ns: u64,
 }
 
-/// Number of kinds of work.
+/// Maximum number of kinds of work.
 pub const KINDS_MAX: usize = 16;
-/// Kind of hops and wake-ups.
+/// The kind under which hops and wake-ups are reported.
 pub const HOP_KIND: u8 = KINDS_MAX as u8 - 1;
 
-/// Costs of crossing between threads, in nanoseconds.
+/// The costs of crossing from one thread to another, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hops {
-    /// Part of the sender.
+    /// Cost for the sender.
     pub out_ns: u64,
-    /// Part of the receiver.
+    /// Cost for the receiver.
     pub in_ns: u64,
     /// Cost for the sender of waking a sleeping thread.
     pub wake_ns: u64,
-    /// Delay until a woken thread works.
+    /// Delay until a woken thread runs.
     pub wake_latency_ns: u64,
 }
 
-/// Source of a task.
+/// Where a task comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
-    /// A task of this thread.
+    /// The thread with this index.
     Thread(usize),
     /// The network, which has no thread in the simulation.
     Network,
 }
 
-/// The next event.
+/// An event that [`Engine::next_event`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A thread has finished a task.
     Done(usize, Task),
-    /// A delay of a request is over.
+    /// The delay of a request has ended.
     Arrived(u32),
     /// It is time to sample the loads.
     Tick,
@@ -82,13 +82,13 @@ struct Thread {
     local: VecDeque<Task>,
     current: Option<Task>,
     state: State,
-    /// Cost of sending since the end of the last task.
+    /// Nanoseconds that the thread has spent on sending since the end of its last task.
     debt_ns: u64,
     busy_ns: [u64; KINDS_MAX],
     done: u64,
 }
 
-/// All threads and pending events.
+/// All threads, and the pending events.
 #[derive(Clone, Debug)]
 pub struct Engine {
     threads: Vec<Thread>,
@@ -99,17 +99,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Makes an engine at time zero with all threads asleep.
+    /// Creates an engine at time zero, with all threads asleep.
     pub fn new(threads: usize, hops: Hops) -> Engine {
         Engine { threads: vec![Thread::default(); threads], hops, due: BinaryHeap::new(), sequence: 0, now_ns: 0 }
     }
 
-    /// Current time in nanoseconds.
+    /// Current simulated time in nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Gives a task to a thread.
+    /// Adds a task to a thread's queue.
     pub fn submit(&mut self, from: From, to: usize, mut task: Task) {
         if from == From::Thread(to) {
             task.hop_ns = 0;
@@ -140,8 +140,8 @@ impl Engine {
         self.plan(delay_ns, Due::Tick);
     }
 
-    /// Advances to the next event; `None` if nothing is pending. After [`Event::Done`] the caller submits the
-    /// follow-up tasks and then calls [`Self::go_on`] for the thread.
+    /// Advances to the next event; `None` if nothing is pending. After [`Event::Done`], the caller submits
+    /// the follow-up tasks and then calls [`Self::go_on`] for that thread.
     pub fn next_event(&mut self) -> Option<Event> {
         while let Some(Reverse((time, _, due))) = self.due.pop() {
             self.now_ns = time;
@@ -161,17 +161,17 @@ impl Engine {
         None
     }
 
-    /// Lets a thread begin its next task after [`Event::Done`], or sleep.
+    /// After [`Event::Done`], starts the thread's next task, or puts the thread to sleep.
     pub fn go_on(&mut self, thread: usize) {
         self.begin_next(thread);
     }
 
-    /// Tasks that wait at a thread, without the running one.
+    /// Number of tasks that wait at a thread, not counting the running one.
     pub fn queue_length(&self, thread: usize) -> usize {
         self.threads[thread].queue.len() + self.threads[thread].local.len()
     }
 
-    /// Whether a thread sleeps and is not being woken.
+    /// Whether a thread sleeps and no wake-up is on its way.
     pub fn sleeps(&self, thread: usize) -> bool {
         self.threads[thread].state == State::Asleep
     }
@@ -181,7 +181,7 @@ impl Engine {
         self.threads[thread].busy_ns
     }
 
-    /// Tasks that a thread has finished.
+    /// Number of tasks that a thread has finished.
     pub fn done(&self, thread: usize) -> u64 {
         self.threads[thread].done
     }
@@ -198,7 +198,7 @@ impl Engine {
         let Some(task) = thread.local.pop_front().or_else(|| thread.queue.pop_front()) else {
             thread.state = State::Asleep;
             if debt_ns > 0 {
-                // The thread spends the cost of sending before it sleeps.
+                // The thread pays the cost of its sending before it sleeps.
                 thread.state = State::Waking;
                 self.plan(debt_ns, Due::Awake(index));
             }
@@ -212,7 +212,7 @@ impl Engine {
     }
 
     fn plan(&mut self, delay_ns: u64, due: Due) {
-        // Events of equal times keep the order of scheduling, so that equal seeds give equal runs.
+        // Events at equal times keep the order in which they were scheduled, so equal seeds give equal runs.
         self.sequence += 1;
         self.due.push(Reverse((self.now_ns + delay_ns, self.sequence, due)));
     }

@@ -1,34 +1,35 @@
-//! A placement as the real code makes it, and the roles of its threads.
+//! A placement as the node's own code makes it, and the roles of its threads.
 
 use junctor_node::placement::{AutomaticPlacement, Module, PlacementPlan, ThreadConfig, ThreadPlan, Topology};
 
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
-/// A candidate: numbers of threads of each module.
+/// A candidate for a placement: the number of threads of each module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Name in tables.
     pub name: String,
-    /// Numbers of threads. Modules without threads are folded by the real code.
+    /// Number of threads per module. Modules without threads are folded onto others by the node's placement
+    /// code.
     pub counts: Vec<(Module, u32)>,
-    /// Whether recv threads have query blocks too. The real code gives them some only if they carry all
-    /// modules.
+    /// Whether recv threads also have query blocks. The node's placement code gives them query blocks only if
+    /// they run all modules.
     pub recv_reads: bool,
 }
 
-/// Modules that can have threads of their own.
+/// The modules that can have their own threads.
 pub const MODULES: [Module; 8] =
     [Module::Main, Module::Rep, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query, Module::Send];
 
 impl Candidate {
-    /// The choice of our automatic table.
+    /// The placement that a node chooses automatically for this number of CPUs.
     pub fn automatic(cpus: u32) -> Candidate {
         let counts = AutomaticPlacement::counts_for(cpus);
         Candidate::of_counts("automatic", |module| counts.get(module))
     }
 
-    /// Makes a candidate.
+    /// Creates a candidate. `count` returns the number of threads of a module.
     pub fn of_counts(name: &str, count: impl Fn(Module) -> u32) -> Candidate {
         let counts = MODULES.into_iter().map(|module| (module, count(module))).collect();
         Candidate { name: name.into(), counts, recv_reads: false }
@@ -39,7 +40,7 @@ impl Candidate {
         self.counts.iter().find(|(named, _)| *named == module).map_or(0, |(_, count)| *count)
     }
 
-    /// The numbers in short form: `recv 4, sql 5`.
+    /// The counts in short form: `recv 4, sql 5`.
     pub fn describe(&self) -> String {
         let named = self.counts.iter().filter(|(_, count)| *count > 0);
         named.map(|(module, count)| format!("{module} {count}")).collect::<Vec<_>>().join(", ")
@@ -52,10 +53,10 @@ impl Candidate {
     }
 }
 
-/// A placement and the roles of its threads.
+/// A placement with the roles of its threads. Threads are identified by their index.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Names of the threads without their numbers.
+    /// The name of each thread, without its number.
     pub roles: Vec<String>,
     /// Thread of each recv instance.
     pub recv: Vec<usize>,
@@ -65,7 +66,7 @@ pub struct Layout {
     pub tc: Vec<usize>,
     /// Thread of each ldm instance.
     pub ldm: Vec<usize>,
-    /// Send threads; empty if all threads write their own output.
+    /// The send threads; empty if each thread writes its own output.
     pub send: Vec<usize>,
     /// Whether each thread has a query block.
     pub has_query: Vec<bool>,
@@ -74,10 +75,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Makes the placement of a candidate with the real code.
+    /// Lays out the threads of a candidate with the node's placement code.
     ///
     /// # Errors
-    /// The real code refuses the candidate.
+    /// The node's placement code refuses the candidate.
     pub fn new(candidate: &Candidate, cpus: u32) -> Outcome<Layout> {
         let config = ThreadConfig::parse(&candidate.thread_config()).explain(&candidate.name)?;
         let topology = Topology::uniform(cpus);

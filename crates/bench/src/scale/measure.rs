@@ -1,5 +1,5 @@
-//! Measures the basis of the demands: CPU time of each thread per operation, with every module on a thread of
-//! its own.
+//! Measures the basis of the demands: the CPU time of each thread per operation, with every module on its own
+//! thread.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,8 @@ const CONNECTIONS: usize = 64;
 const ROWS: u64 = 100_000;
 const WORKS: [Work; 5] = [Work::PointText, Work::InList, Work::Range, Work::Update, Work::ReadWrite];
 
-/// Measures each kind of work with all modules apart and with all in one thread, and prints a table.
+/// Measures each kind of work, once with every module on its own thread and once with all in one thread, and
+/// prints a table.
 ///
 /// # Errors
 /// A server fails.

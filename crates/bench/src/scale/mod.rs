@@ -1,12 +1,12 @@
-//! `scale`: simulates placements for more CPUs than this machine has as a queueing network.
+//! `scale`: simulates placements for more CPUs than this machine has. The simulation is a queueing network.
 //!
 //! In reading order:
-//! - [`demand`]: CPU time of each step of a request; [`measure`] measures it;
+//! - [`demand`]: the CPU time of each step of a request; [`measure`] measures it;
 //! - [`request`]: requests as chains of steps;
-//! - [`layout`]: placements, made by the real code;
-//! - [`router`]: the threads of reads, chosen by the real controller;
+//! - [`layout`]: placements, made by the node's own code;
+//! - [`router`]: chooses the threads of reads, with the node's own controller;
 //! - [`engine`]: threads as queues; [`node`]: a node under load;
-//! - [`study`]: the best numbers of threads; [`changing`]: a workload that changes every second;
+//! - [`study`]: searches the best numbers of threads; [`changing`]: a workload that changes every second;
 //! - [`command`]: the command line; [`page`]: tables and plots.
 
 pub mod changing;

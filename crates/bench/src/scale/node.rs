@@ -8,7 +8,7 @@ use super::demand::{Demand, Demands};
 use super::engine::{Engine, Event, From, Hops, KINDS_MAX, Task};
 use super::layout::Layout;
 use super::request::{PartitionWork, Step, TABLE_PARTITIONS, Workload};
-use super::router::{Look, Read, Route, Router};
+use super::router::{LoadSample, Read, Route, Router};
 use crate::latency::Latencies;
 use crate::random::Random;
 
@@ -20,11 +20,11 @@ pub const NETWORK_NS: u64 = 40_000;
 pub struct Phase {
     /// Operations of the clients.
     pub steps: Rc<[Step]>,
-    /// Number of active clients. The others rest.
+    /// Number of active clients. The others send nothing.
     pub clients: usize,
-    /// Number of tables in use, from the first. Fewer than all make a hot spot.
+    /// Number of tables in use, counted from the first. Using fewer than all creates a hot spot.
     pub tables: usize,
-    /// Thousandths of the recv threads whose connections are active, from the first.
+    /// Share of the recv threads whose connections are active, in thousandths, counted from the first.
     pub recv_per_mille: usize,
     /// Whether reads use only one partition of each table.
     pub hot_partition: bool,
@@ -41,10 +41,10 @@ impl Phase {
 /// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions {
-    /// Rule of reads.
+    /// The rule that chooses the thread of a read.
     pub rule: ReadRule,
     /// Nanoseconds between two samples of the loads. Every second sample renews the prices, as in a node.
-    pub look_ns: u64,
+    pub sample_interval_ns: u64,
     /// Seed of the random numbers.
     pub seed: u64,
 }
@@ -52,7 +52,7 @@ pub struct RunOptions {
 /// Results of a run.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// Operations that ended during the measurement.
+    /// Number of operations that ended during the measurement.
     pub operations: u64,
     /// Operations per second.
     pub per_s: f64,
@@ -60,24 +60,24 @@ pub struct RunReport {
     pub latencies: Latencies,
     /// Utilisation of each thread, from 0 to 1.
     pub busy: Vec<f64>,
-    /// Nanoseconds per operation of each kind of work, over all threads.
+    /// Nanoseconds per operation for each kind of work, summed over all threads.
     pub work_ns: [f64; KINDS_MAX],
 }
 
-/// Kinds of work in the order of [`RunReport::work_ns`].
+/// Names of the kinds of work, in the order of [`RunReport::work_ns`].
 pub const KINDS: [&str; 7] = ["receive", "sql", "read", "tc", "write", "reply", "send"];
 
 struct Request {
-    /// The operation of the phase in which it began.
+    /// The steps of the phase in which the operation began.
     steps: Rc<[Step]>,
-    place: usize,
+    step_index: usize,
     began_ns: u64,
     recv: usize,
     sql: usize,
     tc: usize,
     table: usize,
     waiting: usize,
-    /// Threads of the parts of a read, and their work.
+    /// For each partition of a read: the chosen thread, and the nanoseconds of work.
     parts: Vec<(Route, u64)>,
 }
 
@@ -92,21 +92,21 @@ pub struct Node<'a> {
     options: RunOptions,
     random: Random,
     tables: usize,
-    looks: u64,
-    /// The thread that writes for others if there are no send threads: the least busy one.
+    samples: u64,
+    /// The thread that writes for others if the placement has no send threads: the least busy one.
     helper: [usize; 1],
-    looked: Vec<[u64; 2]>,
-    /// Utilisation of each thread over about twenty samples, in thousandths.
+    last_totals: Vec<[u64; 2]>,
+    /// Utilisation of each thread in thousandths, averaged over about twenty samples.
     lately_per_mille: Vec<u32>,
     counting: bool,
     latencies: Latencies,
 }
 
-/// The bits of a task's number that hold the index of its part.
+/// Shift of the bits in a task's step that hold the index of its partition.
 const PART_SHIFT: u32 = 16;
 
 impl<'a> Node<'a> {
-    /// Makes a node with `clients` connections, all of which rest, and `tables` tables.
+    /// Creates a node with `clients` connections, all of them inactive, and `tables` tables.
     pub fn new(layout: &'a Layout, demands: &Demands, clients: usize, tables: usize, options: RunOptions) -> Node<'a> {
         let hops = Hops {
             out_ns: demands.ns(Demand::HopOut),
@@ -120,12 +120,13 @@ impl<'a> Node<'a> {
         };
         let request = |number: usize| {
             let recv = of(&layout.recv, number);
-            // As recv chooses sql and sql chooses tc: on the same thread if possible, else in turn.
+            // As in a node, which chooses sql for recv and tc for sql: on the same thread if possible, else
+            // in turn.
             let sql = beside(&layout.sql, recv, number);
             let tc = beside(&layout.tc, sql, number);
             Request {
                 steps: Rc::new([]),
-                place: 0,
+                step_index: 0,
                 began_ns: 0,
                 recv,
                 sql,
@@ -137,7 +138,7 @@ impl<'a> Node<'a> {
         };
         let phase = Phase { steps: Rc::new([]), clients: 0, tables, recv_per_mille: 1000, hot_partition: false };
         let mut engine = Engine::new(layout.threads(), hops);
-        engine.tick_after(options.look_ns);
+        engine.tick_after(options.sample_interval_ns);
         Node {
             layout,
             engine,
@@ -148,37 +149,39 @@ impl<'a> Node<'a> {
             options,
             random: Random::new(options.seed),
             tables,
-            looks: 0,
+            samples: 0,
             helper: [0],
-            looked: vec![[0; 2]; layout.threads()],
+            last_totals: vec![[0; 2]; layout.threads()],
             lately_per_mille: vec![0; layout.threads()],
             counting: false,
             latencies: Latencies::default(),
         }
     }
 
-    /// Starts a phase. Clients within an operation finish it first.
+    /// Starts a phase. Clients in the middle of an operation finish that operation first.
     pub fn begin_phase(&mut self, phase: Phase) {
         self.phase = phase;
-        let statements: Vec<usize> =
-            (0..self.phase.steps.len()).filter(|place| matches!(self.phase.steps[*place], Step::Receive(_))).collect();
+        let statements: Vec<usize> = (0..self.phase.steps.len())
+            .filter(|step_index| matches!(self.phase.steps[*step_index], Step::Receive(_)))
+            .collect();
         for number in std::mem::take(&mut self.resting) {
             if self.is_active(number as usize) && !statements.is_empty() {
-                // Clients begin at different statements of an operation. Otherwise all would stay in step.
-                let place = statements[self.random.below(statements.len() as u64) as usize];
-                self.take_up(number, place);
+                // Let clients begin at different statements of an operation. Otherwise they would all stay in
+                // step.
+                let step_index = statements[self.random.below(statements.len() as u64) as usize];
+                self.begin_operation_at(number, step_index);
             }
             let delay_ns = self.random.below(NETWORK_NS);
             self.engine.delay(number, delay_ns);
         }
     }
 
-    /// Begins an operation of the phase for a client, at one of its statements.
-    fn take_up(&mut self, number: u32, place: usize) {
+    /// Starts an operation of the phase for a client, at one of its statements.
+    fn begin_operation_at(&mut self, number: u32, step_index: usize) {
         let table = self.random.below(self.phase.tables.min(self.tables).max(1) as u64) as usize;
         let request = &mut self.requests[number as usize];
         request.steps = Rc::clone(&self.phase.steps);
-        (request.place, request.table, request.began_ns) = (place, table, self.engine.now_ns());
+        (request.step_index, request.table, request.began_ns) = (step_index, table, self.engine.now_ns());
     }
 
     /// Advances the simulated time without measuring.
@@ -186,7 +189,7 @@ impl<'a> Node<'a> {
         self.pass(Limit { time_ns: self.engine.now_ns() + time_ns, operations: u64::MAX });
     }
 
-    /// Measures until enough operations have ended or the time is over.
+    /// Measures until enough operations have ended, or until the time is over.
     pub fn count(&mut self, operations: u64, time_ns: u64) -> RunReport {
         self.latencies = Latencies::default();
         let start_ns = self.engine.now_ns();
@@ -210,7 +213,8 @@ impl<'a> Node<'a> {
         RunReport { operations, per_s: operations as f64 * 1e9 / elapsed_ns, latencies, busy, work_ns }
     }
 
-    /// Operations in flight plus resting clients. The sum is always the number of clients.
+    /// Number of operations in flight, and of inactive clients. The two always add up to the number of
+    /// clients.
     pub fn clients(&self) -> (usize, usize) {
         (self.requests.len() - self.resting.len(), self.resting.len())
     }
@@ -223,20 +227,20 @@ impl<'a> Node<'a> {
                     self.engine.go_on(thread);
                 }
                 Some(Event::Arrived(request)) => self.begin(request),
-                Some(Event::Tick) => self.on_look(),
+                Some(Event::Tick) => self.sample_loads(),
                 None => return,
             }
         }
     }
 
-    /// Sends the first or next statement of a client's operation.
+    /// Sends the first or the next statement of a client's operation.
     fn begin(&mut self, number: u32) {
-        if self.requests[number as usize].place == 0 {
+        if self.requests[number as usize].step_index == 0 {
             if !self.is_active(number as usize) {
                 self.resting.push(number);
                 return;
             }
-            self.take_up(number, 0);
+            self.begin_operation_at(number, 0);
         }
         self.enter(From::Network, number);
     }
@@ -244,14 +248,14 @@ impl<'a> Node<'a> {
     fn is_active(&self, number: usize) -> bool {
         let active_recv = (self.layout.recv.len() * self.phase.recv_per_mille).div_ceil(1000).max(1);
         let recv = number % self.layout.recv.len();
-        // The client's number among the connections of active recv threads.
+        // Number of this client among the connections of the active recv threads.
         recv < active_recv && number / self.layout.recv.len() * active_recv + recv < self.phase.clients
     }
 
-    /// Begins the current step of a request.
+    /// Starts the current step of a request.
     fn enter(&mut self, from: From, number: u32) {
         let request = &self.requests[number as usize];
-        let Some(step) = request.steps.get(request.place).copied() else { return };
+        let Some(step) = request.steps.get(request.step_index).copied() else { return };
         let (thread, kind, service_ns) = match step {
             Step::Receive(service_ns) => (request.recv, 0, service_ns),
             Step::Execute(service_ns) => (request.sql, 1, service_ns),
@@ -296,8 +300,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The thread that writes an answer: recv itself while no task waits there, else the helper with the
-    /// shortest queue if that is shorter. This models adaptive sending with queue lengths instead of loads.
+    /// The thread that writes a reply: recv itself while no task waits there; otherwise the thread with the
+    /// shortest queue among recv and the helpers. This models adaptive sending, with queue lengths in step_index
+    /// of loads.
     fn sender(&self, recv: usize) -> usize {
         let own = self.engine.queue_length(recv);
         let helpers = if self.layout.send.is_empty() { &self.helper[..] } else { &self.layout.send[..] };
@@ -308,14 +313,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The partitions of the parts, from a random one.
+    /// The partitions that a read or write touches, starting at a random one.
     fn parts(&mut self, parts: PartitionWork) -> Vec<usize> {
         let first = if self.phase.hot_partition { 0 } else { self.random.below(TABLE_PARTITIONS as u64) as usize };
-        let place = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
-        (0..parts.count).map(place).collect()
+        let step_index = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
+        (0..parts.count).map(step_index).collect()
     }
 
-    /// The ldm instance that owns a partition. Partitions are assigned in turn.
+    /// The ldm instance that owns a partition. Partitions are assigned to instances in turn.
     fn owner(&self, table: usize, partition: usize) -> usize {
         (table * TABLE_PARTITIONS + partition) % self.layout.ldm.len()
     }
@@ -323,14 +328,14 @@ impl<'a> Node<'a> {
     fn on_done(&mut self, thread: usize, task: Task) {
         let number = task.request as usize;
         match task.step & 0xffff {
-            // A step that has no parts.
+            // A step that involves no partitions.
             0 => {
                 let request = &mut self.requests[number];
-                let is_send = matches!(request.steps.get(request.place), Some(Step::Send(_)));
-                request.place += 1;
+                let is_send = matches!(request.steps.get(request.step_index), Some(Step::Send(_)));
+                request.step_index += 1;
                 if is_send { self.on_sent(task.request) } else { self.enter(From::Thread(thread), task.request) }
             }
-            // A part. Its answer returns to the thread that sent it.
+            // The work on one partition has ended. Its reply returns to the thread that sent it.
             1 => {
                 let is_read = task.kind == 2;
                 let home = if is_read { self.requests[number].sql } else { self.requests[number].tc };
@@ -347,8 +352,8 @@ impl<'a> Node<'a> {
 
     fn on_answer(&mut self, thread: usize, task: Task) {
         let request = &mut self.requests[task.request as usize];
-        if let Some(place) = (task.step >> PART_SHIFT).checked_sub(1)
-            && let Some((route, service_ns)) = request.parts.get(place as usize).copied()
+        if let Some(step_index) = (task.step >> PART_SHIFT).checked_sub(1)
+            && let Some((route, service_ns)) = request.parts.get(step_index as usize).copied()
         {
             let router = &mut self.routers[request.sql];
             router.release(route.booked_cost);
@@ -358,16 +363,16 @@ impl<'a> Node<'a> {
         }
         request.waiting -= 1;
         if request.waiting == 0 {
-            request.place += 1;
+            request.step_index += 1;
             self.enter(From::Thread(thread), task.request);
         }
     }
 
-    /// Handles the answer to a statement: the client sends the next one, or its operation has ended.
+    /// Handles the reply to a statement: the client sends the next statement, or its operation has ended.
     fn on_sent(&mut self, number: u32) {
         let request = &mut self.requests[number as usize];
-        if request.place >= request.steps.len() {
-            request.place = 0;
+        if request.step_index >= request.steps.len() {
+            request.step_index = 0;
             if self.counting {
                 self.latencies.add(self.engine.now_ns() - request.began_ns + NETWORK_NS);
             }
@@ -375,33 +380,34 @@ impl<'a> Node<'a> {
         self.engine.delay(number, NETWORK_NS);
     }
 
-    fn on_look(&mut self) {
-        self.looks += 1;
-        self.engine.tick_after(self.options.look_ns);
-        let mut looks = Vec::with_capacity(self.looked.len());
-        for (thread, looked) in self.looked.iter_mut().enumerate() {
+    fn sample_loads(&mut self) {
+        self.samples += 1;
+        self.engine.tick_after(self.options.sample_interval_ns);
+        let mut samples = Vec::with_capacity(self.last_totals.len());
+        for (thread, last_totals) in self.last_totals.iter_mut().enumerate() {
             let busy = self.engine.busy_ns(thread).iter().sum::<u64>();
             let done = self.engine.done(thread);
-            let [busy_before, done_before] = std::mem::replace(looked, [busy, done]);
+            let [busy_before, done_before] = std::mem::replace(last_totals, [busy, done]);
             let used = busy - busy_before;
-            let moment_per_mille = (used * 1000 / self.options.look_ns).min(1000) as u32;
+            let moment_per_mille = (used * 1000 / self.options.sample_interval_ns).min(1000) as u32;
             let lately = &mut self.lately_per_mille[thread];
             *lately = (*lately * 19 + moment_per_mille) / 20;
-            // As in a node: the mean of the load over 50 ms and over a second.
+            // As in a node: the average of the load over 50 ms and the load over a second.
             let busy_per_mille = u32::midpoint(moment_per_mille, *lately);
-            looks.push(Look { busy_per_mille, task_ns: used.checked_div(done - done_before).unwrap_or(0) });
+            samples.push(LoadSample { busy_per_mille, task_ns: used.checked_div(done - done_before).unwrap_or(0) });
         }
         let io = |thread: &usize| self.layout.roles[*thread] == "io";
-        let least = (0..looks.len()).filter(|thread| !io(thread)).min_by_key(|thread| looks[*thread].busy_per_mille);
+        let least =
+            (0..samples.len()).filter(|thread| !io(thread)).min_by_key(|thread| samples[*thread].busy_per_mille);
         self.helper = [least.unwrap_or(0)];
-        if self.looks.is_multiple_of(2) && matches!(self.options.rule, ReadRule::Adaptive | ReadRule::Weights) {
+        if self.samples.is_multiple_of(2) && matches!(self.options.rule, ReadRule::Adaptive | ReadRule::Weights) {
             for sql in &self.layout.sql {
-                self.routers[*sql].look(self.layout, &looks, 2 * self.options.look_ns);
+                self.routers[*sql].on_load_samples(self.layout, &samples, 2 * self.options.sample_interval_ns);
             }
         }
     }
 
-    /// A random value from half to one and a half times the demand.
+    /// Varies a demand randomly between half and one and a half times its value.
     fn spread(&mut self, service_ns: u64) -> u64 {
         service_ns / 2 + self.random.below(service_ns + 1)
     }

@@ -1,4 +1,4 @@
-//! Tables and plots of the simulations.
+//! Tables and plots of the simulation results.
 
 use std::fmt::Write;
 
@@ -18,11 +18,11 @@ const READING: &str = "automatic, if recv could read";
 pub struct Page {
     /// All tables, in Markdown.
     pub tables: String,
-    /// Names of files, and SVG documents.
+    /// File names, with the SVG documents.
     pub plots: Vec<(String, String)>,
 }
 
-/// Makes the tables and plots.
+/// Creates the tables and plots.
 ///
 /// # Errors
 /// A plot cannot be laid out.
@@ -103,7 +103,7 @@ fn latencies(study: &Study) -> Table {
     table
 }
 
-/// Roles that work for requests.
+/// The roles that take part in requests.
 fn role_names(study: &Study) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (role, _) in study.roles.iter().flat_map(|(_, _, roles)| roles) {

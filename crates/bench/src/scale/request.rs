@@ -1,4 +1,4 @@
-//! Requests as chains of steps.
+//! Requests as sequences of steps.
 
 use super::demand::{Demand, Demands};
 
@@ -22,35 +22,35 @@ pub enum Workload {
     ReadWrite,
 }
 
-/// Work on partitions of one table.
+/// The work of one step on the partitions of one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionWork {
-    /// Number of partitions, from a random one.
+    /// Number of partitions, starting at a random one.
     pub count: usize,
     /// Keys or rows per partition.
     pub units: u32,
-    /// Kind of read for the controller.
+    /// The kind of operation under which the routing controller counts the work.
     pub kind: u8,
-    /// Nanoseconds per partition.
+    /// Nanoseconds of work per partition.
     pub service_ns: u64,
 }
 
-/// A step of a request. Steps run one after the other.
+/// A step of a request, with its nanoseconds of work. Steps run one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The recv thread of the connection receives a statement.
     Receive(u64),
-    /// The sql block of the connection works.
+    /// The sql block of the connection executes half of a statement.
     Execute(u64),
-    /// Reads partitions in parallel, each on the thread that the rule chooses, and waits for all.
+    /// Reads partitions in parallel, each on the thread that the rule chooses. Waits for all of them.
     Read(PartitionWork),
-    /// The tc of the connection works.
+    /// The tc block of the connection works.
     Coordinate(u64),
-    /// Changes rows of partitions in parallel at their owners, and waits for all.
+    /// Changes rows of partitions in parallel at the owners. Waits for all of them.
     Write(PartitionWork),
-    /// The recv thread handles the answer.
+    /// The recv thread handles the reply.
     Reply(u64),
-    /// recv or a send thread writes the answer. The client then sends the next statement.
+    /// recv or a send thread writes the reply. The client then sends the next statement.
     Send(u64),
 }
 
@@ -82,7 +82,7 @@ impl Workload {
                 // BEGIN.
                 chain.statement(SessionWork::default(), |_| {});
                 (0..10).for_each(|_| chain.read(Read::Keys(1)));
-                // A range: plain, summed, sorted, and sorted without duplicates.
+                // Four ranges: plain, summed, sorted, and sorted without duplicates.
                 chain.read(Read::Rows(RANGE_ROWS));
                 chain.read(Read::Sum(RANGE_ROWS));
                 chain.read(Read::SortedRows(RANGE_ROWS));
@@ -96,7 +96,7 @@ impl Workload {
     }
 }
 
-/// A range of `rows` rows as a single statement, for changing workloads.
+/// A single range read of `rows` rows, for workloads that change over time.
 pub fn range_steps(demands: &Demands, rows: u64) -> Vec<Step> {
     let mut chain = Chain { demands, steps: Vec::new() };
     chain.read(Read::Rows(rows));
@@ -111,7 +111,7 @@ enum Read {
     SortedRows(u64),
 }
 
-/// Additional work of a session for a statement in nanoseconds, and the rows of its answer.
+/// Additional nanoseconds of the session for a statement, and the number of rows in its reply.
 #[derive(Clone, Copy, Default)]
 struct SessionWork {
     work_ns: u64,
@@ -128,7 +128,7 @@ impl Chain<'_> {
         self.demands.ns(demand)
     }
 
-    /// A statement. Its data steps come between the two halves of the session's work.
+    /// Adds the steps of a statement. `data` adds those between the two halves of the session's work.
     fn statement(&mut self, session: SessionWork, data: impl FnOnce(&mut Self)) {
         let statement = self.demand_ns(Demand::Statement);
         self.steps.push(Step::Receive(self.demand_ns(Demand::Receive)));
@@ -141,8 +141,8 @@ impl Chain<'_> {
 
     fn read(&mut self, read: Read) {
         let of = |demand| self.demands.ns(demand);
-        // Number of partitions, keys over all, work per key or row, the session's work per key or row, rows
-        // of the answer.
+        // Number of partitions; total keys or rows; nanoseconds per key or row in the partition; nanoseconds
+        // per key or row in the session; rows returned; kind of operation.
         let (count, items, item_ns, session_ns, rows, kind) = match read {
             Read::Keys(1) => (1, 1, of(Demand::Key), 0, 1, 0),
             Read::Keys(keys) => (TABLE_PARTITIONS, keys, of(Demand::Key), of(Demand::StatementKey), keys, 1),
@@ -167,7 +167,7 @@ impl Chain<'_> {
         });
     }
 
-    /// Prepare and commit at both partitions.
+    /// Adds a COMMIT, with prepare and commit at both partitions.
     fn commit(&mut self) {
         let coordinate = self.demand_ns(Demand::Coordinate);
         let parts =

@@ -1,9 +1,9 @@
-//! Threads of reads: the real controller, weights and rules of `junctor_gateway::route`, with simulated
-//! loads.
+//! Chooses the threads of reads. Uses the controller, weights and rules of `junctor_gateway::route`, with
+//! simulated loads.
 //!
 //! This module does for a simulated thread what `Route` (`crates/gateway/src/route/choice.rs`) does for a
-//! real one: it asks the controller, remembers the cheapest other query block of each owner, and renews
-//! prices and weights with each sample of the loads.
+//! real one: it asks the controller, remembers the cheapest query block of each owner other than its own, and
+//! renews prices and weights with each sample of the loads.
 
 use junctor_gateway::route::adaptive::{
     Candidate, Controller, Decision, Load, Measurement, ReadLocation, RemoteCandidates,
@@ -16,10 +16,10 @@ use junctor_kernel::scheduler::load::ThreadState;
 use super::engine::Engine;
 use super::layout::Layout;
 
-/// Consecutive reads that the rule `local` sends to one thread if its own thread cannot read.
+/// Number of consecutive reads that the rule `local` sends to the same thread, if its own thread cannot read.
 const READS_PER_TURN: usize = 4;
 
-/// A read that needs a thread.
+/// A read for which a thread must be chosen.
 #[derive(Clone, Copy, Debug)]
 pub struct Read {
     /// Kind of the read, as the controller numbers them.
@@ -33,15 +33,15 @@ pub struct Read {
 /// A decision of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The thread that reads.
+    /// The thread that runs the read.
     pub thread: usize,
-    /// State at the decision, if the read is to be measured.
+    /// Set if this read is to be measured.
     pub sample: Option<Sample>,
-    /// Cost booked to the thread, for [`Router::release`] after the answer.
+    /// The cost booked to the thread. [`Router::release`] takes it back after the reply.
     pub booked_cost: BookedCost,
 }
 
-/// State at the decision of a measured read.
+/// The state at the decision, for a read that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     kind: u8,
@@ -54,25 +54,25 @@ pub struct Sample {
 
 /// Sampled load of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct LoadSample {
     /// Utilisation in thousandths.
     pub busy_per_mille: u32,
     /// Mean nanoseconds per task.
     pub task_ns: u64,
 }
 
-/// The readers of the partitions of one ldm instance.
+/// The threads that can read the partitions of one ldm instance.
 struct Owner {
     reads_here: bool,
-    /// Readers other than our own thread and the owner's.
+    /// Readers other than this router's thread and the owner's thread.
     others: Vec<usize>,
-    /// The current choice among them, and the index of its next challenger.
+    /// The current choice among `others`, and the index of the next reader to compare it with.
     best: Option<usize>,
     challenger: usize,
 }
 
 impl Owner {
-    /// The current choice, or its challenger if fewer tasks wait there, as in `Route`.
+    /// The current choice, or its challenger if fewer tasks wait at the challenger, as in `Route`.
     fn better_query(&mut self, engine: &Engine) -> Option<usize> {
         let challenger = *self.others.get(self.challenger)?;
         self.challenger = (self.challenger + 1) % self.others.len();
@@ -85,7 +85,7 @@ impl Owner {
     }
 }
 
-/// Routing of one sql block.
+/// The routing state of one sql block.
 pub struct Router {
     rule: ReadRule,
     own: usize,
@@ -97,7 +97,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Makes the routing of an sql block on thread `own`.
+    /// Creates the routing state of an sql block on thread `own`.
     pub fn new(rule: ReadRule, own: usize, layout: &Layout) -> Router {
         let owner = |instance: usize| {
             let readers = &layout.readers[instance];
@@ -113,16 +113,16 @@ impl Router {
             turns: 0,
             owners: (0..layout.ldm.len()).map(owner).collect(),
         };
-        router.look(layout, &vec![Look::default(); layout.threads()], 1);
+        router.on_load_samples(layout, &vec![LoadSample::default(); layout.threads()], 1);
         router
     }
 
-    /// Chooses the thread of a read.
+    /// Chooses the thread of a read, and books its predicted cost to that thread.
     pub fn choose(&mut self, read: Read, layout: &Layout, engine: &Engine) -> Route {
         let owner = read.owner;
         let route = self.apply_rule(read, layout, engine);
         let owner_thread = layout.ldm[owner];
-        // A query block outside the owner's group passes the read on to the owner.
+        // A query block outside the owner's group forwards the read to the owner.
         let can_read = route.thread == owner_thread || layout.readers[owner].contains(&route.thread);
         Route { thread: if can_read { route.thread } else { owner_thread }, ..route }
     }
@@ -148,7 +148,7 @@ impl Router {
         }
     }
 
-    /// Releases the booked cost of an answered read.
+    /// Takes back the booked cost of a read that has been answered.
     pub fn release(&mut self, booked_cost: BookedCost) {
         self.controller.release(booked_cost);
     }
@@ -161,20 +161,20 @@ impl Router {
     }
 
     /// Renews prices, weights and the cheapest query blocks. `elapsed_ns` is the time since the last call.
-    pub fn look(&mut self, layout: &Layout, looks: &[Look], elapsed_ns: u64) {
-        let busy = |(thread, look): (usize, &Look)| ThreadBusy {
-            busy_per_mille: look.busy_per_mille,
+    pub fn on_load_samples(&mut self, layout: &Layout, samples: &[LoadSample], elapsed_ns: u64) {
+        let busy = |(thread, sample): (usize, &LoadSample)| ThreadBusy {
+            busy_per_mille: sample.busy_per_mille,
             signals_per_turn: 1,
             keeps_free: layout.recv.contains(&thread) || layout.tc.contains(&thread),
             reads: layout.has_query[thread] || layout.ldm.contains(&thread),
             owns: layout.ldm.contains(&thread),
         };
-        let busy: Vec<ThreadBusy> = looks.iter().enumerate().map(busy).collect();
+        let busy: Vec<ThreadBusy> = samples.iter().enumerate().map(busy).collect();
         self.weights.adjust(&busy);
-        // The controller needs our own thread first.
-        for thread in std::iter::once(self.own).chain((0..looks.len()).filter(|thread| *thread != self.own)) {
-            let (look, thread) = (&looks[thread], thread as u16);
-            let load = Load { busy_per_mille: look.busy_per_mille, signal_ns: look.task_ns };
+        // The controller needs this router's thread first.
+        for thread in std::iter::once(self.own).chain((0..samples.len()).filter(|thread| *thread != self.own)) {
+            let (sample, thread) = (&samples[thread], thread as u16);
+            let load = Load { busy_per_mille: sample.busy_per_mille, signal_ns: sample.task_ns };
             self.controller.set_load(thread, &load, elapsed_ns, self.weights.factor(thread));
         }
         let Router { owners, controller, .. } = self;

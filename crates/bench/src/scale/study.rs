@@ -1,5 +1,5 @@
-//! The best numbers of threads for a number of CPUs, and the distance of our table from them when the demands
-//! are wrong.
+//! Searches the best numbers of threads for a number of CPUs, and measures how far the automatic placement is
+//! from them if the assumed demands are wrong.
 
 use junctor_gateway::route::ReadRule;
 use junctor_node::placement::Module;
@@ -10,23 +10,23 @@ use super::node::{KINDS, Node, Phase, RunOptions, RunReport};
 use super::request::Workload;
 use crate::Outcome;
 
-/// Clients per CPU: enough to keep the busiest thread always busy.
+/// Clients per CPU: enough to keep the busiest thread busy all the time.
 const CLIENTS_PER_CPU: usize = 16;
-/// Tables per ldm thread, enough that the numbers of partitions of two ldm differ by at most a tenth.
+/// Tables per ldm thread: enough that the partition counts of two ldm threads differ by at most a tenth.
 const TABLES_PER_LDM: usize = 5;
-/// Interval between two samples of the loads: shorter than in a node, so that the controllers settle in the
-/// short simulated time.
-const LOOK_NS: u64 = 200_000;
+/// Interval between two samples of the loads. It is shorter than in a node, so that the controllers converge
+/// within the short simulated time.
+const SAMPLE_INTERVAL_NS: u64 = 200_000;
 const WARM_UP_NS: u64 = 1_500_000;
 const TIME_MAX_NS: u64 = 400_000_000;
-/// Most rounds of the search from one start.
+/// Maximum number of rounds of the search from one start.
 const ROUNDS_MAX: usize = 10;
-/// Least improvement that moves the search to a neighbour. Smaller ones are noise.
+/// Minimum improvement that moves the search to a neighbour. Smaller ones are noise.
 const GAIN_MIN: f64 = 1.004;
 /// Number of candidates that are tried with changed demands.
 const FINALISTS: usize = 5;
 
-/// A candidate with its throughput for each workload.
+/// A candidate with its simulated throughput for each workload.
 #[derive(Clone)]
 pub struct Judged {
     /// Numbers of threads.
@@ -36,48 +36,49 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The geometric mean of the throughputs: equal ratios weigh the same in each workload.
+    /// The geometric mean of the throughputs, in which equal ratios weigh the same for each workload.
     pub fn score(&self) -> f64 {
         let logarithms: f64 = self.per_s.iter().map(|per_s| per_s.max(1e-9).ln()).sum();
         (logarithms / self.per_s.len() as f64).exp()
     }
 }
 
-/// Name of a placement, workload, and mean utilisation of the threads of each role.
+/// Name of a placement, the workload, and the mean utilisation of the threads of each role.
 pub type RoleRun = (String, Workload, Vec<(String, f64)>);
 
 /// Results for a number of CPUs.
 pub struct Study {
     /// Number of CPUs.
     pub cpus: u32,
-    /// Named candidates, ours first.
+    /// The named candidates, the automatic placement first.
     pub named: Vec<Judged>,
     /// The best pipeline found by moving threads between modules.
     pub best: Judged,
-    /// For each change of the demands, our score relative to the best score of a pipeline, and that pipeline.
+    /// For each change of the demands: the automatic placement's score relative to the best pipeline's score,
+    /// and that pipeline.
     pub sensitivity: Vec<(Change, f64, String)>,
-    /// Utilisation of each role in our table and in the best pipeline, for each workload.
+    /// Utilisation of each role, in the automatic placement and in the best pipeline, for each workload.
     pub roles: Vec<RoleRun>,
-    /// With one client per CPU: name of a placement, workload, and the 50th and 99th percentile of the
+    /// With one client per CPU: name of a placement, the workload, and the 50th and 99th percentile of the
     /// latencies in microseconds.
     pub latencies: Vec<(String, Workload, [f64; 2])>,
 }
 
-/// Searches and compares for a number of CPUs.
+/// Searches and compares placements for a number of CPUs.
 ///
 /// # Errors
-/// The real code refuses a candidate.
+/// The node's placement code refuses a candidate.
 pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     let demands = Demands::measured();
     let mut seen: Vec<Judged> = Vec::new();
     let named = named(cpus);
     let mut judged_named = Vec::new();
     for candidate in &named {
-        // Two names may stand for the same numbers.
+        // Two names may denote the same numbers of threads.
         let judged = judge_new(&mut seen, candidate, cpus, &demands)?;
         judged_named.push(Judged { candidate: candidate.clone(), ..judged });
     }
-    // Both forms: sessions on threads of their own, and sessions in recv threads.
+    // Search from both forms: sessions on their own threads, and sessions in recv threads.
     let apart = |candidate: &&Candidate| candidate.name == "sql and tc apart";
     let starts = [Some(&named[0]), named.iter().find(apart)];
     for start in starts.into_iter().flatten().filter(|candidate| is_pipeline(candidate)) {
@@ -125,12 +126,12 @@ pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     Ok(Study { cpus, named: judged_named, best, sensitivity, roles, latencies })
 }
 
-/// Our choice, and those of others for this number of CPUs.
+/// The automatic placement, and those that other systems choose for this number of CPUs.
 fn named(cpus: u32) -> Vec<Candidate> {
     let mut named = vec![Candidate::automatic(cpus)];
     if cpus >= 8 {
-        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave. Here both are one
-        // process.
+        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave. Here one process is
+        // both.
         named.push(rondb("RonDB's for half, sql on the other half", cpus / 2, cpus - cpus / 2));
         named.push(rondb("RonDB's for all, sql in recv", cpus, 0));
     }
@@ -195,7 +196,7 @@ fn same_family(one: &Candidate, other: &Candidate) -> bool {
     is_pipeline(one) == is_pipeline(other)
 }
 
-/// Moves threads between modules while the score grows.
+/// Moves threads between modules as long as the score grows.
 fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands, rounds: usize) -> Outcome<()> {
     let mut at = judge_new(seen, start, cpus, demands)?;
     let mut step = (cpus / 12).max(1);
@@ -216,15 +217,14 @@ fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands
     Ok(())
 }
 
-/// The candidates with `step` threads moved from one module to another.
+/// All candidates that result from moving `step` threads from one module to another.
 fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
     const MOVED: [Module; 5] = [Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Send];
     let pairs = MOVED.into_iter().flat_map(|from| MOVED.into_iter().map(move |to| (from, to)));
     let moves = pairs.filter(|(from, to)| from != to).filter(|(from, to)| {
-        // Without threads of their own, sql and tc run in recv threads, and all threads write their own
-        // output.
+        // Without their own threads, sql and tc run in recv threads, and each thread writes its own output.
         let least = u32::from(matches!(from, Module::Recv | Module::Ldm));
-        // The grammar of ThreadConfig allows at most 80 threads of recv and of send.
+        // The grammar of ThreadConfig allows at most 80 threads for recv and for send.
         let most = if matches!(to, Module::Recv | Module::Send) { 80 } else { u32::MAX };
         candidate.count(*from) >= least + step && candidate.count(*to) + step <= most
     });
@@ -240,7 +240,7 @@ fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
         .collect()
 }
 
-/// Simulates a candidate unless it is known already.
+/// Simulates a candidate, unless that was done before.
 fn judge_new(seen: &mut Vec<Judged>, candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
     let is_same = |judged: &&Judged| {
         (&judged.candidate.counts, judged.candidate.recv_reads) == (&candidate.counts, candidate.recv_reads)
@@ -261,10 +261,10 @@ fn judge(candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged>
     Ok(Judged { candidate: candidate.clone(), per_s })
 }
 
-/// Runs the adaptive rule with `clients` clients per CPU.
+/// Simulates the adaptive rule with `clients_per_cpu` clients per CPU.
 ///
 /// # Errors
-/// The real code refuses a candidate.
+/// The node's placement code refuses the candidate.
 pub fn simulate(
     candidate: &Candidate,
     cpus: u32,
@@ -275,7 +275,7 @@ pub fn simulate(
     let layout = Layout::new(candidate, cpus)?;
     let clients = clients_per_cpu * cpus as usize;
     let tables = TABLES_PER_LDM * layout.ldm.len();
-    let options = RunOptions { rule: ReadRule::Adaptive, look_ns: LOOK_NS, seed: 1 };
+    let options = RunOptions { rule: ReadRule::Adaptive, sample_interval_ns: SAMPLE_INTERVAL_NS, seed: 1 };
     let report = {
         let mut node = Node::new(&layout, demands, clients, tables, options);
         node.begin_phase(Phase::even(workload, demands, clients, tables));

@@ -116,7 +116,7 @@ fn a_hop_costs_both_sides_and_a_sleeper_is_woken_first() {
 }
 
 fn options(rule: ReadRule) -> RunOptions {
-    RunOptions { rule, look_ns: 200_000, seed: 7 }
+    RunOptions { rule, sample_interval_ns: 200_000, seed: 7 }
 }
 
 fn run(cpus: u32, workload: Workload, rule: ReadRule, clients: usize) -> (f64, Vec<f64>, u64, (usize, usize)) {
@@ -158,7 +158,7 @@ fn one_client_waits_for_nothing_but_its_own_steps() {
             Step::Read(parts) | Step::Write(parts) => parts.service_ns,
         })
         .sum();
-    // Below 8 CPUs one thread does everything: the latency is the network, one wake-up, and the steps.
+    // Below 8 CPUs one thread does everything. The latency is then the network, one wake-up, and the steps.
     let (_, _, median_ns, _) = run(4, Workload::Point, ReadRule::Local, 1);
     let expected = (super::node::NETWORK_NS + demands.ns(Demand::WakeLatency) + own_ns) as f64;
     assert!((median_ns as f64 / expected - 1.0).abs() < 0.1, "{median_ns} instead of {expected}");
@@ -199,7 +199,7 @@ fn a_layout_is_what_the_real_code_makes_of_the_table() {
     assert_eq!(layout.ldm.len() as u32, candidate.count(Module::Ldm));
     assert_eq!((layout.sql.clone(), layout.tc.clone()), (layout.recv.clone(), layout.recv.clone()));
     assert_eq!(layout.recv.len() as u32, candidate.count(Module::Recv));
-    // Only threads of the group of a partition read it, at most 16.
+    // Only threads of a partition's read group read it, and the group has at most 16.
     assert!(layout.readers.iter().all(|readers| !readers.is_empty() && readers.len() <= 16));
     let reading = Candidate { recv_reads: true, ..candidate };
     let reading = Layout::new(&reading, 64).expect("the automatic placement");
