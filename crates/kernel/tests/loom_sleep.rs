@@ -6,7 +6,7 @@
 
 use junctor_kernel::Duration;
 use junctor_kernel::mailbox::{Consumer, Producer, ring};
-use junctor_kernel::scheduler::sleep::{Lease, ReturnOutcome, SleepCell, SleepLocation};
+use junctor_kernel::scheduler::sleep::{IdlePhase, ReturnOutcome, SleepCell, SleepLocation};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
@@ -15,9 +15,9 @@ use loom::thread;
 fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     producer.push(1).unwrap();
     producer.publish();
-    SleepCell::fence_before_claim();
-    if cell.claim() == Some(SleepLocation::Cell) {
-        cell.ring();
+    SleepCell::fence_before_wakeup();
+    if cell.claim_wakeup() == Some(SleepLocation::Cell) {
+        cell.wake_sleeper();
     }
 }
 
@@ -28,10 +28,10 @@ fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
         if taken > 0 {
             return taken;
         }
-        cell.prepare_rest();
+        cell.prepare_sleep();
         if consumers.iter_mut().any(|consumer| consumer.refresh() > 0) {
-            cell.cancel_rest();
-        } else if cell.begin_rest(SleepLocation::Cell) {
+            cell.cancel_sleep();
+        } else if cell.commit_sleep(SleepLocation::Cell) {
             cell.sleep(None);
             cell.reattach();
         }
@@ -134,24 +134,24 @@ impl BorrowableThread {
     /// The thread's steps: take, announce a rest, check, rest, sleep, reattach.
     fn receive_all(&self) {
         while !self.take() {
-            self.begin_rest(None);
+            self.sleep_if_idle(None);
         }
     }
 
     /// The same for a thread whose first sleep ends by itself.
     fn receive_and_wake(&self) {
-        let mut longest = Some(Duration::ZERO);
+        let mut timeout = Some(Duration::ZERO);
         while !self.take() {
-            self.begin_rest(longest.take());
+            self.sleep_if_idle(timeout.take());
         }
     }
 
-    fn begin_rest(&self, longest: Option<Duration>) {
-        self.cell.prepare_rest();
+    fn sleep_if_idle(&self, timeout: Option<Duration>) {
+        self.cell.prepare_sleep();
         if self.has_input() {
-            self.cell.cancel_rest();
-        } else if self.cell.begin_rest(SleepLocation::Cell) {
-            self.cell.sleep(longest);
+            self.cell.cancel_sleep();
+        } else if self.cell.commit_sleep(SleepLocation::Cell) {
+            self.cell.sleep(timeout);
             self.cell.reattach();
         }
     }
@@ -167,7 +167,7 @@ impl BorrowableThread {
             if self.take() {
                 return;
             }
-            self.begin_rest(None);
+            self.sleep_if_idle(None);
         }
     }
 
@@ -176,30 +176,30 @@ impl BorrowableThread {
     fn send(&self, producer: &mut Producer<u32>) {
         producer.push(1).unwrap();
         producer.publish();
-        SleepCell::fence_before_claim();
-        let Some(lease) = self.cell.borrow() else {
-            if self.cell.claim() == Some(SleepLocation::Cell) {
-                self.cell.ring();
+        SleepCell::fence_before_wakeup();
+        let Some(phase) = self.cell.borrow() else {
+            if self.cell.claim_wakeup() == Some(SleepLocation::Cell) {
+                self.cell.wake_sleeper();
             }
             return;
         };
         loop {
             let is_last = self.take();
-            if let Lease::Detached = lease {
+            if let IdlePhase::Detached = phase {
                 // The thread reattaches and checks by itself.
-                self.cell.give_back(lease);
+                self.cell.give_back(phase);
                 return;
             }
-            self.cell.prepare_rest();
+            self.cell.prepare_sleep();
             if is_last || self.has_input() {
-                self.cell.cancel_rest();
+                self.cell.cancel_sleep();
                 if is_last {
                     if self.cell.give_back_awake() {
-                        self.cell.ring();
+                        self.cell.wake_sleeper();
                     }
                     return;
                 }
-            } else if self.cell.give_back(lease) != ReturnOutcome::Refused {
+            } else if self.cell.give_back(phase) != ReturnOutcome::Refused {
                 return;
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::context::Time;
-use crate::scheduler::sleep::{Lease, SleepCell, SleepLocation};
+use crate::scheduler::sleep::{IdlePhase, SleepCell, SleepLocation};
 
 use crate::clock::Clock;
 
@@ -14,7 +14,7 @@ pub(super) struct Doorbell {
     /// Set for threads that sleep in their poll.
     waker: Option<mio::Waker>,
     /// When the bell last rang, for measuring wake-ups; 0 once taken.
-    rung: AtomicU64,
+    rang_at: AtomicU64,
     /// Whether other threads may run turns for this one. False for a thread that may wait for a disk, because
     /// the borrower would wait too.
     pub(super) may_be_delegated: bool,
@@ -22,41 +22,41 @@ pub(super) struct Doorbell {
 
 impl Doorbell {
     pub(super) fn new(waker: Option<mio::Waker>, may_be_delegated: bool) -> Self {
-        Self { cell: SleepCell::new(), waker, rung: AtomicU64::new(0), may_be_delegated }
+        Self { cell: SleepCell::new(), waker, rang_at: AtomicU64::new(0), may_be_delegated }
     }
 
     /// Wakes the thread if it sleeps. The caller has published its input and passed
-    /// [`SleepCell::fence_before_claim`].
+    /// [`SleepCell::fence_before_wakeup`].
     #[inline]
     pub(super) fn wake(&self, clock: &Clock) {
-        if let Some(location) = self.cell.claim() {
+        if let Some(location) = self.cell.claim_wakeup() {
             self.ring(location, clock);
         }
     }
 
     /// Returns a borrowed thread's state and wakes the thread.
     #[cold]
-    pub(super) fn give_back_awake(&self, lease: Lease, clock: &Clock) {
-        match lease {
+    pub(super) fn give_back_awake(&self, phase: IdlePhase, clock: &Clock) {
+        match phase {
             // The thread reattaches by itself. If it already waits, this wakes it.
-            Lease::Detached => _ = self.cell.give_back(lease),
-            Lease::Resting(location) if self.cell.give_back_awake() => self.ring(location, clock),
-            Lease::Resting(_) => {}
+            IdlePhase::Detached => _ = self.cell.give_back(phase),
+            IdlePhase::Asleep(location) if self.cell.give_back_awake() => self.ring(location, clock),
+            IdlePhase::Asleep(_) => {}
         }
     }
 
     /// When the bell rang, if it did since the last call.
-    pub(super) fn take_rung(&self) -> Option<Time> {
-        Some(Time(self.rung.swap(0, Ordering::Relaxed))).filter(|rung| rung.0 > 0)
+    pub(super) fn take_rang_at(&self) -> Option<Time> {
+        Some(Time(self.rang_at.swap(0, Ordering::Relaxed))).filter(|rang_at| rang_at.0 > 0)
     }
 
     #[cold]
     fn ring(&self, location: SleepLocation, clock: &Clock) {
-        self.rung.store(clock.now().0, Ordering::Relaxed);
+        self.rang_at.store(clock.now().0, Ordering::Relaxed);
         match (location, &self.waker) {
             // Writing to the event counter fails only if the poll is gone, and then the thread is gone too.
-            (SleepLocation::Elsewhere, Some(waker)) => drop(waker.wake()),
-            _ => self.cell.ring(),
+            (SleepLocation::Poll, Some(waker)) => drop(waker.wake()),
+            _ => self.cell.wake_sleeper(),
         }
     }
 }

@@ -486,7 +486,7 @@ impl ThreadStart {
             handled: 0,
             moved: false,
             idle_since: Time(0),
-            rests_until: Time(0),
+            sleeps_until: Time(0),
         };
         // If the starter is gone, nobody needs the notices.
         let _ = sender.send(Ok(notices));

@@ -118,13 +118,13 @@ impl Spinner {
         self.slept = now;
     }
 
-    /// The thread woke at `now`; `rung` is when its bell rang, if it did.
+    /// The thread woke at `now`; `rang_at` is when its bell rang, if it did.
     #[inline]
-    pub(super) fn end_sleep(&mut self, now: Time, rung: Option<Time>) {
+    pub(super) fn end_sleep(&mut self, now: Time, rang_at: Option<Time>) {
         self.woke = now;
         // A bell that rang before the sleep says nothing about this wake-up.
-        let rung = rung.filter(|rung| *rung >= self.slept);
-        let sample_ns = rung.map(|rung| now.since(rung).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
+        let rang_at = rang_at.filter(|rang_at| *rang_at >= self.slept);
+        let sample_ns = rang_at.map(|rang_at| now.since(rang_at).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
         if let Some(sample_ns) = sample_ns {
             self.wake_ns = self.wake_ns - self.wake_ns / 8 + sample_ns / 8;
         }

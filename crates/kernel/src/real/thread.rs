@@ -16,7 +16,7 @@ use crate::scheduler::delegation::is_saturated;
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, Services, World};
 use crate::scheduler::send::{OwnOutput, SendSettings};
-use crate::scheduler::sleep::{Lease, SleepCell, SleepLocation};
+use crate::scheduler::sleep::{IdlePhase, SleepCell, SleepLocation};
 use crate::scheduler::spin::SpinSettings;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
@@ -83,7 +83,7 @@ impl Shared {
     }
 
     pub(super) fn wake_all(&self) {
-        SleepCell::fence_before_claim();
+        SleepCell::fence_before_wakeup();
         for bell in &self.bells {
             bell.wake(&self.clock);
         }
@@ -196,11 +196,11 @@ impl Poller {
         self.0.is_some()
     }
 
-    /// Asks the operating system which sockets are ready, waiting up to `longest`. [`Poller::deliver`] must
+    /// Asks the operating system which sockets are ready, waiting up to `timeout`. [`Poller::deliver`] must
     /// follow before the next call.
-    pub(super) fn wait(&mut self, longest: Duration) {
+    pub(super) fn wait(&mut self, timeout: Duration) {
         let Some((poll, events)) = &mut self.0 else { return };
-        let timeout = std::time::Duration::from_nanos(longest.0);
+        let timeout = std::time::Duration::from_nanos(timeout.0);
         if poll.poll(events, Some(timeout)).is_err() {
             // Interrupted by a signal. The next poll reports what is ready.
             events.clear();
@@ -251,7 +251,7 @@ pub(super) enum Next {
     /// Write output to sockets.
     Write,
     /// Rest at this location for at most this long, unless input arrived since the rest was announced.
-    Rest(SleepLocation, Duration),
+    Sleep(SleepLocation, Duration),
     /// End.
     End,
 }
@@ -284,7 +284,7 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     /// When the thread became idle.
     pub(super) idle_since: Time,
     /// When the present rest ends without input.
-    pub(super) rests_until: Time,
+    pub(super) sleeps_until: Time,
 }
 
 impl<S: Signal, H: Host<S>> NodeThread<S, H> {
@@ -419,7 +419,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// Wakes threads with newly published input. Work for several threads should run in parallel, so at most
     /// one wake is deferred.
     fn wake_receivers(&mut self) {
-        SleepCell::fence_before_claim();
+        SleepCell::fence_before_wakeup();
         let shared = &self.world.shared;
         for (thread, is_inline_eligible) in self.published.drain(..) {
             let bell = &shared.bells[usize::from(thread)];
@@ -444,8 +444,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     /// Runs a turn for this thread on thread `from`, with the signals that `from` sent, while this thread
-    /// does what the lease says. Returns how many signals were handled, and whether no work is left.
-    pub(super) fn delegated_turn(&mut self, lease: Lease, from: u16, may_write: bool) -> (u64, bool) {
+    /// does what the phase says. Returns how many signals were handled, and whether no work is left.
+    pub(super) fn delegated_turn(&mut self, phase: IdlePhase, from: u16, may_write: bool) -> (u64, bool) {
         // A stopping thread must see its own work, because it reports when it has become idle.
         if self.is_stopping || self.engine.has_later_work() || self.engine.is_blocked() {
             return (0, false);
@@ -454,7 +454,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let wall_us = self.clock.wall_us(now);
         let own_time = self.engine.time();
         let handled = self.engine.run_delegated(now, wall_us, from);
-        if lease == Lease::Detached {
+        if phase == IdlePhase::Detached {
             // The sockets are with the thread, and its own turn is not over. It carries out requests itself.
             self.publish();
             self.engine.set_time(own_time);
@@ -468,26 +468,26 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish();
         }
         self.engine.close_turn(self.clock.now());
-        (handled, self.prepare_rest_if_quiet())
+        (handled, self.prepare_sleep_if_quiet())
     }
 
     /// Announces a rest for a borrowed thread, if nothing requires it to be awake before its rest ends
     /// anyway.
-    fn prepare_rest_if_quiet(&mut self) -> bool {
+    fn prepare_sleep_if_quiet(&mut self) -> bool {
         if self.engine.has_local_work()
             || self.engine.has_requests()
             || self.engine.is_blocked()
             || self.world.has_output()
             || self.world.has_input()
-            || self.engine.next_timer().is_some_and(|due| due < self.rests_until)
+            || self.engine.next_timer().is_some_and(|due| due < self.sleeps_until)
         {
             return false;
         }
         let shared = self.world.shared.clone();
         let cell = &shared.bells[usize::from(self.engine.seat().thread)].cell;
-        cell.prepare_rest();
+        cell.prepare_sleep();
         if self.has_wake_reason() {
-            cell.cancel_rest();
+            cell.cancel_sleep();
             return false;
         }
         true
@@ -550,49 +550,49 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let cell = &shared.bells[index].cell;
         // Input that is still unread means that room is lacking; further input would not help then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
-        let location = if poller.is_some() && !is_blocked { SleepLocation::Elsewhere } else { SleepLocation::Cell };
-        cell.prepare_rest();
+        let location = if poller.is_some() && !is_blocked { SleepLocation::Poll } else { SleepLocation::Cell };
+        cell.prepare_sleep();
         if self.has_wake_reason() {
-            cell.cancel_rest();
+            cell.cancel_sleep();
             return Next::Turn;
         }
         let now = self.clock.now();
-        let longest = self.longest_sleep(now, is_blocked);
-        self.rests_until = now.plus(longest);
+        let timeout = self.longest_sleep(now, is_blocked);
+        self.sleeps_until = now.plus(timeout);
         self.engine.load.enter(if is_blocked { ThreadState::BufferFull } else { ThreadState::Sleeping }, now);
         self.spinner.begin_sleep(now);
-        Next::Rest(location, longest)
+        Next::Sleep(location, timeout)
     }
 
     /// The announced rest was revoked.
     #[cold]
-    pub(super) fn cancel_rest(&mut self) {
+    pub(super) fn on_sleep_cancelled(&mut self) {
         self.spinner.end_sleep(self.clock.now(), None);
     }
 
     /// The thread has woken from a rest at `location`.
-    pub(super) fn end_rest(&mut self, location: SleepLocation, poller: &mut Poller) {
+    pub(super) fn after_sleep(&mut self, location: SleepLocation, poller: &mut Poller) {
         let shared = self.world.shared.clone();
         let bell = &shared.bells[usize::from(self.engine.seat().thread)];
-        if location == SleepLocation::Elsewhere {
+        if location == SleepLocation::Poll {
             poller.deliver(self.world.sockets.as_deref_mut());
         }
         let now = self.clock.now();
-        self.spinner.end_sleep(now, bell.take_rung());
+        self.spinner.end_sleep(now, bell.take_rang_at());
         let is_blocked = self.engine.is_blocked();
         match self.engine.has_mail() || self.world.has_ready_streams() || self.world.has_input() {
             _ if is_blocked => {}
             true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
         }
-        if location == SleepLocation::Elsewhere {
+        if location == SleepLocation::Poll {
             self.unpolled = 0;
         }
     }
 
     fn longest_sleep(&self, now: Time, is_blocked: bool) -> Duration {
-        let longest = if is_blocked { BLOCKED_SLEEP } else { SLEEP_MAX };
-        self.engine.next_timer().map_or(longest, |due| due.since(now).min(longest))
+        let timeout = if is_blocked { BLOCKED_SLEEP } else { SLEEP_MAX };
+        self.engine.next_timer().map_or(timeout, |due| due.since(now).min(timeout))
     }
 
     /// Reports to [`super::node::RunningNode::stop`], which waits until all threads are idle.

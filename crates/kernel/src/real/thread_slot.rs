@@ -13,7 +13,7 @@ use crate::buffer::BufferPool;
 use crate::invariant::fail;
 use crate::scheduler::delegation::has_spare_time;
 use crate::scheduler::run::Services;
-use crate::scheduler::sleep::{Lease, ReturnOutcome, SleepLocation};
+use crate::scheduler::sleep::{IdlePhase, ReturnOutcome, SleepLocation};
 use crate::sync::{CachePadded, UnsafeCell};
 use crate::world::WorldEvent;
 use crate::{address::Address, envelope::SocketParcel};
@@ -70,15 +70,15 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         self.bell.cell.reattach();
     }
 
-    /// For the thread itself, after [`crate::scheduler::sleep::SleepCell::prepare_rest`]: sleeps without
+    /// For the thread itself, after [`crate::scheduler::sleep::SleepCell::prepare_sleep`]: sleeps without
     /// holding the slot, unless input arrived since. Returns whether it slept.
-    fn rest(&mut self, location: SleepLocation, sleep: impl FnOnce()) -> bool {
-        let rests = self.bell.cell.begin_rest(location);
-        if rests {
+    fn sleep(&mut self, location: SleepLocation, sleep: impl FnOnce()) -> bool {
+        let sleeps = self.bell.cell.commit_sleep(location);
+        if sleeps {
             sleep();
             self.bell.cell.reattach();
         }
-        rests
+        sleeps
     }
 
     /// For the thread itself: writes its output, if it must. It gives up the slot meanwhile if others compete
@@ -120,14 +120,14 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
             match guard.with(|own| own.after_turn(&mut poller)) {
                 Next::Turn => {}
                 Next::Write => guard.write(true, &mut poller, &mut detached_io),
-                Next::Rest(location, longest) => {
+                Next::Sleep(location, timeout) => {
                     let sleep = || match location {
-                        SleepLocation::Elsewhere => poller.wait(longest),
-                        SleepLocation::Cell => shared.bells[usize::from(thread)].cell.sleep(Some(longest)),
+                        SleepLocation::Poll => poller.wait(timeout),
+                        SleepLocation::Cell => shared.bells[usize::from(thread)].cell.sleep(Some(timeout)),
                     };
-                    match guard.rest(location, sleep) {
-                        true => guard.with(|own| own.end_rest(location, &mut poller)),
-                        false => guard.with(|own| own.cancel_rest()),
+                    match guard.sleep(location, sleep) {
+                        true => guard.with(|own| own.after_sleep(location, &mut poller)),
+                        false => guard.with(|own| own.on_sleep_cancelled()),
                     }
                 }
                 Next::End => break,
@@ -157,9 +157,9 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             let bell = &shared.bells[usize::from(deferred_wake.thread)];
             let is_left_to_thread = own.is_saturated
                 && has_spare_time(recent_busy_per_mille(&shared.loads, deferred_wake.thread, own.clock.now()));
-            let lease = if is_left_to_thread { None } else { bell.cell.borrow() };
-            match lease {
-                Some(lease) => self.run_delegated_turns(deferred_wake, lease, bell, own),
+            let phase = if is_left_to_thread { None } else { bell.cell.borrow() };
+            match phase {
+                Some(phase) => self.run_delegated_turns(deferred_wake, phase, bell, own),
                 None => bell.wake(&own.clock),
             }
         }
@@ -172,7 +172,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
     fn run_delegated_turns(
         &self,
         deferred_wake: DeferredWake,
-        lease: Lease,
+        phase: IdlePhase,
         bell: &Doorbell,
         own: &mut NodeThread<S, H>,
     ) {
@@ -181,7 +181,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
         let mut guard = SlotGuard { slot: &self.0[usize::from(deferred_wake.thread)], bell };
         for _ in 0..DELEGATED_TURNS_MAX {
             let is_done = guard.with(|other| {
-                let (handled, is_done) = other.delegated_turn(lease, deferred_wake.from, may_write);
+                let (handled, is_done) = other.delegated_turn(phase, deferred_wake.from, may_write);
                 own.count_delegated_turn(handled);
                 // A delegated turn may itself defer a wake, which the caller takes over. Only one wake can
                 // stay deferred, so an earlier one for another thread happens now. The caller finds signals
@@ -197,7 +197,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             if !is_done {
                 break;
             }
-            if bell.cell.give_back(lease) != ReturnOutcome::Refused {
+            if bell.cell.give_back(phase) != ReturnOutcome::Refused {
                 return;
             }
             // The thread is awake and waits, so it can continue by itself.
@@ -205,7 +205,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
                 break;
             }
         }
-        bell.give_back_awake(lease, &own.clock);
+        bell.give_back_awake(phase, &own.clock);
     }
 }
 

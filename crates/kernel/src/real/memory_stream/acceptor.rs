@@ -14,7 +14,7 @@ use super::end::{NodeEnd, connection};
 use super::ready_list::ReadyList;
 
 /// Wakes the owning thread if it sleeps. The caller has published its input and passed
-/// [`SleepCell::fence_before_claim`].
+/// [`SleepCell::fence_before_wakeup`].
 pub(in crate::real) trait Bell: Send + Sync {
     fn ring(&self);
 }
@@ -94,7 +94,7 @@ impl Acceptor {
     #[inline]
     pub(super) fn notify(&self, slot: u32) {
         if self.ready.notify(slot) {
-            SleepCell::fence_before_claim();
+            SleepCell::fence_before_wakeup();
             self.bell.ring();
         }
     }

@@ -170,7 +170,7 @@ impl NodeEnd {
     /// connections.
     #[inline]
     pub(in crate::real) fn fence_before_wake() {
-        SleepCell::fence_before_claim();
+        SleepCell::fence_before_wakeup();
     }
 
     /// Wakes the client if it waits for bytes.

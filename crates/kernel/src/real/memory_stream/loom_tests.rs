@@ -20,8 +20,8 @@ struct CellBell(Arc<SleepCell>);
 
 impl Bell for CellBell {
     fn ring(&self) {
-        if self.0.claim() == Some(SleepLocation::Cell) {
-            self.0.ring();
+        if self.0.claim_wakeup() == Some(SleepLocation::Cell) {
+            self.0.wake_sleeper();
         }
     }
 }
@@ -72,10 +72,10 @@ impl NodeSide {
             if !slots.is_empty() {
                 return self.end.announce_room();
             }
-            self.cell.prepare_rest();
+            self.cell.prepare_sleep();
             if self.acceptor.is_pending() {
-                self.cell.cancel_rest();
-            } else if self.cell.begin_rest(SleepLocation::Cell) {
+                self.cell.cancel_sleep();
+            } else if self.cell.commit_sleep(SleepLocation::Cell) {
                 self.cell.sleep(None);
                 self.cell.reattach();
             }
