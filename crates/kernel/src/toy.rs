@@ -300,7 +300,7 @@ impl Host<ToySignal> for ToyHost {
         }
     }
 
-    fn end_turn(&mut self, _context: &mut Context<'_>, _outbox: &mut Outbox<ToySignal>) {
+    fn before_publish(&mut self, _context: &mut Context<'_>, _outbox: &mut Outbox<ToySignal>) {
         let (last, most) = self.steps_of_turn;
         self.steps_of_turn = (0, most.max(last));
         let (last, most) = self.longs_of_turn;

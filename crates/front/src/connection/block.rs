@@ -130,7 +130,7 @@ impl RecvBlock {
 
     /// Asks for the next parts of long answers. It waits for the end of the turn because only then, after the
     /// turn's output is written, does the block learn which sockets are full.
-    pub fn end_turn(&mut self, outbox: &mut Outbox<Signal>) {
+    pub fn before_publish(&mut self, outbox: &mut Outbox<Signal>) {
         for socket in self.wanting_part.drain(..) {
             if let Some(connection) = find(&mut self.connections, socket)
                 && !connection.flow.is_output_blocked

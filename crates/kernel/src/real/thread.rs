@@ -318,7 +318,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         // Handlers make requests until here, so they are carried out after this. They emit events, so
         // publishing comes last.
-        self.handled = self.engine.end_turn();
+        self.handled = self.engine.end_handling();
         if self.is_stopping && self.handled > 0 {
             self.publish_work();
         }
@@ -467,7 +467,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.world.sockets = Some(sockets);
             self.publish();
         }
-        self.engine.close_turn(self.clock.now());
+        self.engine.report_turn_end(self.clock.now());
         (handled, self.prepare_sleep_if_quiet())
     }
 
@@ -519,7 +519,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let index = usize::from(self.engine.seat().thread);
         let idle_since = self.clock.now();
         self.idle_since = idle_since;
-        self.engine.close_turn(idle_since);
+        self.engine.report_turn_end(idle_since);
         let Shared { loads, spin, .. } = &*self.world.shared;
         let busy_per_mille = || loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
         if self.spinner.begin_idle(idle_since, spin, busy_per_mille) {

@@ -71,7 +71,7 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     /// Parcels taken from other threads in this turn.
     hand_overs: u64,
     /// Whether the host has not been told yet when the last turn ended.
-    turn_is_open: bool,
+    is_end_unreported: bool,
     quota: u64,
     waiting_max: usize,
     stall: Stall,
@@ -204,7 +204,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             wall_clock_us: 0,
             handled: 0,
             hand_overs: 0,
-            turn_is_open: false,
+            is_end_unreported: false,
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
@@ -215,7 +215,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Takes due timers, deferred signals and signals from other threads. `first_ring` rotates which thread
     /// is served first. Returns how many signals were handled.
     pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
-        self.close_turn(now);
+        self.report_turn_end(now);
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
@@ -263,7 +263,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
         self.incoming = incoming;
         let handled = self.handled;
-        self.end_blocks_turn();
+        self.notify_host_before_publish();
         self.handled = 0;
         self.release_rings();
         self.load.count_delegated_turn(std::mem::take(&mut self.hand_overs));
@@ -281,15 +281,15 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// The last turn ended at `now`.
     #[inline]
-    pub(crate) fn close_turn(&mut self, now: Time) {
-        if std::mem::take(&mut self.turn_is_open) {
+    pub(crate) fn report_turn_end(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_end_unreported) {
             self.host.turn_ended(self.now, now);
         }
     }
 
     /// Ends the part of the turn that handles signals. Returns how many signals it handled.
-    pub(crate) fn end_turn(&mut self) -> u64 {
-        self.end_blocks_turn();
+    pub(crate) fn end_handling(&mut self) -> u64 {
+        self.notify_host_before_publish();
         // The queue that a signal from another thread would meet. Long work does not count, because each turn
         // runs only one piece of it.
         let queue_length = self.waiting() - self.outbox.long_len() + self.release_rings();
@@ -297,13 +297,13 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         std::mem::take(&mut self.handled)
     }
 
-    fn end_blocks_turn(&mut self) {
+    fn notify_host_before_publish(&mut self) {
         if self.handled > 0 {
-            self.turn_is_open = true;
+            self.is_end_unreported = true;
             let first = self.seat.modules.first().copied().unwrap_or((ModuleId::new(0), 0));
             let own = self.seat.directory.address(first.0, first.1);
             let (host, mut context, outbox) = self.parts(own);
-            host.end_turn(&mut context, outbox);
+            host.before_publish(&mut context, outbox);
         }
     }
 

@@ -381,7 +381,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 engine.run_local();
             }
         }
-        let handled = engine.end_turn();
+        let handled = engine.end_handling();
         self.digest = mix(self.digest ^ engine.take_digest());
         self.handled += handled;
         if let Some(point) = engine.take_crash() {
@@ -430,7 +430,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let moved = engine.flush(|target, _| published.push(usize::from(target)));
         let local_now = Time(self.now.since(node.started).0);
         engine.load.enter(ThreadState::Sleeping, local_now);
-        engine.close_turn(local_now);
+        engine.report_turn_end(local_now);
         let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
         let answers = std::mem::take(&mut node.world.answers);
         let stop_requested = std::mem::take(&mut node.world.stop_requested);

@@ -124,9 +124,9 @@ impl Host<Signal> for NodeHost {
     }
 
     #[inline]
-    fn end_turn(&mut self, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    fn before_publish(&mut self, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         if let Some(recv) = &mut self.recv {
-            recv.end_turn(outbox);
+            recv.before_publish(outbox);
         }
     }
 

@@ -34,7 +34,7 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
             assert_eq!(parts[4..], [0, 0, 0], "nothing is asked for while the socket is full");
             node.receive(WorldEvent::SendDrained { socket });
         }
-        node.end_turn();
+        node.before_publish();
         node.run();
         parts.push(node.sent_bytes - before);
     }
@@ -64,7 +64,7 @@ fn a_client_that_does_not_read_has_no_further_command_begun() {
     let before = node.sent_bytes;
     for _ in 0..3 {
         node.receive(ping());
-        node.end_turn();
+        node.before_publish();
         node.run();
     }
     assert_eq!(node.sent_bytes, before, "nothing is begun while the socket is full");

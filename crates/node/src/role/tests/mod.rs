@@ -150,10 +150,10 @@ impl Node {
     }
 
     /// Ends the turn of every thread.
-    fn end_turn(&mut self) {
+    fn before_publish(&mut self) {
         let own = self.directory.address(Module::Recv, 0);
         let hosts = &mut self.hosts;
-        self.delivery.handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.end_turn(context, outbox)));
+        self.delivery.handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.before_publish(context, outbox)));
     }
 
     fn receive(&mut self, event: WorldEvent) {
