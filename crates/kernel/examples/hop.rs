@@ -103,12 +103,12 @@ fn main() {
     }
     let (hops, is_local) = (if kind == "start" { 0 } else { hops }, kind == "local");
     let options = NodeOptions { pin: false, ..NodeOptions::default() };
-    let node = Node::start(&layout, options, move |seat| {
-        let partner = if seat.thread == 0 { PLAYER } else { ECHO };
-        let begins = if seat.thread == 0 { batch } else { 0 };
+    let node = Node::start(&layout, options, move |assignment| {
+        let partner = if assignment.thread == 0 { PLAYER } else { ECHO };
+        let begins = if assignment.thread == 0 { batch } else { 0 };
         // Locally one player acts as both blocks and sees every hop.
         let hops_left = if is_local { hops } else { hops / 2 };
-        Player { hops_left, partner: seat.directory.address(partner, 0), begins }
+        Player { hops_left, partner: assignment.directory.address(partner, 0), begins }
     });
     match node {
         Ok(node) => {

@@ -6,12 +6,12 @@ use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::world::WorldEvent;
 
-/// Whether a signal may have to wait for room.
+/// Whether a signal may have to wait for space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalClass {
-    /// Starts work. It waits while the receiving thread lacks room for the signals that its handler may emit.
+    /// Starts work. It waits while the receiving thread lacks space for the signals that its handler may emit.
     Deferrable,
-    /// Continues or ends work. Its room is reserved, so it is always taken. Otherwise two threads that wait
+    /// Continues or ends work. Its space is reserved, so it is always taken. Otherwise two threads that wait
     /// for each other's answers could fill each other's rings and stop.
     Reserved,
 }
@@ -28,9 +28,9 @@ pub enum Priority {
 /// The signal type of a whole program: an enum over all conversations, at most 128 bytes.
 ///
 /// Signals from one thread to another arrive in the order sent, for each priority and class. A reserved
-/// signal may overtake a deferrable one that waits for room.
+/// signal may overtake a deferrable one that waits for space.
 pub trait Signal: Sized + Send + 'static {
-    /// Whether the signal may wait for room.
+    /// Whether the signal may wait for space.
     fn class(&self) -> SignalClass;
 
     /// The ring that the signal uses between threads.

@@ -23,7 +23,7 @@ impl BufferPool {
         Self { idle: Default::default(), idle_bytes: 0, idle_bytes_max }
     }
 
-    /// An empty buffer with room for at least `capacity` bytes.
+    /// An empty buffer with space for at least `capacity` bytes.
     #[inline]
     pub fn take(&mut self, capacity: usize) -> Buffer {
         let Some(class) = CLASS_BYTES.iter().position(|&bytes| bytes >= capacity) else {

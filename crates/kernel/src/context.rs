@@ -99,7 +99,7 @@ impl Context<'_> {
 }
 
 /// Owns what a [`Context`] borrows, for tests of a single block.
-pub struct DetachedContext {
+pub struct TestContext {
     own: Address,
     random: Random,
     buffers: BufferPool,
@@ -108,7 +108,7 @@ pub struct DetachedContext {
     stamps: Stamps,
 }
 
-impl DetachedContext {
+impl TestContext {
     /// The context of block `own` on a node of this layout, or the layout's error.
     pub fn new(own: Address, layout: &NodeLayout, seed: u64) -> Result<Self, crate::directory::LayoutError> {
         Ok(Self {

@@ -37,7 +37,7 @@ pub struct KernelLimits {
     /// Maximum number of file requests that wait in one lane of a node. A request beyond it fails with
     /// `FileError::QueueFull`.
     pub file_requests_max: u32,
-    /// After this long without taking a deferrable signal, a thread without room takes one anyway. In
+    /// After this long without taking a deferrable signal, a thread without space takes one anyway. In
     /// nanoseconds.
     pub stall_ns: u64,
 }

@@ -6,14 +6,14 @@
 //! # Why full rings cannot stop a node
 //!
 //! 1. *A ring is always emptied by its consumer*, whatever else is full: a reserved signal is handled, a
-//!    deferrable signal without room is deferred. At most half of a ring's capacity can be deferred from it,
+//!    deferrable signal without space is deferred. At most half of a ring's capacity can be deferred from it,
 //!    because a deferrable signal keeps its credit until it is handled. The content of a ring therefore waits
 //!    for nothing but its consumer's next turn.
 //! 2. *Handling never waits*: a signal that finds no slot or no credit goes to the backlog of its link.
 //!    Reserved and deferrable signals wait in different backlogs, so a reserved signal never waits for a
 //!    credit; by (1) its slot comes.
-//! 3. *A deferred signal is handled eventually*: usually when all links have room for what it may emit. If
-//!    the thread handled none for `stall_ns`, it handles some without room; each further stall in a row takes
+//! 3. *A deferred signal is handled eventually*: usually when all links have space for what it may emit. If
+//!    the thread handled none for `stall_ns`, it handles some without space; each further stall in a row takes
 //!    twice as many, up to a bound. In a circle of threads that all wait for each other's credits, each one
 //!    therefore handles a deferred signal now and then, which returns a credit, and the circle moves.
 //! 4. *The number of waiting signals is bounded*: a thread with a backlog or deferred signals reads no
@@ -42,7 +42,7 @@ const OTHER_NODE: u16 = u16::MAX - 1;
 const LONG_MAX: usize = 64;
 
 /// Room of a thread without links to other threads.
-const ROOM_WITHOUT_LINKS: u64 = 1 << 32;
+const SPACE_WITHOUT_LINKS: u64 = 1 << 32;
 
 /// Collects what handlers emit. Other threads see none of it before the end of the turn.
 pub struct Outbox<S> {
@@ -53,19 +53,19 @@ pub struct Outbox<S> {
     /// Local signals for the next turn.
     next_turn: VecDeque<Envelope<S>>,
     /// Local signals that take long, handled one a turn.
-    long: VecDeque<Envelope<S>>,
+    long_running: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
     /// Lower bound of the deferrable signals that any link accepts; refreshed when used up.
-    room: u64,
-    /// The room when every ring is empty.
-    room_max: u64,
+    space: u64,
+    /// The space when every ring is empty.
+    space_max: u64,
     backlog: usize,
-    /// Whether deferred signals forbid any room.
+    /// Whether deferred signals forbid any space.
     is_closed: bool,
     /// Whether this turn takes nothing more from other threads.
-    takes_no_more: bool,
+    is_intake_stopped: bool,
     waiting_max: usize,
     /// Only in simulations and tests of crashes.
     crash_watch: Option<Arc<CrashWatch>>,
@@ -99,7 +99,7 @@ impl<S: Signal> Outbox<S> {
         {
             slot.fill(Envelope { to, from, signal });
         } else {
-            self.send_away(thread, to, signal);
+            self.send_across_threads(thread, to, signal);
         }
     }
 
@@ -120,10 +120,10 @@ impl<S: Signal> Outbox<S> {
         if !self.stays(to) {
             return self.send(to, signal);
         }
-        if self.long.len() >= LONG_MAX {
-            self.next_turn.extend(self.long.pop_front());
+        if self.long_running.len() >= LONG_MAX {
+            self.next_turn.extend(self.long_running.pop_front());
         }
-        self.long.push_back(Envelope { to, from: self.own, signal });
+        self.long_running.push_back(Envelope { to, from: self.own, signal });
     }
 
     /// Marks the signal just sent to this address as too much work for a delegated turn: if the receiving
@@ -138,7 +138,7 @@ impl<S: Signal> Outbox<S> {
     }
 
     fn stays(&self, to: Address) -> bool {
-        let is_here = to.node == self.own.node && self.thread != Self::DETACHED;
+        let is_here = to.node == self.own.node && self.thread != Self::TEST_THREAD;
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
     }
 
@@ -146,7 +146,7 @@ impl<S: Signal> Outbox<S> {
     /// output is published before similar work begins.
     #[inline]
     pub fn stop_intake(&mut self) {
-        self.takes_no_more = true;
+        self.is_intake_stopped = true;
     }
 
     /// Sends a request to the world. Requests are carried out at the end of the turn, in order.
@@ -181,13 +181,13 @@ impl<S: Signal> Outbox<S> {
 
     /// An outbox outside any node, for tests of a single block. It keeps everything until
     /// [`Outbox::take_sent`] and [`Outbox::take_requests`].
-    pub fn detached(own: Address) -> Self {
+    pub fn for_test(own: Address) -> Self {
         let layout = crate::directory::NodeLayout { threads: vec![crate::directory::ThreadLayout::default()] };
         match Directory::new(own.node, &layout) {
             Ok(directory) => {
                 let mut outbox = Self::new(Arc::new(directory), 0, Vec::new(), usize::MAX);
                 outbox.own = own;
-                outbox.thread = Self::DETACHED;
+                outbox.thread = Self::TEST_THREAD;
                 outbox
             }
             Err(fault) => crate::invariant::fail("a layout of one thread is valid", format_args!("{fault}")),
@@ -195,7 +195,7 @@ impl<S: Signal> Outbox<S> {
     }
 
     /// A detached outbox finds no thread for any address, so every signal counts as local.
-    const DETACHED: u16 = Directory::NO_THREAD;
+    const TEST_THREAD: u16 = Directory::NO_THREAD;
 
     /// Removes the signals sent to a detached outbox, in order.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
@@ -203,7 +203,7 @@ impl<S: Signal> Outbox<S> {
         local
             .chain(self.remote.drain(..))
             .chain(self.next_turn.drain(..))
-            .chain(self.long.drain(..))
+            .chain(self.long_running.drain(..))
             .map(|envelope| (envelope.to, envelope.signal))
             .collect()
     }
@@ -213,10 +213,10 @@ impl<S: Signal> Outbox<S> {
         self.requests.drain(..).map(|(_, request)| request).collect()
     }
 
-    /// Sends to another thread if its ring is known to have room. Rare cases are in another function, so that
+    /// Sends to another thread if its ring is known to have space. Rare cases are in another function, so that
     /// this one saves no registers.
     #[inline(never)]
-    fn send_away(&mut self, thread: u16, to: Address, signal: S) {
+    fn send_across_threads(&mut self, thread: u16, to: Address, signal: S) {
         let from = self.own;
         if let Some(Some(link)) = self.links.get_mut(usize::from(thread)) {
             let lane = match signal.priority() {
@@ -258,7 +258,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a parcel of the kernel, with reserved room.
+    /// Sends a parcel of the kernel, with reserved space.
     fn post(&mut self, thread: u16, parcel: Parcel<S>) {
         let lane = self.lane(thread, Priority::Normal);
         match lane.ring.slot().filter(|_| lane.reserved.is_empty()) {
@@ -276,7 +276,7 @@ impl<S: Signal> Outbox<S> {
             SignalClass::Reserved => lane.reserved.push_back(parcel),
         }
         self.backlog += 1;
-        self.room = 0;
+        self.space = 0;
         require!(self.backlog <= self.waiting_max, "the backlog of {} signals stays within waiting_max", self.backlog);
     }
 
@@ -305,22 +305,22 @@ impl<S: Signal> Outbox<S> {
             })
             .collect();
         let own = directory.address(crate::module::ModuleId::new(0), 0);
-        let room_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
+        let space_max = links.iter().flatten().map(|link| link.normal.ring.capacity() / 2).min();
         Self {
             own,
             thread,
             directory,
             local: LocalQueue::new(64),
             next_turn: VecDeque::new(),
-            long: VecDeque::new(),
+            long_running: VecDeque::new(),
             links,
             requests: Vec::with_capacity(64),
             remote: VecDeque::new(),
-            room: 0,
-            room_max: room_max.unwrap_or(ROOM_WITHOUT_LINKS),
+            space: 0,
+            space_max: space_max.unwrap_or(SPACE_WITHOUT_LINKS),
             backlog: 0,
             is_closed: false,
-            takes_no_more: false,
+            is_intake_stopped: false,
             waiting_max,
             crash_watch: None,
             crashed: None,
@@ -332,50 +332,50 @@ impl<S: Signal> Outbox<S> {
         self.own = own;
     }
 
-    /// Takes room for `signals` signals; always succeeds for 0. Fails if some link may lack the room. A need
-    /// beyond the room of empty rings counts as that room, because it could never be met.
+    /// Takes space for `signals` signals; always succeeds for 0. Fails if some link may lack the space. A need
+    /// beyond the space of empty rings counts as that space, because it could never be met.
     #[inline(always)]
-    pub(crate) fn take_room(&mut self, signals: u16) -> bool {
-        let wanted = u64::from(signals).min(self.room_max);
-        if self.room < wanted && !self.find_room(wanted) {
+    pub(crate) fn reserve_space(&mut self, signals: u16) -> bool {
+        let wanted = u64::from(signals).min(self.space_max);
+        if self.space < wanted && !self.find_space(wanted) {
             return false;
         }
-        self.room -= wanted;
+        self.space -= wanted;
         true
     }
 
-    /// Whether [`Outbox::take_room`] would succeed.
-    pub(crate) fn has_room(&mut self, signals: u16) -> bool {
-        let wanted = u64::from(signals).min(self.room_max);
-        self.room >= wanted || self.find_room(wanted)
+    /// Whether [`Outbox::reserve_space`] would succeed.
+    pub(crate) fn has_space(&mut self, signals: u16) -> bool {
+        let wanted = u64::from(signals).min(self.space_max);
+        self.space >= wanted || self.find_space(wanted)
     }
 
-    /// Closes the room while a deferred signal waits, so that no other overtakes it, or opens it again.
-    pub(crate) fn close_room(&mut self, closed: bool) {
+    /// Closes the space while a deferred signal waits, so that no other overtakes it, or opens it again.
+    pub(crate) fn set_closed(&mut self, closed: bool) {
         self.is_closed = closed;
-        self.room = 0;
+        self.space = 0;
     }
 
     #[inline(never)]
-    fn find_room(&mut self, wanted: u64) -> bool {
-        // The backlog is tested here and not where it is emptied, so that no room is found while anything
+    fn find_space(&mut self, wanted: u64) -> bool {
+        // The backlog is tested here and not where it is emptied, so that no space is found while anything
         // waits.
-        self.room = if self.backlog == 0 && !self.is_closed { self.room_now() } else { 0 };
-        self.room >= wanted
+        self.space = if self.backlog == 0 && !self.is_closed { self.space_in_rings() } else { 0 };
+        self.space >= wanted
     }
 
-    fn room_now(&mut self) -> u64 {
+    fn space_in_rings(&mut self) -> u64 {
         let links = self.links.iter_mut().flatten();
-        links.map(|link| link.normal.ring.credits().min(link.normal.ring.free())).min().unwrap_or(ROOM_WITHOUT_LINKS)
+        links.map(|link| link.normal.ring.credits().min(link.normal.ring.free())).min().unwrap_or(SPACE_WITHOUT_LINKS)
     }
 
     #[inline(always)]
-    pub(crate) fn front_local(&self) -> Option<&Envelope<S>> {
+    pub(crate) fn peek_local(&self) -> Option<&Envelope<S>> {
         self.local.front()
     }
 
     #[inline(always)]
-    pub(crate) fn take_local(&mut self) -> Envelope<S> {
+    pub(crate) fn pop_local(&mut self) -> Envelope<S> {
         self.local.take()
     }
 
@@ -390,37 +390,37 @@ impl<S: Signal> Outbox<S> {
 
     /// Number of local signals for later turns.
     #[inline]
-    pub(crate) fn later_len(&self) -> usize {
-        self.next_turn.len() + self.long.len()
+    pub(crate) fn next_turn_len(&self) -> usize {
+        self.next_turn.len() + self.long_running.len()
     }
 
     /// Number of local long-running signals for later turns.
     #[inline]
-    pub(crate) fn long_len(&self) -> usize {
-        self.long.len()
+    pub(crate) fn long_running_len(&self) -> usize {
+        self.long_running.len()
     }
 
     /// Moves signals for this turn to the local queue, at the beginning of the turn.
     #[inline]
-    pub(crate) fn take_later(&mut self) {
+    pub(crate) fn take_next_turn(&mut self) {
         while let Some(envelope) = self.next_turn.pop_front() {
             self.local.push(envelope);
         }
-        if let Some(envelope) = self.long.pop_front() {
+        if let Some(envelope) = self.long_running.pop_front() {
             self.local.push(envelope);
         }
     }
 
     /// Takes signals from other threads again.
     #[inline]
-    pub(crate) fn take_more(&mut self) {
-        self.takes_no_more = false;
+    pub(crate) fn resume_intake(&mut self) {
+        self.is_intake_stopped = false;
     }
 
-    /// Whether a handler called [`Outbox::stop_intake`] since [`Outbox::take_more`].
+    /// Whether a handler called [`Outbox::stop_intake`] since [`Outbox::resume_intake`].
     #[inline(always)]
-    pub(crate) fn takes_no_more(&self) -> bool {
-        self.takes_no_more
+    pub(crate) fn is_intake_stopped(&self) -> bool {
+        self.is_intake_stopped
     }
 
     pub(crate) fn backlog(&self) -> usize {
@@ -477,7 +477,7 @@ impl<S: Signal> Outbox<S> {
         self.post(thread, parcel);
     }
 
-    /// Moves backlogs into rings as far as there is room, and publishes all rings. Calls `published` with
+    /// Moves backlogs into rings as far as there is space, and publishes all rings. Calls `published` with
     /// each thread that has new input and whether that is eligible for a delegated turn. Returns whether a
     /// backlog moved.
     #[inline]

@@ -117,7 +117,7 @@ pub(crate) struct ToyPlan {
 /// The blocks of a thread, and their counts.
 #[derive(Debug)]
 pub(crate) struct ToyHost {
-    pub seat: ThreadAssignment,
+    pub assignment: ThreadAssignment,
     pub plan: ToyPlan,
     pub started: u32,
     pub opened: u32,
@@ -141,9 +141,9 @@ pub(crate) struct ToyHost {
 }
 
 impl ToyHost {
-    pub(crate) fn new(seat: ThreadAssignment, plan: ToyPlan) -> Self {
+    pub(crate) fn new(assignment: ThreadAssignment, plan: ToyPlan) -> Self {
         Self {
-            seat,
+            assignment,
             plan,
             started: 0,
             opened: 0,
@@ -243,7 +243,7 @@ impl Host<ToySignal> for ToyHost {
         context: &mut Context<'_>,
         outbox: &mut Outbox<ToySignal>,
     ) {
-        assert!(self.seat.modules.contains(&(to.module, to.instance)));
+        assert!(self.assignment.modules.contains(&(to.module, to.instance)));
         match signal {
             ToySignal::World(WorldEvent::Started) => self.on_started(to, context, outbox),
             ToySignal::World(WorldEvent::Stopping) => self.stopping = true,

@@ -152,7 +152,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         crash: armed_crash(std::env::var(CRASH_VARIABLE).ok())?,
         ..NodeOptions::default()
     };
-    let make_host = move |seat: junctor_kernel::ThreadAssignment| NodeHost::new(&seat, &shared);
+    let make_host = move |assignment: junctor_kernel::ThreadAssignment| NodeHost::new(&assignment, &shared);
     let node = Node::start::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();

@@ -17,7 +17,7 @@ pub(crate) struct LocalQueue<T> {
 }
 
 impl<T> LocalQueue<T> {
-    /// An empty queue with room for `capacity` items, rounded up to a power of two, before it grows.
+    /// An empty queue with space for `capacity` items, rounded up to a power of two, before it grows.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { slots: uninit_slots(capacity.max(2).next_power_of_two()), head: 0, len: 0 }
     }

@@ -443,7 +443,7 @@ impl ThreadStart {
         let layout = &directory.threads()[usize::from(index)];
         let mut notices = if self.options.pin { bind(layout) } else { Vec::new() };
         notices.extend(set_priority(layout));
-        let seat = ThreadAssignment {
+        let assignment = ThreadAssignment {
             node: self.options.node,
             thread: index,
             name: layout.name.clone(),
@@ -459,9 +459,9 @@ impl ThreadStart {
         // A panic in a handler is a broken invariant. The hook has printed the traces, and no thread may
         // continue.
         let guard = AbortOnPanic;
-        let host = make_host(seat.clone());
+        let host = make_host(assignment.clone());
         let mut engine = Engine::new(
-            seat,
+            assignment,
             host,
             rings,
             &self.options.limits,

@@ -259,7 +259,7 @@ impl Sockets {
         self.slots.iter().all(|slot| slot.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
     }
 
-    /// Accepts connections, then reads each readable socket once, while the thread has room for the resulting
+    /// Accepts connections, then reads each readable socket once, while the thread has space for the resulting
     /// work. Returns how many sockets it read.
     pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
         self.take_ready_streams();
@@ -299,9 +299,9 @@ impl Sockets {
     fn on_stream_ready(&mut self, index: u32) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let Stream::Memory(end) = &mut socket.stream else { return };
-        // The announcement does not say whether it concerns room, bytes or the end, so all three are checked.
-        end.announce_room();
-        if socket.wants_writable && !socket.dirty && (end.has_room() || end.is_broken()) {
+        // The announcement does not say whether it concerns space, bytes or the end, so all three are checked.
+        end.announce_space();
+        if socket.wants_writable && !socket.dirty && (end.has_space() || end.is_broken()) {
             socket.dirty = true;
             self.dirty.push(index);
         }
@@ -756,11 +756,11 @@ impl Socket {
             }
         };
         let mut buffer = buffers.take(bytes_max);
-        let room = buffer.capacity() - buffer.len();
+        let space = buffer.capacity() - buffer.len();
         let read = match rustix::io::read(stream.as_fd(), rustix::buffer::spare_capacity(&mut buffer)) {
             Ok(0) => Read::Closed(SocketCloseReason::Peer),
             Ok(length) => {
-                self.readable = length == room || self.peer_closed;
+                self.readable = length == space || self.peer_closed;
                 return Read::Bytes(buffer);
             }
             Err(rustix::io::Errno::AGAIN) => {

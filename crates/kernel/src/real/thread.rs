@@ -40,7 +40,7 @@ const SIGNALS_PER_POLL: u64 = 128;
 /// Maximum sleep, so that load figures and the wall clock stay current.
 const SLEEP_MAX: Duration = Duration::from_millis(1_000);
 
-/// Maximum sleep of a thread that waits for room in other threads' rings. Making room wakes nobody.
+/// Maximum sleep of a thread that waits for space in other threads' rings. Making space wakes nobody.
 const BLOCKED_SLEEP: Duration = Duration::from_micros(100);
 
 /// Maximum number of events from one poll.
@@ -295,14 +295,14 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if now >= self.world.sending.due() {
             self.world.adjust_sending(now);
             self.is_saturated =
-                is_saturated(recent_busy_per_mille(&self.world.shared.loads, self.engine.seat().thread, now));
+                is_saturated(recent_busy_per_mille(&self.world.shared.loads, self.engine.assignment().thread, now));
             self.detaches_io = self.contention.is_contended(now);
         }
         let wall_us = self.clock.wall_us(now);
         // A step of long work takes long, so sockets are polled after each.
-        let mut is_long = self.engine.has_later_work();
+        let mut is_long = self.engine.has_next_turn_work();
         self.unpolled += self.engine.run(now, wall_us, self.first_ring);
-        is_long |= self.engine.stopped_intake();
+        is_long |= self.engine.is_intake_stopped();
         self.first_ring = self.first_ring.wrapping_add(1);
         self.check_for_stop();
         if self.unpolled >= SIGNALS_PER_POLL || is_long {
@@ -425,7 +425,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             let bell = &shared.bells[usize::from(thread)];
             match self.deferred_wake {
                 None if is_inline_eligible && bell.may_be_delegated && bell.cell.may_be_borrowed() => {
-                    self.deferred_wake = Some(DeferredWake { thread, from: self.engine.seat().thread });
+                    self.deferred_wake = Some(DeferredWake { thread, from: self.engine.assignment().thread });
                 }
                 Some(deferred_wake) if deferred_wake.thread == thread && is_inline_eligible => {}
                 Some(deferred_wake) if deferred_wake.thread == thread => {
@@ -447,7 +447,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// does what the phase says. Returns how many signals were handled, and whether no work is left.
     pub(super) fn delegated_turn(&mut self, phase: IdlePhase, from: u16, may_write: bool) -> (u64, bool) {
         // A stopping thread must see its own work, because it reports when it has become idle.
-        if self.is_stopping || self.engine.has_later_work() || self.engine.is_blocked() {
+        if self.is_stopping || self.engine.has_next_turn_work() || self.engine.is_blocked() {
             return (0, false);
         }
         let now = self.clock.now();
@@ -484,7 +484,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             return false;
         }
         let shared = self.world.shared.clone();
-        let cell = &shared.bells[usize::from(self.engine.seat().thread)].cell;
+        let cell = &shared.bells[usize::from(self.engine.assignment().thread)].cell;
         cell.prepare_sleep();
         if self.has_wake_reason() {
             cell.cancel_sleep();
@@ -508,15 +508,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if let Some(sockets) = &mut self.world.sockets {
             sockets.stop_reading();
         }
-        let directory = self.engine.seat().directory.clone();
-        for (module, instance) in self.engine.seat().modules.clone() {
+        let directory = self.engine.assignment().directory.clone();
+        for (module, instance) in self.engine.assignment().modules.clone() {
             self.engine.deliver_now(directory.address(module, instance), WorldEvent::Stopping);
         }
     }
 
     /// Spins, and then announces a rest, until there may be work.
     fn wait(&mut self, poller: &mut Poller) -> Next {
-        let index = usize::from(self.engine.seat().thread);
+        let index = usize::from(self.engine.assignment().thread);
         let idle_since = self.clock.now();
         self.idle_since = idle_since;
         self.engine.report_turn_end(idle_since);
@@ -548,7 +548,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish_activity(&shared.activity[index]);
         }
         let cell = &shared.bells[index].cell;
-        // Input that is still unread means that room is lacking; further input would not help then.
+        // Input that is still unread means that space is lacking; further input would not help then.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
         let location = if poller.is_some() && !is_blocked { SleepLocation::Poll } else { SleepLocation::Cell };
         cell.prepare_sleep();
@@ -573,7 +573,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// The thread has woken from a rest at `location`.
     pub(super) fn after_sleep(&mut self, location: SleepLocation, poller: &mut Poller) {
         let shared = self.world.shared.clone();
-        let bell = &shared.bells[usize::from(self.engine.seat().thread)];
+        let bell = &shared.bells[usize::from(self.engine.assignment().thread)];
         if location == SleepLocation::Poll {
             poller.deliver(self.world.sockets.as_deref_mut());
         }
@@ -605,7 +605,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// Revokes the idle report: a spinning thread may continue without a sleep in between.
     #[cold]
     fn publish_work(&mut self) {
-        let activity = &self.world.shared.activity[usize::from(self.engine.seat().thread)];
+        let activity = &self.world.shared.activity[usize::from(self.engine.assignment().thread)];
         activity.idle.store(false, Ordering::Release);
         activity.turns.fetch_add(1, Ordering::Relaxed);
     }

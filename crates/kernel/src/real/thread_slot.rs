@@ -108,7 +108,7 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
     /// Runs the calling thread's turns until the node halts.
     pub(super) fn run(&self, mut own: NodeThread<S, H>, mut poller: Poller, idle_bytes_max: usize) {
         own.engine.load.watch_os(thread_usage);
-        let (thread, shared) = (own.engine.seat().thread, own.world.shared.clone());
+        let (thread, shared) = (own.engine.assignment().thread, own.world.shared.clone());
         let mut detached_io = DetachedIo::new(idle_bytes_max);
         let mut guard = SlotGuard { slot: &self.0[usize::from(thread)], bell: &shared.bells[usize::from(thread)] };
         // SAFETY: each thread runs once, and nobody can have borrowed a cell that never rested.
@@ -176,7 +176,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
         bell: &Doorbell,
         own: &mut NodeThread<S, H>,
     ) {
-        let own_thread = own.engine.seat().thread;
+        let own_thread = own.engine.assignment().thread;
         let may_write = own.world.sending.may_write_in_delegated_turns();
         let mut guard = SlotGuard { slot: &self.0[usize::from(deferred_wake.thread)], bell };
         for _ in 0..DELEGATED_TURNS_MAX {

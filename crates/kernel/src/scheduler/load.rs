@@ -32,7 +32,7 @@ pub enum ThreadState {
     Spinning = 2,
     /// Asleep.
     Sleeping = 3,
-    /// Asleep briefly, until other threads make room in their rings.
+    /// Asleep briefly, until other threads make space in their rings.
     BufferFull = 4,
 }
 

@@ -42,7 +42,7 @@ const LOCAL_GENERATIONS_MAX: u32 = 16;
 /// Room required before bytes are read from a socket, in signals.
 const INPUT_EMIT_MAX: u16 = 64;
 
-/// Maximum number of signals taken without room in one stall.
+/// Maximum number of signals taken without space in one stall.
 const STALL_BURST_MAX: u32 = 64;
 
 const NORMAL: usize = 0;
@@ -50,7 +50,7 @@ const HIGH: usize = 1;
 
 /// The part of a thread that is the same in both worlds.
 pub(crate) struct Engine<S: Signal, H: Host<S>> {
-    seat: ThreadAssignment,
+    assignment: ThreadAssignment,
     host: H,
     outbox: Outbox<S>,
     incoming: Vec<Incoming<S>>,
@@ -82,7 +82,7 @@ struct Incoming<S> {
     rings: [Consumer<Parcel<S>>; 2],
 }
 
-/// A deferrable signal that waits for room, and the ring that gets its credit back: position in `incoming`
+/// A deferrable signal that waits for space, and the ring that gets its credit back: position in `incoming`
 /// and priority. `None` if the signal came from this thread.
 struct Deferred<S> {
     credit: Option<(u16, u8)>,
@@ -96,7 +96,7 @@ struct SignalHeader {
     number: u16,
     /// Room needed to handle the signal now. A deferrable signal needs what it may emit, at least 1, so that
     /// it cannot pass another that was deferred. A reserved signal needs none.
-    room: u16,
+    space: u16,
 }
 
 impl SignalHeader {
@@ -104,8 +104,8 @@ impl SignalHeader {
     fn of<S: Signal>(envelope: &Envelope<S>) -> Self {
         let signal = &envelope.signal;
         let is_request = signal.class() == SignalClass::Deferrable;
-        let room = if is_request { signal.emit_max().max(1) } else { 0 };
-        Self { to: envelope.to, from: envelope.from, number: signal.number(), room }
+        let space = if is_request { signal.emit_max().max(1) } else { 0 };
+        Self { to: envelope.to, from: envelope.from, number: signal.number(), space }
     }
 }
 
@@ -174,16 +174,16 @@ pub(crate) struct Services<'a> {
 
 impl<S: Signal, H: Host<S>> Engine<S, H> {
     pub(crate) fn new(
-        seat: ThreadAssignment,
+        assignment: ThreadAssignment,
         host: H,
         rings: ThreadRings<S>,
         limits: &KernelLimits,
         (now, stamps): (Time, Stamps),
     ) -> Self {
         let waiting_max = limits.waiting_max as usize;
-        let mut outbox = Outbox::new(seat.directory.clone(), seat.thread, rings.outgoing, waiting_max);
-        for &(module, instance) in &seat.modules {
-            outbox.deliver_event(seat.directory.address(module, instance), WorldEvent::Started);
+        let mut outbox = Outbox::new(assignment.directory.clone(), assignment.thread, rings.outgoing, waiting_max);
+        for &(module, instance) in &assignment.modules {
+            outbox.deliver_event(assignment.directory.address(module, instance), WorldEvent::Started);
         }
         Self {
             host,
@@ -191,12 +191,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             incoming: rings.incoming.into_iter().map(|rings| Incoming { rings }).collect(),
             deferred: Default::default(),
             timers: Timers::new(limits.timers_max),
-            random: Random::new(seat.seed),
+            random: Random::new(assignment.seed),
             stamps,
             buffers: BufferPool::new(limits.buffer_bytes_max),
-            tracer: Tracer::new(&seat.name, limits.trace_entries, TraceNames::of::<S>()),
+            tracer: Tracer::new(&assignment.name, limits.trace_entries, TraceNames::of::<S>()),
             digest: None,
-            load: LoadMeter::new(Arc::clone(&seat.loads), seat.thread, now),
+            load: LoadMeter::new(Arc::clone(&assignment.loads), assignment.thread, now),
             socket_parcels: Vec::new(),
             events: Vec::new(),
             parcels: Vec::new(),
@@ -208,7 +208,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
-            seat,
+            assignment,
         }
     }
 
@@ -219,24 +219,24 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.now = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
-        self.outbox.take_later();
+        self.outbox.take_next_turn();
         self.drain_local();
         self.run_timers();
         // A long step of this thread's own must not keep it from taking signals of others, and a deferred
         // long step must not keep it from taking newer signals.
-        self.outbox.take_more();
+        self.outbox.resume_intake();
         self.run_deferred();
-        self.outbox.take_more();
+        self.outbox.resume_intake();
         // Moved out so that a ring and the engine can be borrowed at the same time.
         let mut incoming = std::mem::take(&mut self.incoming);
-        self.take_high(&mut incoming);
+        self.drain_high_rings(&mut incoming);
         let rings = incoming.len();
         for step in 0..rings {
             let position = (first_ring + step) % rings;
-            if self.take(&mut incoming[position].rings[NORMAL], (position as u16, NORMAL as u8)) > 0 {
-                self.take_high(&mut incoming);
+            if self.drain_ring(&mut incoming[position].rings[NORMAL], (position as u16, NORMAL as u8)) > 0 {
+                self.drain_high_rings(&mut incoming);
             }
-            if self.handled >= TURN_SIGNALS_MAX || self.outbox.takes_no_more() {
+            if self.handled >= TURN_SIGNALS_MAX || self.outbox.is_intake_stopped() {
                 break;
             }
         }
@@ -253,13 +253,13 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.handled = 0;
         // Delegation requires that nothing is deferred, so no stall is in progress.
         (self.stall.since, self.stall.burst) = (now, 1);
-        self.outbox.take_more();
+        self.outbox.resume_intake();
         let mut incoming = std::mem::take(&mut self.incoming);
         // `incoming` omits the thread itself.
-        let position = usize::from(from) - usize::from(from > self.seat.thread);
+        let position = usize::from(from) - usize::from(from > self.assignment.thread);
         if let Some(Incoming { rings: [normal, high] }) = incoming.get_mut(position) {
-            self.take(high, (position as u16, HIGH as u8));
-            self.take(normal, (position as u16, NORMAL as u8));
+            self.drain_ring(high, (position as u16, HIGH as u8));
+            self.drain_ring(normal, (position as u16, NORMAL as u8));
         }
         self.incoming = incoming;
         let handled = self.handled;
@@ -292,7 +292,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.notify_host_before_publish();
         // The queue that a signal from another thread would meet. Long work does not count, because each turn
         // runs only one piece of it.
-        let queue_length = self.waiting() - self.outbox.long_len() + self.release_rings();
+        let queue_length = self.waiting() - self.outbox.long_running_len() + self.release_rings();
         self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
         std::mem::take(&mut self.handled)
     }
@@ -300,9 +300,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn notify_host_before_publish(&mut self) {
         if self.handled > 0 {
             self.is_end_unreported = true;
-            let first = self.seat.modules.first().copied().unwrap_or((ModuleId::new(0), 0));
-            let own = self.seat.directory.address(first.0, first.1);
-            let (host, mut context, outbox) = self.parts(own);
+            let first = self.assignment.modules.first().copied().unwrap_or((ModuleId::new(0), 0));
+            let own = self.assignment.directory.address(first.0, first.1);
+            let (host, mut context, outbox) = self.handler_parts(own);
             host.before_publish(&mut context, outbox);
         }
     }
@@ -311,7 +311,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn release_rings(&mut self) -> usize {
         let mut left = 0;
         for incoming in &mut self.incoming {
-            // A sender that waits for room checks again by itself after a short sleep, so it needs no
+            // A sender that waits for space checks again by itself after a short sleep, so it needs no
             // wake-up.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
             left += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
@@ -340,7 +340,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     fn carry_out_one(&mut self, from: Address, request: WorldRequest, world: &mut impl World) {
-        let directory = &self.seat.directory;
+        let directory = &self.assignment.directory;
         let owner_thread = match &request {
             WorldRequest::StartTimer { after, token } => {
                 return self.timers.start(self.now.plus(*after), from, *token);
@@ -354,8 +354,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             | WorldRequest::ResumeReading { socket } => directory.thread_of(ModuleId::SOCKETS, socket.owner()),
             _ => directory.thread_of(ModuleId::FILES, 0),
         };
-        let owner_thread = owner_thread.unwrap_or(self.seat.thread);
-        if owner_thread != self.seat.thread {
+        let owner_thread = owner_thread.unwrap_or(self.assignment.thread);
+        if owner_thread != self.assignment.thread {
             return self.outbox.deliver_parcel(owner_thread, Parcel::Request(from, request));
         }
         let mut services =
@@ -383,7 +383,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             self.outbox.deliver_event(to, event);
         }
         for (thread, parcel) in self.parcels.drain(..) {
-            if thread == self.seat.thread {
+            if thread == self.assignment.thread {
                 self.socket_parcels.push(parcel);
             } else {
                 self.outbox.deliver_parcel(thread, Parcel::Socket(parcel));
@@ -404,26 +404,26 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.flush(published)
     }
 
-    /// Whether the thread may begin work from outside: nothing waits, and there is room for what one read may
+    /// Whether the thread may begin work from outside: nothing waits, and there is space for what one read may
     /// emit.
     pub(crate) fn accepts_work(&mut self) -> bool {
-        self.outbox.has_room(INPUT_EMIT_MAX)
+        self.outbox.has_space(INPUT_EMIT_MAX)
     }
 
-    /// Like [`Engine::accepts_work`], and takes the room, because events of the world are delivered without
+    /// Like [`Engine::accepts_work`], and takes the space, because events of the world are delivered without
     /// asking for any.
     pub(crate) fn begin_input(&mut self) -> bool {
-        self.outbox.take_room(INPUT_EMIT_MAX)
+        self.outbox.reserve_space(INPUT_EMIT_MAX)
     }
 
-    /// Whether this thread waits for other threads to make room.
+    /// Whether this thread waits for other threads to make space.
     pub(crate) fn is_blocked(&self) -> bool {
         self.outbox.backlog() > 0 || self.deferred_len() > 0
     }
 
     /// Whether the thread has work without input from outside.
     pub(crate) fn has_local_work(&self) -> bool {
-        self.outbox.local_len() > 0 || self.has_later_work() || !self.socket_parcels.is_empty()
+        self.outbox.local_len() > 0 || self.has_next_turn_work() || !self.socket_parcels.is_empty()
     }
 
     /// Whether requests to the world wait to be carried out.
@@ -434,8 +434,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether a block continues long work in the next turn.
     #[inline]
-    pub(crate) fn has_later_work(&self) -> bool {
-        self.outbox.later_len() > 0
+    pub(crate) fn has_next_turn_work(&self) -> bool {
+        self.outbox.next_turn_len() > 0
     }
 
     /// Whether another thread has published parcels for this one.
@@ -474,8 +474,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.quota = quota.max(1);
     }
 
-    pub(crate) fn seat(&self) -> &ThreadAssignment {
-        &self.seat
+    pub(crate) fn assignment(&self) -> &ThreadAssignment {
+        &self.assignment
     }
 
     pub(crate) fn host_mut(&mut self) -> &mut H {
@@ -505,12 +505,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether the last turn left input of other threads in the rings because a handler took long.
     #[inline]
-    pub(crate) fn stopped_intake(&self) -> bool {
-        self.outbox.takes_no_more()
+    pub(crate) fn is_intake_stopped(&self) -> bool {
+        self.outbox.is_intake_stopped()
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.local_len() + self.outbox.later_len() + self.outbox.backlog() + self.deferred_len()
+        self.outbox.local_len() + self.outbox.next_turn_len() + self.outbox.backlog() + self.deferred_len()
     }
 
     fn run_timers(&mut self) {
@@ -521,14 +521,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Handles deferred signals as far as there is room. After a stall it handles some without room.
+    /// Handles deferred signals as far as there is space. After a stall it handles some without space.
     fn run_deferred(&mut self) {
         if self.deferred_len() == 0 {
             self.stall.since = self.now;
             self.stall.burst = 1;
             return;
         }
-        self.outbox.close_room(false);
+        self.outbox.set_closed(false);
         let mut forced = 0;
         if self.now.since(self.stall.since) >= self.stall.after {
             forced = self.stall.burst;
@@ -537,7 +537,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         for _ in 0..self.deferred_len().min(TURN_SIGNALS_MAX as usize) {
             let queue = if self.deferred[HIGH].is_empty() { NORMAL } else { HIGH };
             let Some(front) = self.deferred[queue].front() else { break };
-            if !self.outbox.take_room(front.envelope.signal.emit_max().max(1)) {
+            if !self.outbox.reserve_space(front.envelope.signal.emit_max().max(1)) {
                 if forced == 0 {
                     break;
                 }
@@ -546,39 +546,39 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             let Some(deferred) = self.deferred[queue].pop_front() else { break };
             self.stall.since = self.now;
             // Signals that the handler sends locally must queue behind those deferred earlier.
-            self.outbox.close_room(self.deferred_len() > 0);
+            self.outbox.set_closed(self.deferred_len() > 0);
             let header = SignalHeader::of(&deferred.envelope);
             self.record(&header);
-            self.call(&header, deferred.envelope.signal);
-            self.finish(deferred.credit);
+            self.dispatch(&header, deferred.envelope.signal);
+            self.return_credit(deferred.credit);
             self.drain_local();
-            self.outbox.close_room(false);
-            if self.outbox.takes_no_more() {
+            self.outbox.set_closed(false);
+            if self.outbox.is_intake_stopped() {
                 break;
             }
         }
-        self.outbox.close_room(self.deferred_len() > 0);
+        self.outbox.set_closed(self.deferred_len() > 0);
     }
 
     fn deferred_len(&self) -> usize {
         self.deferred[HIGH].len() + self.deferred[NORMAL].len()
     }
 
-    fn take_high(&mut self, incoming: &mut [Incoming<S>]) {
+    fn drain_high_rings(&mut self, incoming: &mut [Incoming<S>]) {
         for (position, incoming) in incoming.iter_mut().enumerate() {
-            self.take(&mut incoming.rings[HIGH], (position as u16, HIGH as u8));
+            self.drain_ring(&mut incoming.rings[HIGH], (position as u16, HIGH as u8));
         }
     }
 
     /// Takes up to a quota of parcels from one ring. Returns how many.
-    fn take(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
+    fn drain_ring(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
         let available = ring.refresh().min(self.quota);
         let mut taken = 0;
         while taken < available {
-            self.take_one(ring, credit);
+            self.receive_one(ring, credit);
             self.drain_local();
             taken += 1;
-            if credit.1 == NORMAL as u8 && self.outbox.takes_no_more() {
+            if credit.1 == NORMAL as u8 && self.outbox.is_intake_stopped() {
                 break;
             }
         }
@@ -588,17 +588,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Takes the next parcel of a ring. Inspecting it in its slot first saves moving it twice.
     #[inline(always)]
-    fn take_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
+    fn receive_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
         let header = |parcel: &Parcel<S>| match parcel {
             Parcel::Signal(envelope) => Some(SignalHeader::of(envelope)),
             _ => None,
         };
         let Some(Some(header)) = ring.inspect(header) else {
-            return self.take_parcel(ring);
+            return self.receive_parcel(ring);
         };
-        if self.outbox.take_room(header.room) {
+        if self.outbox.reserve_space(header.space) {
             self.record(&header);
-            if header.room > 0 {
+            if header.space > 0 {
                 // The consumer releases nothing before the turn ends, so the credit cannot return while the
                 // signal is unhandled.
                 ring.finish_deferrable();
@@ -609,14 +609,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 // compiler copy the parcel out of its slot.
                 other => return std::mem::forget(other),
             };
-            self.call(&header, signal);
+            self.dispatch(&header, signal);
         } else if let Parcel::Signal(envelope) = ring.take() {
             self.defer(Deferred { credit: Some(credit), envelope });
         }
     }
 
     #[inline(never)]
-    fn take_parcel(&mut self, ring: &mut Consumer<Parcel<S>>) {
+    fn receive_parcel(&mut self, ring: &mut Consumer<Parcel<S>>) {
         match ring.pop() {
             Some(Parcel::Event(to, event)) => self.outbox.deliver_event(to, event),
             Some(Parcel::Request(from, request)) => self.outbox.requests().push((from, request)),
@@ -627,15 +627,15 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Takes the next signal of the local queue, inspected in its slot first.
     #[inline(always)]
-    fn take_local(&mut self) {
-        let Some(front) = self.outbox.front_local() else { return };
+    fn handle_local(&mut self) {
+        let Some(front) = self.outbox.peek_local() else { return };
         let header = SignalHeader::of(front);
-        if self.outbox.take_room(header.room) {
+        if self.outbox.reserve_space(header.space) {
             self.record(&header);
-            let signal = self.outbox.take_local().signal;
-            self.call(&header, signal);
+            let signal = self.outbox.pop_local().signal;
+            self.dispatch(&header, signal);
         } else {
-            let envelope = self.outbox.take_local();
+            let envelope = self.outbox.pop_local();
             self.defer(Deferred { credit: None, envelope });
         }
     }
@@ -647,10 +647,10 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             Priority::High => HIGH,
         };
         self.deferred[queue].push_back(deferred);
-        self.outbox.close_room(true);
+        self.outbox.set_closed(true);
     }
 
-    fn finish(&mut self, credit: Option<(u16, u8)>) {
+    fn return_credit(&mut self, credit: Option<(u16, u8)>) {
         if let Some((position, priority)) = credit {
             self.incoming[usize::from(position)].rings[usize::from(priority)].finish_deferrable();
         }
@@ -670,7 +670,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 return;
             }
             for _ in 0..generation {
-                self.take_local();
+                self.handle_local();
             }
         }
         require!(self.waiting() <= self.waiting_max, "the {} waiting signals stay within waiting_max", self.waiting());
@@ -686,14 +686,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[inline(always)]
-    fn call(&mut self, header: &SignalHeader, signal: S) {
-        let (host, mut context, outbox) = self.parts(header.to);
+    fn dispatch(&mut self, header: &SignalHeader, signal: S) {
+        let (host, mut context, outbox) = self.handler_parts(header.to);
         host.handle(header.to, header.from, signal, &mut context, outbox);
     }
 
     /// Host, context and outbox, set up for the block `own`.
     #[inline]
-    fn parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
+    fn handler_parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
         self.outbox.set_own(own);
         let context = Context {
             now: self.now,
@@ -701,8 +701,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             own,
             random: &mut self.random,
             buffers: &mut self.buffers,
-            directory: &self.seat.directory,
-            loads: &self.seat.loads,
+            directory: &self.assignment.directory,
+            loads: &self.assignment.loads,
             stamps: &mut self.stamps,
         };
         (&mut self.host, context, &mut self.outbox)
@@ -711,7 +711,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     #[cold]
     fn digest_with(&self, digest: u64, header: &SignalHeader) -> u64 {
         let route = u64::from(header.to.to_bits()) << 32 | u64::from(header.from.to_bits());
-        let thread = u64::from(self.seat.node.0) << 16 | u64::from(self.seat.thread);
+        let thread = u64::from(self.assignment.node.0) << 16 | u64::from(self.assignment.thread);
         mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(header.number))
     }
 }

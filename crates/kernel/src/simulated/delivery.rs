@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::address::Address;
 use crate::block::Signal;
-use crate::context::{Context, DetachedContext, Time};
+use crate::context::{Context, TestContext, Time};
 use crate::directory::{LayoutError, NodeLayout};
 use crate::file_buffer::FileBuffer;
 use crate::outbox::Outbox;
@@ -31,7 +31,7 @@ pub struct InFlight<S> {
 
 /// The signals in flight between the blocks of a test, with the contexts of those blocks.
 pub struct Delivery<S> {
-    contexts: BTreeMap<Address, DetachedContext>,
+    contexts: BTreeMap<Address, TestContext>,
     /// Signals in the order sent.
     pub in_flight: VecDeque<InFlight<S>>,
     /// Draws the order of delivery; without it, signals arrive in the order sent.
@@ -75,7 +75,7 @@ impl<S: Signal> Delivery<S> {
     /// Adds the block at `own` and sends it [`WorldEvent::Started`]. Refuses a layout that no node could
     /// have.
     pub fn add_block(&mut self, own: Address, layout: &NodeLayout, seed: u64) -> Result<(), LayoutError> {
-        self.contexts.insert(own, DetachedContext::new(own, layout, seed)?);
+        self.contexts.insert(own, TestContext::new(own, layout, seed)?);
         self.send(own, own, S::from_world(WorldEvent::Started));
         Ok(())
     }
@@ -123,7 +123,7 @@ impl<S: Signal> Delivery<S> {
         own: Address,
         handler: impl FnOnce(&mut Context<'_>, &mut Outbox<S>),
     ) -> Vec<WorldRequest> {
-        let mut outbox = Outbox::detached(own);
+        let mut outbox = Outbox::for_test(own);
         let context = self.contexts.get_mut(&own).unwrap_or_else(|| panic!("no block at {own}"));
         handler(&mut context.at(self.now), &mut outbox);
         for (to, signal) in outbox.take_sent() {

@@ -25,7 +25,7 @@ use super::file::VirtualFiles;
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketFaults, VirtualSockets};
 
-/// How soon a thread that waits for room checks again.
+/// How soon a thread that waits for space checks again.
 const BLOCKED_PAUSE: Duration = Duration::from_micros(100);
 
 /// Maximum number of socket events that a thread takes in one turn.
@@ -213,7 +213,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         for thread in 0..self.nodes.get(position).map_or(0, |node| node.threads.len()) {
             let node = &mut self.nodes[position];
             let engine = &mut node.threads[thread].engine;
-            for (module, instance) in engine.seat().modules.clone() {
+            for (module, instance) in engine.assignment().modules.clone() {
                 let to = node.directory.address(module, instance);
                 engine.with_services(|services| services.events.push((to, WorldEvent::Stopping)));
             }
@@ -319,7 +319,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let loads = Arc::new(LoadBoard::new(threads));
         for (index, rings) in connect_threads::<S>(threads, &self.options.limits).into_iter().enumerate() {
             let layout = &node.layout.threads[index];
-            let seat = ThreadAssignment {
+            let assignment = ThreadAssignment {
                 node: node.directory.node(),
                 thread: index as u16,
                 name: format!("{}:{}", node.directory.node().0, layout.name),
@@ -328,9 +328,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 loads: loads.clone(),
                 seed: self.random.word(),
             };
-            let stamps = Stamps::model(seat.seed);
-            let host = (self.make_host)(seat.clone());
-            let mut engine = Engine::new(seat, host, rings, &self.options.limits, (Time(0), stamps));
+            let stamps = Stamps::model(assignment.seed);
+            let host = (self.make_host)(assignment.clone());
+            let mut engine = Engine::new(assignment, host, rings, &self.options.limits, (Time(0), stamps));
             engine.keep_digest();
             engine.watch_crash_points(node.crash_watch.clone());
             node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });

@@ -250,8 +250,8 @@ impl VirtualSockets {
                 continue;
             }
             let socket = connection.id;
-            let room = faults.client_window_bytes.saturating_sub(connection.received.len());
-            let mut length = connection.to_client.len().min(room);
+            let space = faults.client_window_bytes.saturating_sub(connection.received.len());
+            let mut length = connection.to_client.len().min(space);
             if length > 0 && random.one_in(faults.short_write_one_in) {
                 length = random.below(length as u64) as usize;
             }

@@ -22,7 +22,7 @@ fn four_threads() -> NodeLayout {
 }
 
 fn start(options: SimulationOptions, layout: &NodeLayout, plan: ToyPlan) -> ToySimulation {
-    let mut simulation = Simulation::new(options, move |seat| ToyHost::new(seat, plan));
+    let mut simulation = Simulation::new(options, move |assignment| ToyHost::new(assignment, plan));
     assert_eq!(simulation.add_node(layout).unwrap(), NODE);
     simulation
 }

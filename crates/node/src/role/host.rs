@@ -29,10 +29,10 @@ pub struct NodeHost {
 
 impl NodeHost {
     /// Makes the blocks of a thread.
-    pub fn new(seat: &ThreadAssignment, shared: &Arc<Shared>) -> NodeHost {
+    pub fn new(assignment: &ThreadAssignment, shared: &Arc<Shared>) -> NodeHost {
         let mut host = NodeHost::default();
-        for &(module, instance) in &seat.modules {
-            host.add(Module::of(module), Address::new(seat.node, module, instance), seat, shared);
+        for &(module, instance) in &assignment.modules {
+            host.add(Module::of(module), Address::new(assignment.node, module, instance), assignment, shared);
         }
         host
     }
@@ -62,18 +62,18 @@ impl NodeHost {
         self.main.as_ref()
     }
 
-    fn add(&mut self, module: Module, own: Address, seat: &ThreadAssignment, shared: &Arc<Shared>) {
-        let directory = &*seat.directory;
+    fn add(&mut self, module: Module, own: Address, assignment: &ThreadAssignment, shared: &Arc<Shared>) {
+        let directory = &*assignment.directory;
         match module {
-            Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(seat, shared))),
-            Module::Sql => self.sql = Some(sql_block(own, seat, shared)),
+            Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(assignment, shared))),
+            Module::Sql => self.sql = Some(sql_block(own, assignment, shared)),
             Module::Tc => self.tc = Some(TcBlock::new(own, directory, Arc::clone(&shared.sequence))),
             Module::Ldm => {
-                let block = LdmBlock::new(own, shared.ldm_shared(seat), seat.seed);
-                self.ldm = Some(block.with_readers(shared.readers_of(seat.thread)));
+                let block = LdmBlock::new(own, shared.ldm_shared(assignment), assignment.seed);
+                self.ldm = Some(block.with_readers(shared.readers_of(assignment.thread)));
             }
             Module::Query => {
-                self.query = shared.take_slot(seat.thread).map(QueryBlock::new);
+                self.query = shared.take_slot(assignment.thread).map(QueryBlock::new);
                 require!(self.query.is_some(), "a thread with a query block has one reader slot");
             }
             Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
@@ -138,8 +138,8 @@ impl Host<Signal> for NodeHost {
     }
 }
 
-fn recv_settings(seat: &ThreadAssignment, shared: &Shared) -> RecvSettings {
-    let instances = u32::from(seat.directory.instances(Module::Recv).max(1));
+fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings {
+    let instances = u32::from(assignment.directory.instances(Module::Recv).max(1));
     RecvSettings {
         server_version: shared.config.server_version.as_str().into(),
         accounts: Arc::clone(&shared.accounts),
@@ -149,15 +149,16 @@ fn recv_settings(seat: &ThreadAssignment, shared: &Shared) -> RecvSettings {
     }
 }
 
-fn sql_block(own: Address, seat: &ThreadAssignment, shared: &Shared) -> SqlBlock {
-    let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(seat.thread));
-    let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", seat.thread));
+fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {
+    let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(assignment.thread));
+    let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", assignment.thread));
     let snapshots = ActiveSnapshots::new(word, SNAPSHOTS_MAX);
-    let owners = 0..seat.directory.instances(Module::Ldm);
-    let thread = |owner| seat.directory.thread_of(Module::Ldm, owner).unwrap_or(seat.thread);
+    let owners = 0..assignment.directory.instances(Module::Ldm);
+    let thread = |owner| assignment.directory.thread_of(Module::Ldm, owner).unwrap_or(assignment.thread);
     let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
-    let gateway = Gateway::new(own, &seat.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
-    let instances = usize::from(seat.directory.instances(Module::Sql).max(1));
+    let gateway =
+        Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
+    let instances = usize::from(assignment.directory.instances(Module::Sql).max(1));
     let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
     SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), admitted_max)
 }

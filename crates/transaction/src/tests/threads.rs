@@ -96,11 +96,11 @@ fn address(module: Module, instance: u16) -> Address {
 }
 
 impl ThreadHost {
-    fn new(seat: &ThreadAssignment, common: &Arc<Common>) -> ThreadHost {
-        let instance = |module| seat.directory.instance_on(module, seat.thread);
+    fn new(assignment: &ThreadAssignment, common: &Arc<Common>) -> ThreadHost {
+        let instance = |module| assignment.directory.instance_on(module, assignment.thread);
         let sequence = &common.ldm.sequence;
-        let tc = |instance| TcBlock::new(address(Module::Tc, instance), &seat.directory, Arc::clone(sequence));
-        let ldm = |instance| LdmBlock::new(address(Module::Ldm, instance), common.ldm.clone(), seat.seed);
+        let tc = |instance| TcBlock::new(address(Module::Tc, instance), &assignment.directory, Arc::clone(sequence));
+        let ldm = |instance| LdmBlock::new(address(Module::Ldm, instance), common.ldm.clone(), assignment.seed);
         let query = |instance: u16| {
             let slot = common.slots.lock().expect("no panic")[usize::from(instance)].take();
             QueryBlock::new(slot.expect("every slot is taken once"))
@@ -109,7 +109,7 @@ impl ThreadHost {
             tc: instance(Module::Tc).map(tc),
             ldm: instance(Module::Ldm).map(ldm),
             query: instance(Module::Query).map(query),
-            driver: instance(Module::Sql).map(|instance| Driver::new(common, instance, seat.thread)),
+            driver: instance(Module::Sql).map(|instance| Driver::new(common, instance, assignment.thread)),
         }
     }
 }
@@ -392,7 +392,8 @@ fn no_reader_on_any_thread_sees_half_of_a_transaction() {
     let data_folder = std::env::temp_dir().join(format!("junctor-thread-test-{}", std::process::id()));
     let options = NodeOptions { data_folder: data_folder.clone(), pin: false, ..NodeOptions::default() };
     let made = Arc::clone(&common);
-    let running = Node::start(&layout(), options, move |seat| ThreadHost::new(&seat, &made)).expect("four threads");
+    let running =
+        Node::start(&layout(), options, move |assignment| ThreadHost::new(&assignment, &made)).expect("four threads");
     running.wait_for_stop_request();
     assert!(running.stop(), "something was left under way");
     // Failure to remove the folder is not a failure of the test.

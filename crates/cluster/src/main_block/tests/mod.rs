@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junctor_kernel::context::DetachedContext;
+use junctor_kernel::context::TestContext;
 use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
@@ -29,7 +29,7 @@ mod alter_table;
 /// Main with simulated neighbours: a map holds the partitions, and catalogs are acknowledged.
 pub(super) struct Stage {
     pub(super) main: MainBlock,
-    context: DetachedContext,
+    context: TestContext,
     own: Address,
     pub(super) sql: Address,
     next_operation: u64,
@@ -62,7 +62,7 @@ impl Stage {
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
         Stage {
             main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes }),
-            context: DetachedContext::new(own, &layout(), 1).expect("a layout without gaps"),
+            context: TestContext::new(own, &layout(), 1).expect("a layout without gaps"),
             own,
             sql: directory.address(Module::Sql, 0),
             next_operation: 0,
@@ -77,7 +77,7 @@ impl Stage {
     }
 
     fn send(&mut self, signal: MainSignal) -> Vec<(Address, Signal)> {
-        let mut outbox = Outbox::detached(self.own);
+        let mut outbox = Outbox::for_test(self.own);
         self.main.handle(signal, self.sql, &mut self.context.at(self.now), &mut outbox);
         outbox.take_sent()
     }
@@ -89,7 +89,7 @@ impl Stage {
     /// Lets this many milliseconds pass and fires the timer.
     pub(super) fn pass_time(&mut self, after_ms: u64) {
         self.now = self.now.plus(Duration::from_millis(after_ms));
-        let mut outbox = Outbox::detached(self.own);
+        let mut outbox = Outbox::for_test(self.own);
         let event = WorldEvent::Timer { token: 0 };
         self.main.on_world(event, &mut self.context.at(self.now), &mut outbox);
         let answers = outbox.take_sent().into_iter().filter_map(|(to, signal)| self.answer(to, signal)).collect();

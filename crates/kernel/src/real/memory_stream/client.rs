@@ -106,7 +106,7 @@ impl MemoryStream {
     /// See [`MemorySender::try_send`].
     ///
     /// # Errors
-    /// No room, or the node has closed the connection.
+    /// No space, or the node has closed the connection.
     #[inline]
     pub fn try_send(&mut self, bytes: Buffer) -> Result<(), TrySendError> {
         self.sender.try_send(bytes)
@@ -152,7 +152,7 @@ impl MemoryStream {
         self.receiver.receive_within(longest)
     }
 
-    /// An empty buffer with room for at least `capacity` bytes, reusing one that was given back.
+    /// An empty buffer with space for at least `capacity` bytes, reusing one that was given back.
     #[inline]
     pub fn buffer(&mut self, capacity: usize) -> Buffer {
         self.idle.take(capacity)
@@ -185,7 +185,7 @@ impl MemorySender {
     /// Hands a buffer to the node. An empty buffer is dropped.
     ///
     /// # Errors
-    /// No room, or the node has closed the connection.
+    /// No space, or the node has closed the connection.
     #[inline]
     pub fn try_send(&mut self, bytes: Buffer) -> Result<(), TrySendError> {
         if self.pipe.is_receiver_gone() {
@@ -200,7 +200,7 @@ impl MemorySender {
         Ok(())
     }
 
-    /// Like [`MemorySender::try_send`], but without room wakes the task once there is some. Empties `bytes`
+    /// Like [`MemorySender::try_send`], but without space wakes the task once there is some. Empties `bytes`
     /// when they are handed over.
     pub fn poll_send(&mut self, context: &mut Context<'_>, bytes: &mut Buffer) -> Poll<Result<(), StreamClosed>> {
         let full = match self.try_send(std::mem::take(bytes)) {
@@ -231,7 +231,7 @@ impl MemorySender {
         }
     }
 
-    /// Hands a buffer to the node; waits for room.
+    /// Hands a buffer to the node; waits for space.
     ///
     /// # Errors
     /// The node has closed the connection.
@@ -284,7 +284,7 @@ impl MemoryReceiver {
         }
         // Waking the node for every buffer would cost a wake-up for each; half a ring keeps both sides busy.
         if self.node.link.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
-            self.node.announce_room();
+            self.node.announce_space();
         }
         Ok(bytes)
     }
@@ -379,7 +379,7 @@ impl Read for MemoryStream {
     }
 }
 
-/// Sends immediately, so flushing does nothing; waits for room.
+/// Sends immediately, so flushing does nothing; waits for space.
 impl Write for MemoryStream {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let length = bytes.len().min(WRITE_BYTES_MAX);
@@ -408,9 +408,9 @@ impl NodeSide {
         self.acceptor.notify(self.slot);
     }
 
-    /// The node waits for room and checks again.
+    /// The node waits for space and checks again.
     #[cold]
-    fn announce_room(&self) {
+    fn announce_space(&self) {
         if self.link.node_waits.swap(false, Ordering::AcqRel) {
             self.notify();
         }

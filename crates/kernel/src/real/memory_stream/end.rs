@@ -19,9 +19,9 @@ use super::waker_slot::WakerSlot;
 pub(super) struct Link {
     /// The client, for bytes.
     pub(super) receiver_waits: WakerSlot,
-    /// The client, for room.
+    /// The client, for space.
     pub(super) sender_waits: WakerSlot,
-    /// The node, for room.
+    /// The node, for space.
     pub(super) node_waits: AtomicBool,
 }
 
@@ -33,8 +33,8 @@ pub(in crate::real) struct NodeEnd {
     slot: u32,
     /// A buffer too large for one read, and how many of its bytes were read.
     rest: Option<(Buffer, usize)>,
-    /// Whether buffers were taken since the client was last notified of room.
-    made_room: bool,
+    /// Whether buffers were taken since the client was last notified of space.
+    made_space: bool,
 }
 
 /// Outcome of handing over buffers.
@@ -59,7 +59,7 @@ pub(super) fn connection(acceptor: &Arc<Acceptor>, slot: u32, limits: &KernelLim
         node_waits: AtomicBool::new(false),
     });
     let stream = MemoryStream::new(to_node, from_node, link.clone(), acceptor.clone(), slot);
-    (stream, NodeEnd { receiver: from_client, sender: to_client, link, slot, rest: None, made_room: false })
+    (stream, NodeEnd { receiver: from_client, sender: to_client, link, slot, rest: None, made_space: false })
 }
 
 impl NodeEnd {
@@ -76,8 +76,8 @@ impl NodeEnd {
             return self.read_rest(bytes_max, buffers);
         }
         let bytes = self.receiver.pop();
-        self.made_room |= bytes.is_some();
-        self.announce_room();
+        self.made_space |= bytes.is_some();
+        self.announce_space();
         let bytes = bytes?;
         if bytes.len() <= bytes_max {
             return Some(bytes);
@@ -112,17 +112,17 @@ impl NodeEnd {
         self.rest.is_none() && self.receiver.is_ended()
     }
 
-    /// Wakes a client that waits for room, if there is room that it was not notified of. A client without
-    /// room registers before it enters the ready list, so calling this after each read and for each entry of
+    /// Wakes a client that waits for space, if there is space that it was not notified of. A client without
+    /// space registers before it enters the ready list, so calling this after each read and for each entry of
     /// the list suffices.
     #[inline]
-    pub(in crate::real) fn announce_room(&mut self) {
-        if self.made_room && self.receiver.has_few() {
-            self.made_room = !self.link.sender_waits.wake();
+    pub(in crate::real) fn announce_space(&mut self) {
+        if self.made_space && self.receiver.has_few() {
+            self.made_space = !self.link.sender_waits.wake();
         }
     }
 
-    /// Hands over queued buffers as far as there is room, and subtracts their bytes from `queued_bytes`.
+    /// Hands over queued buffers as far as there is space, and subtracts their bytes from `queued_bytes`.
     /// [`NodeEnd::wake_client`] must follow.
     #[inline]
     pub(in crate::real) fn hand_over(&mut self, queue: &mut VecDeque<Buffer>, queued_bytes: &mut usize) -> HandOver {
@@ -138,7 +138,7 @@ impl NodeEnd {
                 if self.sender.is_receiver_gone() {
                     return HandOver::Broken;
                 }
-                if !self.has_room() {
+                if !self.has_space() {
                     return HandOver::Full;
                 }
             }
@@ -148,17 +148,17 @@ impl NodeEnd {
     }
 
     /// Whether the client would take a buffer. If not, it will notify the node when it would.
-    pub(in crate::real) fn has_room(&mut self) -> bool {
-        if self.sender.has_room() {
+    pub(in crate::real) fn has_space(&mut self) -> bool {
+        if self.sender.has_space() {
             return true;
         }
         self.link.node_waits.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
-        let has_room = self.sender.has_room();
-        if has_room {
+        let has_space = self.sender.has_space();
+        if has_space {
             self.link.node_waits.swap(false, Ordering::AcqRel);
         }
-        has_room
+        has_space
     }
 
     /// Whether the client will take no more.

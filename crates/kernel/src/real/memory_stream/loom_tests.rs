@@ -70,7 +70,7 @@ impl NodeSide {
         loop {
             self.acceptor.take_ready(&mut slots);
             if !slots.is_empty() {
-                return self.end.announce_room();
+                return self.end.announce_space();
             }
             self.cell.prepare_sleep();
             if self.acceptor.is_pending() {
@@ -107,7 +107,7 @@ impl NodeSide {
             if result != HandOver::Full {
                 return result;
             }
-            while !self.end.has_room() && !self.end.is_broken() {
+            while !self.end.has_space() && !self.end.is_broken() {
                 self.wait_until_ready();
             }
         }

@@ -13,8 +13,8 @@
 //!
 //! Wake-ups. A client that sends puts its connection into the ready list and rings the bell of the owning
 //! thread, which has an effect only if that thread sleeps. The node wakes a client only if the client
-//! registered a waker. A client without room registers before it enters the ready list, so the thread that
-//! takes the list knows. A node without room sets a flag and checks again, and the client checks the flag
+//! registered a waker. A client without space registers before it enters the ready list, so the thread that
+//! takes the list knows. A node without space sets a flag and checks again, and the client checks the flag
 //! after it has taken something.
 
 mod client;

@@ -58,10 +58,10 @@ pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
 }
 
 impl PipeSender {
-    /// Puts in a buffer, unpublished. Returns the buffer if there is no room.
+    /// Puts in a buffer, unpublished. Returns the buffer if there is no space.
     #[inline]
     pub(super) fn push(&mut self, bytes: Buffer) -> Result<(), Buffer> {
-        if !self.has_room_for_bytes() {
+        if !self.has_space_for_bytes() {
             return Err(bytes);
         }
         let length = bytes.len() as u64;
@@ -77,12 +77,12 @@ impl PipeSender {
     }
 
     /// Whether a buffer would be accepted, from the receiver's current figures.
-    pub(super) fn has_room(&mut self) -> bool {
-        self.has_room_for_bytes() && self.ring.free() > 0
+    pub(super) fn has_space(&mut self) -> bool {
+        self.has_space_for_bytes() && self.ring.free() > 0
     }
 
     #[inline]
-    fn has_room_for_bytes(&mut self) -> bool {
+    fn has_space_for_bytes(&mut self) -> bool {
         if self.sent_bytes - self.taken_bytes_seen < self.bytes_max {
             return true;
         }
@@ -110,7 +110,7 @@ impl Drop for PipeSender {
 }
 
 impl PipeReceiver {
-    /// Takes the oldest buffer and returns its room to the sender.
+    /// Takes the oldest buffer and returns its space to the sender.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Buffer> {
         let bytes = match self.ring.pop() {

@@ -66,7 +66,7 @@ impl Pair {
     fn take_ready_streams(&mut self) -> bool {
         let mut slots = Vec::new();
         self.acceptor.take_ready(&mut slots);
-        self.node.announce_room();
+        self.node.announce_space();
         slots == [0]
     }
 
@@ -136,7 +136,7 @@ fn a_client_without_room_waits_until_the_node_has_read_some() {
     assert_eq!(pair.client.poll_send(&mut Context::from_waker(&waker), &mut bytes), Poll::Pending);
     assert_eq!(bytes, [4]);
     assert!(pair.take_ready_streams());
-    assert_eq!(pair.woken.get(), 0, "there is no room yet");
+    assert_eq!(pair.woken.get(), 0, "there is no space yet");
     for byte in 0..4 {
         assert_eq!(pair.read().unwrap(), [byte]);
     }
@@ -179,13 +179,13 @@ fn a_node_without_room_is_notified_when_the_client_has_taken_some() {
     let mut pair = pair(&limits);
     let mut queue: VecDeque<Buffer> = (0..6).map(|byte| vec![byte]).collect();
     assert_eq!(pair.hand_over(&mut queue), HandOver::Full);
-    assert!(!pair.node.has_room());
+    assert!(!pair.node.has_space());
     let rung = pair.rung.get();
     for byte in 0..4 {
         assert_eq!(pair.client.receive().unwrap(), [byte]);
     }
     assert_eq!(pair.rung.get(), rung + 1);
-    assert!(pair.take_ready_streams() && pair.node.has_room());
+    assert!(pair.take_ready_streams() && pair.node.has_space());
     assert_eq!(pair.hand_over(&mut queue), HandOver::All);
     assert_eq!((pair.client.receive(), pair.client.receive()), (Some(vec![4]), Some(vec![5])));
 }
@@ -424,7 +424,7 @@ fn a_stop_ends_open_connections_and_refuses_new_ones() {
 fn a_node_without_sockets_accepts_no_connections() {
     let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
     let options = crate::real::NodeOptions { pin: false, ..Default::default() };
-    let make_host = |seat| crate::toy::ToyHost::new(seat, ToyPlan::default());
+    let make_host = |assignment| crate::toy::ToyHost::new(assignment, ToyPlan::default());
     let node = crate::real::Node::start(&layout, options, make_host).unwrap();
     assert_eq!(node.connect(0).err(), Some(ConnectError::NoSocketThread));
 }

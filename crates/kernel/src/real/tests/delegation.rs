@@ -139,8 +139,8 @@ fn a_timer_started_in_a_delegated_turn_fires_in_time() {
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let fired = Arc::new(Mutex::new((0, 0)));
     let shared = fired.clone();
-    let make_host = move |seat: ThreadAssignment| DelayedEcho {
-        directory: seat.directory.clone(),
+    let make_host = move |assignment: ThreadAssignment| DelayedEcho {
+        directory: assignment.directory.clone(),
         waiting: None,
         due: Time(0),
         fired: shared.clone(),

@@ -66,7 +66,7 @@ fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options:
         ..options
     };
     let shared = ended.clone();
-    let make_host = move |seat| Watched { host: Some(ToyHost::new(seat, plan)), ended: shared.clone() };
+    let make_host = move |assignment| Watched { host: Some(ToyHost::new(assignment, plan)), ended: shared.clone() };
     (Node::start(layout, options, make_host).unwrap(), ended)
 }
 
@@ -284,6 +284,6 @@ fn a_layout_without_sockets_cannot_listen() {
     let options =
         NodeOptions { listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))], ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(ECHO, 0)]]);
-    let result = Node::start(&layout, options, |seat| ToyHost::new(seat, ToyPlan::default()));
+    let result = Node::start(&layout, options, |assignment| ToyHost::new(assignment, ToyPlan::default()));
     assert!(matches!(result, Err(StartError::NoSocketThread)));
 }

@@ -63,21 +63,21 @@ impl Node {
             sent_bytes: 0,
             closed_sockets: 0,
         };
-        for (thread, seat) in layout.threads.iter().enumerate() {
-            for &(module, instance) in &seat.modules {
+        for (thread, assignment) in layout.threads.iter().enumerate() {
+            for &(module, instance) in &assignment.modules {
                 let address = directory.address(module, instance);
                 node.delivery.add_block(address, &layout, 1).expect("the layout is valid");
             }
-            let seat = ThreadAssignment {
+            let assignment = ThreadAssignment {
                 node: NODE,
                 thread: thread as u16,
-                name: seat.name.clone(),
-                modules: seat.modules.clone(),
+                name: assignment.name.clone(),
+                modules: assignment.modules.clone(),
                 directory: Arc::clone(&directory),
                 loads: Arc::clone(&loads),
                 seed: thread as u64,
             };
-            node.hosts.push(NodeHost::new(&seat, &shared));
+            node.hosts.push(NodeHost::new(&assignment, &shared));
         }
         node.run();
         node
@@ -153,7 +153,8 @@ impl Node {
     fn before_publish(&mut self) {
         let own = self.directory.address(Module::Recv, 0);
         let hosts = &mut self.hosts;
-        self.delivery.handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.before_publish(context, outbox)));
+        self.delivery
+            .handle(own, |context, outbox| hosts.iter_mut().for_each(|host| host.before_publish(context, outbox)));
     }
 
     fn receive(&mut self, event: WorldEvent) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::context::DetachedContext;
+use junctor_kernel::context::TestContext;
 use junctor_kernel::{Address, Buffer, Directory, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
@@ -31,7 +31,7 @@ mod foreign_key;
 /// One of two tc instances. The test plays everything around it.
 struct Stage {
     tc: TcBlock,
-    context: DetachedContext,
+    context: TestContext,
     own: Address,
     sequence: Arc<CommitSequence>,
     table: SampleTable,
@@ -70,7 +70,7 @@ impl Stage {
         }
         let mut stage = Stage {
             tc: TcBlock::new(own, &directory, Arc::clone(&sequence)),
-            context: DetachedContext::new(own, &layout, 1).expect("a layout without gaps"),
+            context: TestContext::new(own, &layout, 1).expect("a layout without gaps"),
             own,
             sequence,
             table,
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     fn send(&mut self, from: Address, signal: TcSignal) -> Vec<(Address, Signal)> {
-        let mut outbox = Outbox::detached(self.own);
+        let mut outbox = Outbox::for_test(self.own);
         self.tc.handle(signal, from, &mut self.context.at(self.now), &mut outbox);
         outbox.take_sent()
     }
@@ -726,7 +726,7 @@ fn every_part_may_wait_and_each_has_its_own_deadline() {
     stage.waits(transaction, 2, blocker);
     let fire = |stage: &mut Stage, now| {
         stage.now = now;
-        let mut outbox = Outbox::detached(stage.own);
+        let mut outbox = Outbox::for_test(stage.own);
         stage.tc.on_world(WorldEvent::Timer { token: 0 }, &mut stage.context.at(now), &mut outbox);
         let sequences = outbox.take_sent().into_iter().map(|(_, signal)| match signal {
             Signal::Ldm(LdmSignal::CancelWait(cancel)) => (cancel.sequence, cancel.reason),
