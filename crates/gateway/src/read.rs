@@ -79,7 +79,7 @@ impl Gateway {
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
             let choice = match own_writes {
                 true => Choice::of(owner),
-                false => self.route.choose(program, units_of(program, &input), owner, turn.loads, turn.now),
+                false => self.route.choose(program, units_of(program, &input), owner, turn.loads, turn.turn_start),
             };
             let Choice { to, booked_cost, .. } = choice;
             let is_sampled = choice.is_sampled && self.note_sample(operation, partition, &input, &choice, turn);
@@ -194,7 +194,7 @@ impl Gateway {
         if service_ns > 0
             && let Some(sample) = work.sample.take_if(|sample| sample.0 == partition.index)
         {
-            self.route.observe(&sample.1, from, u64::from(service_ns), turn.stamps.take(turn.now));
+            self.route.observe(&sample.1, from, u64::from(service_ns), turn.turn_clock.now(turn.turn_start));
         }
         match resume {
             Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
@@ -256,7 +256,7 @@ impl Gateway {
         if work.sample.is_some() {
             return false;
         }
-        let (units, sent) = (units_of(&work.program, input), turn.stamp());
+        let (units, sent) = (units_of(&work.program, input), turn.clock_now());
         let sample = self.route.sample(&work.program, units, choice, turn.loads, sent);
         work.sample = Some(Box::new((partition.index, sample)));
         true

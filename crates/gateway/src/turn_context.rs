@@ -1,7 +1,7 @@
 //! The resources of a session while its block handles a signal.
 
 use junctor_kernel::{
-    BufferPool, Context, Duration, LoadBoard, Outbox, Random, SendSettings, SpinSettings, Stamps, Time, WorldRequest,
+    BufferPool, Context, Duration, LoadBoard, Outbox, Random, SendSettings, SpinSettings, Time, TurnClock, WorldRequest,
 };
 use junctor_signals::Signal;
 
@@ -16,9 +16,9 @@ pub struct TurnContext<'a> {
     /// Published load figures of all threads.
     pub loads: &'a LoadBoard,
     /// Time at the beginning of the turn, in nanoseconds since the node started.
-    pub now: Time,
-    /// Source of time stamps within the turn.
-    pub stamps: &'a mut Stamps,
+    pub turn_start: Time,
+    /// The clock behind [`TurnContext::clock_now`].
+    pub turn_clock: &'a mut TurnClock,
     /// Microseconds since 1970-01-01 UTC.
     pub wall_clock_us: u64,
 }
@@ -31,15 +31,15 @@ impl<'a> TurnContext<'a> {
             buffers: &mut *context.buffers,
             random: &mut *context.random,
             loads: context.loads,
-            now: context.now,
-            stamps: &mut *context.stamps,
+            turn_start: context.turn_start,
+            turn_clock: &mut *context.turn_clock,
             wall_clock_us: context.wall_clock_us,
         }
     }
 
-    /// The present time, for measurements.
-    pub fn stamp(&mut self) -> Time {
-        self.stamps.take(self.now)
+    /// Reads the clock. Unlike `turn_start`, the result advances within a turn, so it can measure work.
+    pub fn clock_now(&mut self) -> Time {
+        self.turn_clock.now(self.turn_start)
     }
 
     /// Sets how all threads of the node spin.

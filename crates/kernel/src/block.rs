@@ -71,7 +71,7 @@ pub trait Host<S: Signal> {
 
     /// Called at the end of a turn that handled at least one signal, before its signals are published. Here a
     /// block sends what it collected over a batch and releases what it must not hold between turns.
-    /// `context.own` is the first module of the thread.
+    /// `context.own_address` is the first module of the thread.
     fn before_publish(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<S>) {
         let _ = (context, outbox);
     }

@@ -1,11 +1,12 @@
-//! Everything that a handler may know: time, its own address, random numbers, buffers and published figures.
+//! The context of a handler: time, the block's own address, random numbers, buffers and the figures that
+//! threads publish.
 
 use crate::address::Address;
 use crate::buffer::BufferPool;
 use crate::directory::{Directory, NodeLayout};
 use crate::random::Random;
 use crate::scheduler::load::LoadBoard;
-use crate::stamp::Stamps;
+use crate::turn_clock::TurnClock;
 
 /// Nanoseconds since the node started; never decreases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,49 +64,49 @@ impl Duration {
     }
 }
 
-/// A handler's view beyond its own state and the signal. Refreshed once a turn and batch, not for each
-/// signal.
+/// What a handler sees in addition to its own state and the signal. Refreshed at the start of each turn, not
+/// for each signal.
 pub struct Context<'a> {
-    /// When the turn began.
-    pub now: Time,
+    /// Time at the beginning of the turn.
+    pub turn_start: Time,
     /// Microseconds since 1970-01-01 UTC; may decrease when the clock is set.
     pub wall_clock_us: u64,
     /// Address of the block that handles the signal.
-    pub own: Address,
-    /// This thread's generator.
+    pub own_address: Address,
+    /// This thread's random number generator.
     pub random: &'a mut Random,
-    /// This thread's pool.
+    /// This thread's buffer pool.
     pub buffers: &'a mut BufferPool,
     /// The module instances of this node and their threads.
     pub directory: &'a Directory,
     /// Published load figures of this node's threads.
     pub loads: &'a LoadBoard,
-    /// Source of [`Context::stamp`].
-    pub stamps: &'a mut Stamps,
+    /// The clock behind [`Context::clock_now`].
+    pub turn_clock: &'a mut TurnClock,
 }
 
 impl Context<'_> {
     /// Index of the thread that runs the block.
     pub fn thread(&self) -> u16 {
-        self.directory.thread_of(self.own.module, self.own.instance).unwrap_or(0)
+        self.directory.thread_of(self.own_address.module, self.own_address.instance).unwrap_or(0)
     }
 
-    /// The present time, in contrast to `now`, which stands still during a turn. For measuring a handler's
-    /// own work.
+    /// Reads the clock. Unlike `turn_start`, the result advances while a handler runs, so it can measure the
+    /// handler's own work.
     #[inline]
-    pub fn stamp(&mut self) -> Time {
-        self.stamps.take(self.now)
+    pub fn clock_now(&mut self) -> Time {
+        self.turn_clock.now(self.turn_start)
     }
 }
 
-/// Owns what a [`Context`] borrows, for tests of a single block.
+/// Owns the fields that a [`Context`] borrows. For tests of a single block outside a node.
 pub struct TestContext {
     own: Address,
     random: Random,
     buffers: BufferPool,
     directory: Directory,
     loads: LoadBoard,
-    stamps: Stamps,
+    turn_clock: TurnClock,
 }
 
 impl TestContext {
@@ -117,21 +118,21 @@ impl TestContext {
             buffers: BufferPool::new(1 << 20),
             directory: Directory::new(own.node, layout)?,
             loads: LoadBoard::new(layout.threads.len()),
-            stamps: Stamps::model(seed),
+            turn_clock: TurnClock::simulated(seed),
         })
     }
 
-    /// The context at `now`. The wall clock shows the same time after 1970-01-01.
+    /// The context in a turn that begins at `now`. The wall clock shows `now` after 1970-01-01 UTC.
     pub fn at(&mut self, now: Time) -> Context<'_> {
         Context {
-            now,
+            turn_start: now,
             wall_clock_us: now.0 / 1_000,
-            own: self.own,
+            own_address: self.own,
             random: &mut self.random,
             buffers: &mut self.buffers,
             directory: &self.directory,
             loads: &self.loads,
-            stamps: &mut self.stamps,
+            turn_clock: &mut self.turn_clock,
         }
     }
 }

@@ -32,9 +32,9 @@ pub mod random;
 pub mod real;
 pub mod scheduler;
 pub mod simulated;
-pub mod stamp;
 pub mod sync;
 pub mod trace;
+pub mod turn_clock;
 pub mod world;
 
 #[cfg(all(test, not(loom), not(shuttle)))]
@@ -57,7 +57,7 @@ pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};
-pub use stamp::Stamps;
+pub use turn_clock::TurnClock;
 pub use world::{
     FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, SocketCloseReason, SocketId,
     WorldEvent, WorldRequest,

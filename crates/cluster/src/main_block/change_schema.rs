@@ -232,7 +232,7 @@ impl MainBlock {
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
-        self.advance(context.now, outbox);
+        self.advance(context.turn_start, outbox);
     }
 
     pub(super) fn on_publish_catalog_reply(
@@ -242,7 +242,7 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.answered(reply.operation);
-        self.advance(context.now, outbox);
+        self.advance(context.turn_start, outbox);
     }
 }
 

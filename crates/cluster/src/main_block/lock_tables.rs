@@ -79,7 +79,7 @@ impl MainBlock {
             let LockedTables { number, tables, .. } = self.locked.swap_remove(position);
             self.unblock_tables(number, &tables, outbox);
         }
-        self.begin_changes(context.now, outbox);
+        self.begin_changes(context.turn_start, outbox);
     }
 
     /// Number of sessions with locked tables, for checkers.

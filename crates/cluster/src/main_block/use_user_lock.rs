@@ -29,7 +29,7 @@ impl MainBlock {
         let UseUserLock { operation, reply_to, connection, action } = request;
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
-                let deadline = wait_ms.map(|wait_ms| context.now.plus(Duration::from_millis(wait_ms)));
+                let deadline = wait_ms.map(|wait_ms| context.turn_start.plus(Duration::from_millis(wait_ms)));
                 let waiter = Waiter { connection, operation, reply_to, deadline };
                 match self.user_locks.get(&name, waiter, wait_ms != Some(0)) {
                     LockOutcome::Lock => Value::Int(1),
@@ -107,7 +107,7 @@ impl MainBlock {
 
     pub(super) fn on_user_lock_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.user_lock_timer_runs = false;
-        for waiter in self.user_locks.take_overdue(context.now) {
+        for waiter in self.user_locks.take_overdue(context.turn_start) {
             answer(waiter.operation, waiter.reply_to, Value::Int(0), outbox);
         }
         self.start_user_lock_timer(outbox);

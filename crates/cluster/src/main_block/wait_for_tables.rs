@@ -55,13 +55,13 @@ impl MainBlock {
             return reply(requester, Vec::new(), Some(error), outbox);
         }
         let goes_on = ends || self.is_under_way(&change);
-        let waiting = self.waiting_change(requester, change, context.now);
+        let waiting = self.waiting_change(requester, change, context.turn_start);
         match goes_on {
             // Others wait for the end of the change that has begun, so its end waits for none of them.
             true => self.waiting.push_front(waiting),
             false => self.waiting.push_back(waiting),
         }
-        self.begin_changes(context.now, outbox);
+        self.begin_changes(context.turn_start, outbox);
     }
 
     /// Whether the indexes of an alteration are created already.
@@ -344,7 +344,7 @@ impl MainBlock {
             *outstanding -= 1;
             if *outstanding == 0 {
                 waiting.state = WaitState::Ready;
-                self.begin_changes(context.now, outbox);
+                self.begin_changes(context.turn_start, outbox);
             }
         }
     }
@@ -379,8 +379,8 @@ impl MainBlock {
         };
         if let Some(position) = self.waiting.iter().position(is_meant) {
             let error = Error::query_interrupted();
-            self.give_up(position, error, context.now, outbox);
-            self.begin_changes(context.now, outbox);
+            self.give_up(position, error, context.turn_start, outbox);
+            self.begin_changes(context.turn_start, outbox);
         }
     }
 
@@ -405,11 +405,11 @@ impl MainBlock {
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
         for _ in 0..(SIGNALS_PER_CHECK / self.sql_blocks.len().max(1)).max(1) {
-            let is_late = |waiting: &WaitingChange| waiting.deadline <= context.now;
+            let is_late = |waiting: &WaitingChange| waiting.deadline <= context.turn_start;
             let Some(position) = self.waiting.iter().position(is_late) else { break };
-            self.give_up(position, Error::lock_wait_timeout(), context.now, outbox);
+            self.give_up(position, Error::lock_wait_timeout(), context.turn_start, outbox);
         }
-        self.begin_changes(context.now, outbox);
+        self.begin_changes(context.turn_start, outbox);
     }
 }
 

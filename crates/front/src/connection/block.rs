@@ -148,7 +148,7 @@ impl RecvBlock {
 
     /// Answers with rows of `junctor_info.counters`, the only table that recv has rows of.
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let rows = counter_rows(&self.counted, context.own, context.thread());
+        let rows = counter_rows(&self.counted, context.own_address, context.thread());
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
@@ -179,7 +179,7 @@ impl RecvBlock {
             socket,
             id,
             peer,
-            sql: Address::new(context.own.node, Module::Sql, sql),
+            sql: Address::new(context.own_address.node, Module::Sql, sql),
             link: Link::open(protocol, &opening, &mut greeting),
             flow: Flow::default(),
             received: Buffer::new(),
@@ -190,7 +190,7 @@ impl RecvBlock {
             false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
         }
         self.keep(connection);
-        self.logins.push_back((context.now.plus(self.settings.login_timeout), socket));
+        self.logins.push_back((context.turn_start.plus(self.settings.login_timeout), socket));
         self.start_login_timer(context, outbox);
     }
 
@@ -209,14 +209,14 @@ impl RecvBlock {
             && !self.is_login_timer_running
         {
             self.is_login_timer_running = true;
-            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.now), token: 0 });
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: 0 });
         }
     }
 
     /// Closes connections whose login has taken too long.
     fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.is_login_timer_running = false;
-        while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.now) {
+        while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.turn_start) {
             if let Some(connection) = find(&mut self.connections, socket)
                 && connection.link.awaits_login()
                 && !connection.flow.is_closing

@@ -152,7 +152,7 @@ impl Connection {
         };
         let signal = OpenSession {
             connection: self.id,
-            reply_to: turn.context.own,
+            reply_to: turn.context.own_address,
             socket: self.socket,
             reset: std::mem::replace(&mut self.flow.has_session, true),
             login: Box::new(login),

@@ -48,8 +48,8 @@ impl SqlBlock {
                 protocol.encode_opened(&session.completion(), &mut answer);
                 let record = SessionRecord {
                     command: CommandState::Idle,
-                    state_since: turn.now,
-                    statement_start: turn.now,
+                    state_since: turn.turn_start,
+                    statement_start: turn.turn_start,
                     socket,
                     reply_to,
                     protocol,
@@ -89,7 +89,7 @@ impl SqlBlock {
             return;
         };
         require!(matches!(record.command, CommandState::Idle), "a session has one command under way");
-        record.statement_start = turn.now;
+        record.statement_start = turn.turn_start;
         let payload = payload_of(&command);
         record.protocol.begin_command(payload);
         self.engine.counters.commands += 1;
@@ -100,7 +100,7 @@ impl SqlBlock {
                 self.admission.wait(connection);
                 self.engine.counters.admission_waits += 1;
                 record.command = CommandState::AwaitsAdmission(command);
-                record.state_since = turn.now;
+                record.state_since = turn.turn_start;
                 return;
             }
         }
@@ -276,7 +276,7 @@ fn start_command(
     let SessionRecord { protocol, session, answer, .. } = record;
     let context = CommandContext { engine, session, parameters, turn };
     let progress = protocol.execute(payload_of(&command), answer, context);
-    record.state_since = turn.now;
+    record.state_since = turn.turn_start;
     match progress {
         Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
         Progress::Done if record.session.has_more_statements() => record.running = Some(command),
@@ -312,9 +312,9 @@ pub(super) fn send_progress(
         // The client gets a part of the result, so an error cannot replace it any more.
         record.result_start = None;
     } else {
-        engine.note_done(&mut record.session, record.statement_start, turn.now);
+        engine.note_done(&mut record.session, record.statement_start, turn.turn_start);
         record.command = CommandState::Idle;
-        record.state_since = turn.now;
+        record.state_since = turn.turn_start;
         if let Some(command) = record.running.take() {
             turn.buffers.give(command.bytes);
         }

@@ -97,7 +97,7 @@ impl SqlBlock {
         let mut rows = Vec::new();
         for session in sessions {
             let instance = self.own.instance;
-            self.engine.append_table_locks(instance, session, turn.now, STATUS_ROWS_MAX, &mut rows);
+            self.engine.append_table_locks(instance, session, turn.turn_start, STATUS_ROWS_MAX, &mut rows);
         }
         let reply = ReadStatusReply { operation: request.operation, rows };
         turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

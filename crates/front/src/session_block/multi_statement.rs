@@ -38,7 +38,7 @@ pub(super) struct MultiStatementQueues {
 /// follows.
 #[cold]
 pub(super) fn after_statement(engine: &mut Engine, record: &mut SessionRecord, turn: &mut TurnContext<'_>) {
-    engine.note_done(&mut record.session, record.statement_start, turn.now);
+    engine.note_done(&mut record.session, record.statement_start, turn.turn_start);
     if record.answer.len() < OUTPUT_PART_BYTES {
         record.command = CommandState::BetweenStatements(NextStatement::Due);
         return;
@@ -71,7 +71,7 @@ impl SqlBlock {
         }
         record.is_admitted = true;
         record.command = CommandState::Running;
-        record.statement_start = turn.now;
+        record.statement_start = turn.turn_start;
         record.take_answer_buffer(turn);
         record.result_start = Some(record.answer.len());
         let SessionRecord { session, protocol, answer, result_start, running, .. } = &mut **record;
@@ -141,7 +141,7 @@ impl SessionRecord {
         let mut packets = std::mem::replace(&mut self.answer, rest);
         packets.truncate(start);
         self.result_start = Some(0);
-        self.unsent.sent = Some(turn.now);
+        self.unsent.sent = Some(turn.turn_start);
         self.send_part(packets, turn);
     }
 

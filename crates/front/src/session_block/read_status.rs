@@ -21,7 +21,7 @@ impl SqlBlock {
             StatusTable::Counters => {
                 counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread())
             }
-            _ => self.process_rows(turn.now),
+            _ => self.process_rows(turn.turn_start),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

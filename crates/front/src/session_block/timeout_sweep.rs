@@ -48,7 +48,7 @@ impl SqlBlock {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.timeout_sweep.order.push_back(connection);
-            if let Some(error) = record.exceeded_limit(turn.now) {
+            if let Some(error) = record.exceeded_limit(turn.turn_start) {
                 self.end_session(connection, &error, turn);
             }
         }

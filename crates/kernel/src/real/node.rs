@@ -24,7 +24,7 @@ use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
-use crate::stamp::Stamps;
+use crate::turn_clock::TurnClock;
 
 use super::assistant::Assistant;
 use super::doorbell::Doorbell;
@@ -465,7 +465,7 @@ impl ThreadStart {
             host,
             rings,
             &self.options.limits,
-            (Time(0), Stamps::of_clock(self.shared.clock.clone())),
+            (Time(0), TurnClock::real(self.shared.clock.clone())),
         );
         if let Some(watch) = &self.crash_watch {
             engine.watch_crash_points(watch.clone());

@@ -452,12 +452,12 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         let now = self.clock.now();
         let wall_us = self.clock.wall_us(now);
-        let own_time = self.engine.time();
+        let own_time = self.engine.turn_times();
         let handled = self.engine.run_delegated(now, wall_us, from);
         if phase == IdlePhase::Detached {
             // The sockets are with the thread, and its own turn is not over. It carries out requests itself.
             self.publish();
-            self.engine.set_time(own_time);
+            self.engine.set_turn_times(own_time);
             return (handled, true);
         }
         self.engine.carry_out(&mut self.world);

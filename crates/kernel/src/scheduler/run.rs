@@ -27,8 +27,8 @@ use crate::scheduler::load::LoadMeter;
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::scheduler::timer::Timers;
-use crate::stamp::Stamps;
 use crate::trace::{TraceNames, Tracer};
+use crate::turn_clock::TurnClock;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// Signals after which a turn takes no more from rings and timers, so that other threads soon see its output
@@ -57,7 +57,7 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     deferred: [VecDeque<Deferred<S>>; 2],
     timers: Timers,
     random: Random,
-    stamps: Stamps,
+    turn_clock: TurnClock,
     pub(crate) buffers: BufferPool,
     tracer: Tracer,
     digest: Option<u64>,
@@ -65,7 +65,7 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     socket_parcels: Vec<SocketParcel>,
     events: Vec<(Address, WorldEvent)>,
     parcels: Vec<(u16, SocketParcel)>,
-    now: Time,
+    turn_start: Time,
     wall_clock_us: u64,
     handled: u64,
     /// Parcels taken from other threads in this turn.
@@ -178,7 +178,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         host: H,
         rings: ThreadRings<S>,
         limits: &KernelLimits,
-        (now, stamps): (Time, Stamps),
+        (now, turn_clock): (Time, TurnClock),
     ) -> Self {
         let waiting_max = limits.waiting_max as usize;
         let mut outbox = Outbox::new(assignment.directory.clone(), assignment.thread, rings.outgoing, waiting_max);
@@ -192,7 +192,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             deferred: Default::default(),
             timers: Timers::new(limits.timers_max),
             random: Random::new(assignment.seed),
-            stamps,
+            turn_clock,
             buffers: BufferPool::new(limits.buffer_bytes_max),
             tracer: Tracer::new(&assignment.name, limits.trace_entries, TraceNames::of::<S>()),
             digest: None,
@@ -200,7 +200,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             socket_parcels: Vec::new(),
             events: Vec::new(),
             parcels: Vec::new(),
-            now,
+            turn_start: now,
             wall_clock_us: 0,
             handled: 0,
             hand_overs: 0,
@@ -216,7 +216,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// is served first. Returns how many signals were handled.
     pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
         self.report_turn_end(now);
-        self.now = now;
+        self.turn_start = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
         self.outbox.take_next_turn();
@@ -248,7 +248,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// what `from` sent, because only that is known to be little. Returns how many signals were handled; they
     /// count for `from`.
     pub(crate) fn run_delegated(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
-        self.now = now;
+        self.turn_start = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
         // Delegation requires that nothing is deferred, so no stall is in progress.
@@ -270,20 +270,20 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         handled
     }
 
-    /// When the last turn began. A delegated turn changes it; see [`Engine::set_time`].
-    pub(crate) fn time(&self) -> (Time, u64) {
-        (self.now, self.wall_clock_us)
+    /// When the last turn began. A delegated turn changes it; see [`Engine::set_turn_times`].
+    pub(crate) fn turn_times(&self) -> (Time, u64) {
+        (self.turn_start, self.wall_clock_us)
     }
 
-    pub(crate) fn set_time(&mut self, (now, wall_clock_us): (Time, u64)) {
-        (self.now, self.wall_clock_us) = (now, wall_clock_us);
+    pub(crate) fn set_turn_times(&mut self, (now, wall_clock_us): (Time, u64)) {
+        (self.turn_start, self.wall_clock_us) = (now, wall_clock_us);
     }
 
     /// The last turn ended at `now`.
     #[inline]
     pub(crate) fn report_turn_end(&mut self, now: Time) {
         if std::mem::take(&mut self.is_end_unreported) {
-            self.host.turn_ended(self.now, now);
+            self.host.turn_ended(self.turn_start, now);
         }
     }
 
@@ -343,7 +343,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         let directory = &self.assignment.directory;
         let owner_thread = match &request {
             WorldRequest::StartTimer { after, token } => {
-                return self.timers.start(self.now.plus(*after), from, *token);
+                return self.timers.start(self.turn_start.plus(*after), from, *token);
             }
             WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
             WorldRequest::SetSending { settings } => return world.set_sending(settings),
@@ -515,7 +515,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     fn run_timers(&mut self) {
         while self.handled < TURN_SIGNALS_MAX
-            && let Some((to, token)) = self.timers.take_due(self.now)
+            && let Some((to, token)) = self.timers.take_due(self.turn_start)
         {
             self.deliver_now(to, WorldEvent::Timer { token });
         }
@@ -524,13 +524,13 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Handles deferred signals as far as there is space. After a stall it handles some without space.
     fn run_deferred(&mut self) {
         if self.deferred_len() == 0 {
-            self.stall.since = self.now;
+            self.stall.since = self.turn_start;
             self.stall.burst = 1;
             return;
         }
         self.outbox.set_closed(false);
         let mut forced = 0;
-        if self.now.since(self.stall.since) >= self.stall.after {
+        if self.turn_start.since(self.stall.since) >= self.stall.after {
             forced = self.stall.burst;
             self.stall.burst = (self.stall.burst * 2).min(STALL_BURST_MAX);
         }
@@ -544,7 +544,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
                 forced -= 1;
             }
             let Some(deferred) = self.deferred[queue].pop_front() else { break };
-            self.stall.since = self.now;
+            self.stall.since = self.turn_start;
             // Signals that the handler sends locally must queue behind those deferred earlier.
             self.outbox.set_closed(self.deferred_len() > 0);
             let header = SignalHeader::of(&deferred.envelope);
@@ -678,7 +678,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     #[inline(always)]
     fn record(&mut self, header: &SignalHeader) {
-        self.tracer.record(self.now, header.to, header.from, header.number);
+        self.tracer.record(self.turn_start, header.to, header.from, header.number);
         if let Some(digest) = self.digest {
             self.digest = Some(self.digest_with(digest, header));
         }
@@ -696,14 +696,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn handler_parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
         self.outbox.set_own(own);
         let context = Context {
-            now: self.now,
+            turn_start: self.turn_start,
             wall_clock_us: self.wall_clock_us,
-            own,
+            own_address: own,
             random: &mut self.random,
             buffers: &mut self.buffers,
             directory: &self.assignment.directory,
             loads: &self.assignment.loads,
-            stamps: &mut self.stamps,
+            turn_clock: &mut self.turn_clock,
         };
         (&mut self.host, context, &mut self.outbox)
     }
@@ -712,6 +712,6 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn digest_with(&self, digest: u64, header: &SignalHeader) -> u64 {
         let route = u64::from(header.to.to_bits()) << 32 | u64::from(header.from.to_bits());
         let thread = u64::from(self.assignment.node.0) << 16 | u64::from(self.assignment.thread);
-        mix(mix(mix(mix(digest ^ self.now.0) ^ route) ^ thread) ^ u64::from(header.number))
+        mix(mix(mix(mix(digest ^ self.turn_start.0) ^ route) ^ thread) ^ u64::from(header.number))
     }
 }

@@ -18,7 +18,7 @@ use crate::module::ModuleId;
 use crate::random::{Random, mix};
 use crate::scheduler::load::{LoadBoard, ThreadState};
 use crate::scheduler::run::{Engine, connect_threads};
-use crate::stamp::Stamps;
+use crate::turn_clock::TurnClock;
 use crate::world::WorldEvent;
 
 use super::file::VirtualFiles;
@@ -328,9 +328,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 loads: loads.clone(),
                 seed: self.random.word(),
             };
-            let stamps = Stamps::model(assignment.seed);
+            let turn_clock = TurnClock::simulated(assignment.seed);
             let host = (self.make_host)(assignment.clone());
-            let mut engine = Engine::new(assignment, host, rings, &self.options.limits, (Time(0), stamps));
+            let mut engine = Engine::new(assignment, host, rings, &self.options.limits, (Time(0), turn_clock));
             engine.keep_digest();
             engine.watch_crash_points(node.crash_watch.clone());
             node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });

@@ -110,7 +110,7 @@ fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: Schem
     let operation = altering.operation;
     ask_main(context, operation, change);
     // Tables that are already held need no wait.
-    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.now) };
+    let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.turn_start) };
     wait_for_main(context.session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
 

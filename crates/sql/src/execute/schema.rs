@@ -134,7 +134,7 @@ pub(super) fn send_schema_change(
         Ok(operation) => {
             ask_main(context, operation, change);
             let step = SchemaStep::Changing { affected_rows, has_info };
-            wait_for_main(context.session, operation, step, ChangeWait::Since(context.turn.now))
+            wait_for_main(context.session, operation, step, ChangeWait::Since(context.turn.turn_start))
         }
         Err(error) => fail(context, &error),
     }

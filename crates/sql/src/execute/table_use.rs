@@ -203,9 +203,10 @@ impl StatementContext<'_, '_> {
         if seniority.since.is_some() || self.session.transaction.has_begun() {
             seconds = seconds.min(u64::from(self.session.variables.lock_wait_seconds));
         }
-        let deadline = Time(self.turn.now.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
+        let deadline = Time(self.turn.turn_start.0.saturating_add(seconds.saturating_mul(SECOND_NS)));
         self.engine.tables.waiters.push_back(TableWaiter { connection, wanted, seniority, deadline, noted });
-        self.session.execution = Execution::Tables(Box::new(TableWait { input, may_retry, since: self.turn.now }));
+        self.session.execution =
+            Execution::Tables(Box::new(TableWait { input, may_retry, since: self.turn.turn_start }));
         Progress::Waiting
     }
 
@@ -360,7 +361,7 @@ impl Engine {
     /// Removes and returns the next session whose wait has timed out. The caller fails its statement with
     /// `fail_table_wait`.
     pub fn next_late_table_waiter(&mut self, turn: &mut TurnContext<'_>) -> Option<ConnectionId> {
-        let now = turn.now;
+        let now = turn.turn_start;
         let position = self.tables.waiters.iter().position(|waiter| waiter.deadline <= now)?;
         self.end_wait(position, turn)
     }

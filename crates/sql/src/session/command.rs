@@ -137,7 +137,7 @@ impl Engine {
     }
 
     fn statistics(&self, turn: &TurnContext<'_>) -> String {
-        let uptime_s = turn.now.0 / 1_000_000_000;
+        let uptime_s = turn.turn_start.0 / 1_000_000_000;
         let questions = self.counters.questions;
         let tables = self.gateway.catalog().dictionary.tables().count();
         let per_second = questions as f64 / uptime_s.max(1) as f64;

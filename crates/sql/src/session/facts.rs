@@ -92,7 +92,7 @@ impl StatementFacts<'_, '_> {
             ("Questions", counters.questions),
             ("Threads_connected", engine.session_count as u64),
             ("Threads_running", 1),
-            ("Uptime", self.turn.now.0 / 1_000_000_000),
+            ("Uptime", self.turn.turn_start.0 / 1_000_000_000),
         ];
         numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
     }

@@ -27,7 +27,7 @@ impl LdmBlock {
             return fail(request, Error::table_definition_changed(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);
-        let begun = request.is_sampled.then(|| context.stamp());
+        let begun = request.is_sampled.then(|| context.clock_now());
         let looked_at = reader.counts.looked_at();
         let outcome = reader.step(&mut request, &mut position, context, |reader, view, position, out| {
             let is_done = slot.guard.owner_read(&slot.token, |store| reader.hold(store, view, position, out))?;

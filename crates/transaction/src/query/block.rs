@@ -109,7 +109,7 @@ impl QueryBlock {
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.reader.counts;
         let counted = QueryCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted };
-        let rows = counter_rows(&counted, context.own, context.thread());
+        let rows = counter_rows(&counted, context.own_address, context.thread());
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
@@ -126,7 +126,7 @@ impl QueryBlock {
             };
         };
         let mut position = ReadPosition::new(&request);
-        let begun = request.is_sampled.then(|| context.stamp());
+        let begun = request.is_sampled.then(|| context.clock_now());
         let looked_at = reader.counts.looked_at();
         let is_read = reader.step(&mut request, &mut position, context, |reader, view, position, out| match partition
             .guard
@@ -165,7 +165,7 @@ fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
 /// Nanoseconds since the beginning of a sampled read; 0 for others.
 #[inline]
 pub(crate) fn since(begun: Option<Time>, context: &mut Context<'_>) -> u32 {
-    begun.map_or(0, |begun| context.stamp().since(begun).0.clamp(1, u64::from(u32::MAX)) as u32)
+    begun.map_or(0, |begun| context.clock_now().since(begun).0.clamp(1, u64::from(u32::MAX)) as u32)
 }
 
 pub(crate) fn answer(

@@ -191,8 +191,8 @@ impl RowReader {
                 // The rows read so far are answered; the session asks for the rest.
                 Hold::Busy => break,
                 Hold::More if number + 1 < HOLDS_UNTIMED => {}
-                Hold::More if number + 1 == HOLDS_UNTIMED => timed_from = context.stamp(),
-                Hold::More if context.stamp().since(timed_from).0 >= STEP_NS_MAX => break,
+                Hold::More if number + 1 == HOLDS_UNTIMED => timed_from = context.clock_now(),
+                Hold::More if context.clock_now().since(timed_from).0 >= STEP_NS_MAX => break,
                 Hold::More => {}
             }
         }

@@ -50,12 +50,12 @@ impl TcBlock {
             self.search(transaction, at, sequence);
             return self.pass_probes(outbox);
         }
-        let deadline = context.now.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
+        let deadline = context.turn_start.plus(Duration::from_millis(u64::from(record.running.lock_wait_ms)));
         let changed = record.changed.saturating_add(u64::from(changed)).min(u64::from(u32::MAX)) as u32;
         self.counted.lock_waits += 1;
         let may_be_waited_for = has_other_requests || record.was_probed || record.participants.len() > 1;
         let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
-        let since = context.now;
+        let since = context.turn_start;
         record.waits.push(Wait {
             at,
             sequence,
@@ -212,7 +212,7 @@ impl TcBlock {
             let Some(handle) = self.transactions.handle_at(place) else { continue };
             let record = self.record(handle);
             any_waits |= !record.waits.is_empty();
-            for wait in record.waits.iter_mut().filter(|wait| !wait.cancelled && wait.deadline <= context.now) {
+            for wait in record.waits.iter_mut().filter(|wait| !wait.cancelled && wait.deadline <= context.turn_start) {
                 wait.cancelled = true;
                 timeouts += 1;
                 cancel(record.id, wait.at, wait.sequence, CancelReason::Timeout, outbox);

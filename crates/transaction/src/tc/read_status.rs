@@ -20,9 +20,9 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let rows = match request.table {
-            StatusTable::LockWaits => self.lock_wait_rows(context.now),
+            StatusTable::LockWaits => self.lock_wait_rows(context.turn_start),
             StatusTable::Counters => counter_rows(&self.counted, self.own, context.thread()),
-            _ => self.transaction_rows(context.now),
+            _ => self.transaction_rows(context.turn_start),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

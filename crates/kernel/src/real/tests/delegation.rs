@@ -114,13 +114,13 @@ impl Host<ToySignal> for DelayedEcho {
             ToySignal::Echo(socket, bytes) => {
                 assert_eq!(to.module, ECHO);
                 let after = Duration::from_millis(1);
-                self.due = context.now.plus(after);
+                self.due = context.turn_start.plus(after);
                 outbox.request(WorldRequest::StartTimer { after, token: 1 });
                 self.waiting = Some((from, socket, bytes));
             }
             ToySignal::World(WorldEvent::Timer { .. }) => {
                 let mut fired = self.fired.lock().unwrap();
-                fired.0 += u32::from(context.now.since(self.due) < Duration::from_millis(500));
+                fired.0 += u32::from(context.turn_start.since(self.due) < Duration::from_millis(500));
                 fired.1 += 1;
                 if let Some((from, socket, bytes)) = self.waiting.take() {
                     outbox.send(from, ToySignal::EchoReply(socket, bytes));
