@@ -9,7 +9,8 @@ use crate::world::WorldEvent;
 /// Whether a signal may have to wait for space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalClass {
-    /// Starts work. It waits while the receiving thread lacks space for the signals that its handler may emit.
+    /// Starts work. It waits while the receiving thread lacks space for the signals that its handler may
+    /// emit.
     Deferrable,
     /// Continues or ends work. Its space is reserved, so it is always taken. Otherwise two threads that wait
     /// for each other's answers could fill each other's rings and stop.

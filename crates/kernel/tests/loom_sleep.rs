@@ -31,7 +31,7 @@ fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
         cell.prepare_sleep();
         if consumers.iter_mut().any(|consumer| consumer.refresh() > 0) {
             cell.cancel_sleep();
-        } else if cell.commit_sleep(SleepLocation::Cell) {
+        } else if cell.enter_sleep(SleepLocation::Cell) {
             cell.sleep(None);
             cell.reattach();
         }
@@ -150,7 +150,7 @@ impl BorrowableThread {
         self.cell.prepare_sleep();
         if self.has_input() {
             self.cell.cancel_sleep();
-        } else if self.cell.commit_sleep(SleepLocation::Cell) {
+        } else if self.cell.enter_sleep(SleepLocation::Cell) {
             self.cell.sleep(timeout);
             self.cell.reattach();
         }

@@ -73,7 +73,7 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
     /// For the thread itself, after [`crate::scheduler::sleep::SleepCell::prepare_sleep`]: sleeps without
     /// holding the slot, unless input arrived since. Returns whether it slept.
     fn sleep(&mut self, location: SleepLocation, sleep: impl FnOnce()) -> bool {
-        let sleeps = self.bell.cell.commit_sleep(location);
+        let sleeps = self.bell.cell.enter_sleep(location);
         if sleeps {
             sleep();
             self.bell.cell.reattach();

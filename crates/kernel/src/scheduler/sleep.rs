@@ -119,7 +119,7 @@ impl SleepCell {
     }
 
     /// Announces a sleep. The slot's holder calls this, then checks every source of input, and then calls
-    /// [`SleepCell::commit_sleep`] or [`SleepCell::cancel_sleep`].
+    /// [`SleepCell::enter_sleep`] or [`SleepCell::cancel_sleep`].
     pub fn prepare_sleep(&self) {
         // The holder is awake, so the phase bits are 0 and `fetch_or` sets the phase. It keeps AWAITED, which
         // the thread may set meanwhile if the holder is a borrower.
@@ -134,7 +134,7 @@ impl SleepCell {
 
     /// Releases the slot and marks the thread as asleep; the caller then sleeps at `location`. Returns false
     /// and changes nothing if a waker has revoked the announcement.
-    pub fn commit_sleep(&self, location: SleepLocation) -> bool {
+    pub fn enter_sleep(&self, location: SleepLocation) -> bool {
         self.state
             .compare_exchange(
                 PREPARING_SLEEP,
@@ -195,7 +195,7 @@ impl SleepCell {
             match self.state.compare_exchange_weak(state, state & !PHASE, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(ASLEEP_IN_CELL) => return Some(SleepLocation::Cell),
                 Ok(ASLEEP_IN_POLL) => return Some(SleepLocation::Poll),
-                // The holder was still preparing; its `commit_sleep` will fail.
+                // The holder was still preparing; its `enter_sleep` will fail.
                 Ok(_) => return None,
                 Err(now) => state = now,
             }

@@ -75,7 +75,7 @@ impl NodeSide {
             self.cell.prepare_sleep();
             if self.acceptor.is_pending() {
                 self.cell.cancel_sleep();
-            } else if self.cell.commit_sleep(SleepLocation::Cell) {
+            } else if self.cell.enter_sleep(SleepLocation::Cell) {
                 self.cell.sleep(None);
                 self.cell.reattach();
             }
