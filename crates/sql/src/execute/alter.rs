@@ -1,11 +1,11 @@
-//! ALTER TABLE steps that the session executes itself: it fills new unique indexes, and checks that rows have
-//! parents for new foreign keys.
+//! The steps of ALTER TABLE that the session executes itself: filling new unique indexes, and checking that
+//! all rows have parents for new foreign keys.
 //!
 //! The main block creates the new indexes, and the session fills the unique ones while other sessions use the
-//! table. The main block then blocks writers of the table and of the parents, the session checks the rows,
+//! table. The main block then blocks writes to the table and its parent tables, the session checks the rows,
 //! and the main block applies all other changes in one step. If any step fails, the main block drops the new
-//! indexes. The gateway opens a single operation for the whole alteration before it begins, so an alteration
-//! that has begun can always be ended.
+//! indexes. The whole alteration is a single gateway operation, which is opened before the first step. Ending
+//! the alteration can therefore never fail for lack of an operation.
 
 use std::sync::Arc;
 
@@ -27,21 +27,21 @@ use crate::result::Progress;
 
 /// The state of an alteration.
 #[derive(Debug)]
-pub(crate) struct Altering {
+pub(crate) struct AlterationState {
     operation: OperationId,
-    /// Database and table name. A concurrent TRUNCATE gives the table another id, so the next step finds it
-    /// by name.
+    /// Database and table name. Each step looks the table up by name, because a concurrent TRUNCATE gives it
+    /// a new id.
     name: (Box<str>, Box<str>),
     pub(super) table: TableId,
     pub(super) alteration: Arc<Alteration>,
     step: AlterStep,
-    /// The unique indexes that are filled or being filled.
-    filled: Vec<IndexId>,
-    /// Number of new foreign keys that have been checked.
+    /// The unique indexes whose backfill has begun or is complete.
+    backfilled: Vec<IndexId>,
+    /// Number of new foreign keys checked so far.
     pub(super) checked: usize,
-    /// Number of rows that were checked.
+    /// Number of rows checked so far.
     pub(super) rows: u64,
-    /// Whether the main block keeps writers away from the tables.
+    /// Whether the main block has blocked writes to the tables.
     is_held: bool,
     /// The error because of which the alteration is rolled back.
     error: Option<Box<Error>>,
@@ -55,10 +55,10 @@ enum AlterStep {
     Ending,
 }
 
-impl Altering {
-    /// The table, once the alteration has begun. An alteration that waits until the main block holds the
-    /// tables counts as a reader, because two alterations of related tables would otherwise wait for each
-    /// other forever. At that time its indexes are filled, so it writes nothing.
+impl AlterationState {
+    /// The table, once the alteration has begun. While the alteration waits for the main block to block
+    /// writes, it counts as a reader; otherwise two alterations of related tables would deadlock. Its indexes
+    /// are filled by then, so it does not write.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })
@@ -87,13 +87,13 @@ pub(super) fn start_alteration(
         Err(error) => return fail(context, &error),
     };
     let definition = &layout.definition;
-    let mut altering = Altering {
+    let mut altering = AlterationState {
         operation,
         name: (definition.database.clone(), definition.name.clone()),
         table,
         alteration: Arc::clone(&alteration),
         step: AlterStep::Beginning,
-        filled: Vec::new(),
+        backfilled: Vec::new(),
         checked: 0,
         rows: 0,
         is_held: false,
@@ -106,10 +106,10 @@ pub(super) fn start_alteration(
     ask(context, altering, SchemaChange::AlterTable { table, alteration })
 }
 
-fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: SchemaChange) -> Progress {
+fn ask(context: &mut StatementContext<'_, '_>, altering: AlterationState, change: SchemaChange) -> Progress {
     let operation = altering.operation;
     ask_main(context, operation, change);
-    // Tables that are already held need no wait.
+    // If the tables are already blocked, the step does not wait.
     let waits = if altering.is_held { ChangeWait::Over } else { ChangeWait::Since(context.turn.turn_start) };
     wait_for_main(context.session, operation, SchemaStep::Altering(Box::new(altering)), waits)
 }
@@ -117,7 +117,7 @@ fn ask(context: &mut StatementContext<'_, '_>, altering: Altering, change: Schem
 /// Continues an alteration with the main block's reply to a step.
 pub(super) fn resume_alteration(
     context: &mut StatementContext<'_, '_>,
-    mut altering: Altering,
+    mut altering: AlterationState,
     error: Option<Box<Error>>,
 ) -> Progress {
     match (altering.step, error) {
@@ -143,13 +143,13 @@ pub(super) fn resume_alteration(
 }
 
 /// Continues with the next outstanding step.
-pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut altering: Altering) -> Progress {
+pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut altering: AlterationState) -> Progress {
     require!(altering.step != AlterStep::Ending, "an alteration that main ends has no steps left");
     let Some(layout) = context.engine.gateway.catalog().dictionary.table(altering.table).cloned() else {
         return undo_alteration(context, altering, Error::table_definition_changed());
     };
-    if let Some(index) = unfilled(&layout, &altering.filled) {
-        altering.filled.push(index);
+    if let Some(index) = unfilled(&layout, &altering.backfilled) {
+        altering.backfilled.push(index);
         return start_backfill(context, altering, layout, index);
     }
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
@@ -172,7 +172,7 @@ fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
 /// Asks the main block to drop the new indexes of a failed alteration.
 pub(super) fn undo_alteration(
     context: &mut StatementContext<'_, '_>,
-    mut altering: Altering,
+    mut altering: AlterationState,
     error: Box<Error>,
 ) -> Progress {
     altering.error = Some(error);
@@ -185,7 +185,7 @@ pub(super) fn undo_alteration(
 }
 
 /// Ends the alteration, which is complete or rolled back.
-fn close(context: &mut StatementContext<'_, '_>, altering: Altering) -> Progress {
+fn close(context: &mut StatementContext<'_, '_>, altering: AlterationState) -> Progress {
     context.engine.gateway.close_schema(altering.operation);
     if altering.is_held {
         context.engine.gateway.unlock_tables(context.session.connection, context.turn);

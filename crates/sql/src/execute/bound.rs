@@ -1,11 +1,11 @@
-//! Hot path, budget 40 instructions an integer: converts a value into the key bytes of a column, and compares
-//! a value that the column cannot have with those that it can.
+//! Hot path, budget 40 instructions an integer: converts a value into the key bytes of a column. If the
+//! column cannot have the value, finds its position between the values that the column can have.
 
 use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
-/// The relation of a value to the values that a column can have.
+/// The position of a value among the values that a column can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyFit {
     /// NULL, which compares with nothing. Nothing was appended.
@@ -101,7 +101,8 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
     }
 }
 
-/// The number at the start of a text, as MySQL compares texts with numbers; 0 if the text begins with none.
+/// The floor of the number at the start of a text, with which MySQL compares the text to numbers; 0 if the
+/// text begins with none.
 fn floor_of_text(text: &[u8]) -> (i128, bool) {
     let text = text.trim_ascii_start();
     let number = numeric_prefix(text);

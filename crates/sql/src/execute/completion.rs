@@ -45,7 +45,7 @@ pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: Changed
             last_insert_id: changed.last_insert_id,
             ..context.session.completion()
         };
-        // The text is swapped into the packet and back, so that the next statement reuses its memory.
+        // The text is swapped into the packet and back, so that the next statement reuses the text's buffer.
         let info = &mut context.engine.work.info;
         if changed.has_info {
             std::mem::swap(info, &mut completion.info);

@@ -1,5 +1,5 @@
-//! Executes queries over rows that the session itself provides. Filter, aggregates, projection, order and
-//! limit are all applied here.
+//! Executes queries over rows that the session itself provides. This file applies the filter, aggregates,
+//! projection, order and limit.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use junctor_gateway::Gateway;
 use junctor_signals::counter::SqlCounters;
 
 use super::latency::Latencies;
-use super::numbers::NumberRanges;
+use super::numbers::AutoIncrementRanges;
 use super::settings::ServerSettings;
 use super::state::Workspace;
 use super::table_statistics::StatementStatistics;
@@ -19,7 +19,7 @@ use crate::plan::{PlanCache, SharedStatements};
 
 /// Seed of all shape hashes. It is constant, so that a statement has the same hash in every run.
 pub(crate) const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
-/// Maximum number of idle shapes that are kept.
+/// Maximum number of idle shapes kept for reuse.
 const SPARE_SHAPES_MAX: usize = 4;
 
 /// The state that all sessions of one sql block share.
@@ -32,14 +32,14 @@ pub struct Engine {
     pub(crate) cache: PlanCache,
     pub(crate) shared_statements: SharedStatements,
     pub(crate) shape: Shape,
-    /// Idle shapes. A statement that waits takes the current shape with it and leaves one of these.
+    /// Idle shapes. A statement that waits keeps the current shape, and one of these replaces it.
     pub(crate) spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
-    /// In a cell because planning, which borrows the engine, collects them.
+    /// In a cell, because planning borrows the engine and adds calls to this.
     pub(crate) lock_calls: RefCell<LockCalls>,
     pub(crate) table_statistics: StatementStatistics,
     /// Reserved AUTO_INCREMENT values.
-    pub(crate) ranges: NumberRanges,
+    pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,
     pub(crate) prepared_count: usize,
     /// Estimated bytes of the prepared statements of all sessions.
@@ -51,7 +51,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Takes the last scanned shape away for a statement that has to wait.
+    /// Removes the last scanned shape, because its statement has to wait.
     pub(crate) fn take_shape(&mut self) -> Shape {
         let spare = self.spare_shapes.pop().unwrap_or_else(|| Shape::new(SHAPE_SEED));
         std::mem::replace(&mut self.shape, spare)

@@ -1,5 +1,5 @@
-//! Checks in batches that the rows of a table have parents for a new foreign key. Meanwhile, other sessions
-//! write neither to the table nor to the parent.
+//! Checks in batches that the rows of a table have parents for a new foreign key. During the check, the main
+//! block blocks writes to the table and to the parent.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use junctor_signals::input::KeyRange;
 use junctor_signals::program::{Access, Output, ReadProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, continue_alteration, undo_alteration};
+use super::alter::{AlterationState, continue_alteration, undo_alteration};
 use super::completion::interrupted;
 use super::context::StatementContext;
 use super::index_backfill::for_each_image;
@@ -29,13 +29,13 @@ use super::session::{Session, TEXT};
 use super::state::Execution;
 use crate::result::Progress;
 
-/// Rows of one batch of one partition.
+/// Maximum number of rows in a batch, all of one partition.
 const BATCH_ROWS: u32 = 256;
 
 /// The progress of checking one foreign key.
 #[derive(Debug)]
 pub(crate) struct ForeignKeyCheck {
-    altering: Altering,
+    altering: AlterationState,
     child: Arc<TableLayout>,
     key: ParentKey,
     parent: ParentTable,
@@ -70,7 +70,7 @@ impl ForeignKeyCheck {
 /// Starts to check the next foreign key of an alteration.
 pub(super) fn start_check(
     context: &mut StatementContext<'_, '_>,
-    altering: Altering,
+    altering: AlterationState,
     child: Arc<TableLayout>,
 ) -> Progress {
     let dictionary = &context.engine.gateway.catalog().dictionary;

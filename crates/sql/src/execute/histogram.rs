@@ -4,11 +4,11 @@
 //! therefore at most an eighth as wide as its durations are long. Durations beyond [`DURATION_NS_MAX`] are
 //! counted as that maximum.
 
-/// Buckets of each power of two.
+/// Number of buckets for each power of two.
 const STEPS: u64 = 8;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
 
-/// Longest duration that is recorded as it is: about 73 minutes. Longer ones count as this one.
+/// Maximum duration, about 73 minutes. A longer one is recorded as this.
 pub(super) const DURATION_NS_MAX: u64 = (1 << 42) - 1;
 
 /// Number of buckets of a histogram.
@@ -56,8 +56,8 @@ impl Histogram {
         self.max_ns
     }
 
-    /// The quantile of `thousandths` in nanoseconds: the longest duration of the quantile's bucket, so never
-    /// too short and at most an eighth too long. 0 if nothing was recorded.
+    /// The quantile of `thousandths` in nanoseconds; 0 if nothing was recorded. Returns the upper end of the
+    /// bucket, which is never below the exact quantile and at most an eighth above it.
     pub fn quantile_ns(&self, thousandths: u64) -> u64 {
         let rank = (u128::from(self.count) * u128::from(thousandths)).div_ceil(1000).max(1);
         let mut seen = 0;

@@ -1,14 +1,14 @@
 //! Fills a new unique index while other sessions write to its table.
 //!
-//! From the moment that the index exists in state Building, every statement maintains its entries, so only
-//! entries of older rows are missing. The table is read in batches in primary key order. For each batch, a
-//! transaction takes a shared lock on the range of keys up to the batch's last key. This waits for
-//! uncommitted rows of earlier transactions and returns the current rows. The transaction then locks the
-//! rows' entries, inserts the missing ones and commits.
+//! As soon as the index exists in state Building, every write maintains its entries, so only the entries of
+//! older rows are missing. The table is read in batches in primary key order. For each batch, a transaction
+//! takes a shared lock on the range of keys up to the batch's last key. This lock waits for uncommitted rows
+//! of earlier transactions, and the read returns the current rows. The transaction then locks the rows'
+//! entries, inserts the missing ones and commits.
 //!
-//! An existing entry that refers to the same row was made by a writer. One that refers to another row is a
-//! duplicate, and the index is dropped. At the end, the range after the last batch is processed in the same
-//! way. If the primary key has no order, the whole table is locked instead.
+//! If an entry already exists and refers to the same row, a concurrent write has made it. If it refers to
+//! another row, the key is a duplicate and the index is dropped. At the end, the range after the last batch
+//! is processed in the same way. If the primary key has no order, the whole table is locked instead.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use junctor_signals::input::{HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, continue_alteration, undo_alteration};
+use super::alter::{AlterationState, continue_alteration, undo_alteration};
 use super::completion::interrupted;
 use super::context::StatementContext;
 use super::read::broken_reply;
@@ -41,7 +41,7 @@ use super::transaction::note_lost_transaction;
 use super::write::{StatementOutcome, write_options};
 use crate::result::Progress;
 
-/// Rows of one batch of one partition.
+/// Maximum number of rows in a batch, all of one partition.
 const BATCH_ROWS: u32 = 256;
 /// Maximum number of times that a batch starts again after a deadlock or a race for an entry. Then the
 /// backfill fails.
@@ -67,7 +67,7 @@ enum BackfillStep {
 /// The progress of filling a unique index.
 #[derive(Debug)]
 pub(crate) struct IndexBackfill {
-    altering: Altering,
+    altering: AlterationState,
     layout: Arc<TableLayout>,
     entries_layout: Arc<TableLayout>,
     key_columns: Vec<ColumnNumber>,
@@ -107,7 +107,7 @@ struct NewEntry {
 /// Starts to fill an index by reading all rows.
 pub(super) fn start_backfill(
     context: &mut StatementContext<'_, '_>,
-    altering: Altering,
+    altering: AlterationState,
     layout: Arc<TableLayout>,
     index: IndexId,
 ) -> Progress {
@@ -188,8 +188,7 @@ fn start_read(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     inputs.push_range(PartitionScope::All, KeyRange { lower: None, upper: None }, &[], context.turn.buffers);
     let transaction = &mut context.session.transaction;
     transaction.explicit = false;
-    // Rows that are inserted meanwhile make their entries themselves, so no range has to stay free of new
-    // keys.
+    // Concurrent inserts make their entries themselves, so no key range has to be locked.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
     match context.engine.gateway.read(context.session.connection, transaction, &read, options, inputs, context.turn) {
@@ -231,7 +230,7 @@ pub(super) fn resume_backfill(
     }
 }
 
-/// Takes rows of the table.
+/// Receives rows of the table.
 fn on_rows(
     context: &mut StatementContext<'_, '_>,
     mut backfill: IndexBackfill,

@@ -23,7 +23,7 @@ use super::completion::{Changed, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::numbers::{NumberRange, NumberRequest, next_number, numbers_exhausted};
+use super::numbers::{AutoIncrementRange, AutoIncrementRequest, next_number, numbers_exhausted};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
@@ -45,7 +45,7 @@ pub(crate) struct InsertState {
     /// The statement's text and its shape if the plan reads the rows from the text.
     pub text: Option<(Vec<u8>, Shape)>,
     pub parameters: Vec<u8>,
-    request: NumberRequest,
+    request: AutoIncrementRequest,
 }
 
 /// The rows of one execution.
@@ -56,7 +56,7 @@ struct Rows<'a> {
     uniform_rows: Option<UniformRowsText<'a>>,
     /// The rows that the query of INSERT ... SELECT returned.
     selected: Option<&'a SelectedRows>,
-    /// Number of rows of the statement before these, for the row numbers in messages.
+    /// Number of the statement's rows before these. Messages contain row numbers.
     first_row: u64,
 }
 
@@ -69,15 +69,15 @@ struct UniformRowsText<'a> {
 }
 
 /// The AUTO_INCREMENT values that the block holds for the table.
-struct Numbers<'n> {
-    range: &'n mut NumberRange,
+struct HeldNumbers<'n> {
+    range: &'n mut AutoIncrementRange,
     /// Number of values to reserve together when the range is empty.
     prefetch: u64,
 }
 
-/// Working memory for the row that is being encoded.
-struct RowMaker<'a> {
-    /// Receives the rows that a later step may need.
+/// Encodes the rows of one execution. The buffers have the row that is being encoded.
+struct RowEncoder<'a> {
+    /// Receives a copy of the rows if a later step may need them.
     kept: Option<&'a mut RowList>,
     builder: &'a mut ParametersBuilder,
     row_parameters: &'a mut Vec<u8>,
@@ -90,7 +90,7 @@ struct RowMaker<'a> {
     partition_key: &'a mut Vec<u8>,
 }
 
-/// Maximum number of columns of a row whose values are kept on the stack.
+/// Maximum number of columns for which a row's values are kept on the stack.
 const COLUMNS_ON_STACK: usize = 16;
 
 /// The AUTO_INCREMENT values of the encoded rows.
@@ -99,14 +99,15 @@ pub(crate) struct Numbered {
     pub rows: u64,
     /// The first generated value, or 0.
     pub first_number: u64,
-    /// The first generated value. If none was generated, the last value that a row gave explicitly.
+    /// The insert id of the OK packet: the first generated value; if none was generated, the last explicit
+    /// one.
     pub answer_number: u64,
 }
 
 /// The outcome of encoding rows.
-pub(super) enum Made {
+pub(super) enum EncodeOutcome {
     /// AUTO_INCREMENT values must be reserved first.
-    NeedsNumbers(NumberRequest),
+    NeedsNumbers(AutoIncrementRequest),
     /// The rows are in the inputs.
     Rows(Numbered),
 }
@@ -136,7 +137,7 @@ pub(crate) fn start_insert(
 enum Started {
     /// The rows were sent, or AUTO_INCREMENT values were requested for them.
     Sent,
-    /// The rows are in the inputs, and also in the list, because a later step may need them.
+    /// The rows are in the inputs. They are also in the list, because a later step may need them.
     Kept(RowList, Numbered),
 }
 
@@ -155,10 +156,13 @@ fn send_insert(
     let is_kept = !matches!(plan.conflict, Conflict::Fail) || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
-    let numbers = Numbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
-    let numbered = match make(rows, numbers, kept.as_mut(), work, context.turn)? {
-        Made::NeedsNumbers(request) => return request_numbers(context, plan, input, request).map(|()| Started::Sent),
-        Made::Rows(numbered) => numbered,
+    let numbers =
+        HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
+    let numbered = match encode_or_request_numbers(rows, numbers, kept.as_mut(), work, context.turn)? {
+        EncodeOutcome::NeedsNumbers(request) => {
+            return request_numbers(context, plan, input, request).map(|()| Started::Sent);
+        }
+        EncodeOutcome::Rows(numbered) => numbered,
     };
     if context.engine.work.scratch.has_diagnostics() || !plan.warnings.is_empty() {
         add_warnings(context.session, plan, &mut context.engine.work.scratch);
@@ -176,18 +180,19 @@ fn send_insert(
 }
 
 /// Encodes the rows that the statement's query returned. `first_row` is the number of earlier rows.
-pub(super) fn make_selected(
+pub(super) fn encode_selected_rows(
     context: &mut StatementContext<'_, '_>,
     plan: &InsertPlan,
     (selected, first_row): (&SelectedRows, u64),
     kept: &mut RowList,
-) -> Result<Made> {
+) -> Result<EncodeOutcome> {
     let Engine { work, ranges, settings, .. } = &mut *context.engine;
     let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows: None, selected: Some(selected), first_row };
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
-    let numbers = Numbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
-    let made = make(rows, numbers, Some(kept), work, context.turn)?;
-    if let Made::Rows(_) = made
+    let numbers =
+        HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
+    let made = encode_or_request_numbers(rows, numbers, Some(kept), work, context.turn)?;
+    if let EncodeOutcome::Rows(_) = made
         && (work.scratch.has_diagnostics() || first_row == 0 && !plan.warnings.is_empty())
     {
         add_warnings(context.session, plan, &mut work.scratch);
@@ -216,7 +221,7 @@ fn request_numbers(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
-    request: NumberRequest,
+    request: AutoIncrementRequest,
 ) -> Result<()> {
     let operation = context.reserve_numbers(plan.table.definition.id, request)?;
     let text = plan.uniform_rows.and(input.shaped_text).map(|text| {
@@ -269,16 +274,17 @@ pub(crate) fn resume_insert(
     progress
 }
 
-/// Encodes the rows into the inputs, and into the list if there is one, unless AUTO_INCREMENT values are
-/// missing. Rows that are not from a query use the parameters of the workspace.
-fn make(
+/// Encodes the rows into the inputs, and also into the list if one is given. If AUTO_INCREMENT values are
+/// missing, encodes nothing and returns the request for them. Rows that are not from a query use the
+/// parameters of the workspace.
+fn encode_or_request_numbers(
     rows: Rows<'_>,
-    mut numbers: Numbers<'_>,
+    mut numbers: HeldNumbers<'_>,
     kept: Option<&mut RowList>,
     work: &mut Workspace,
     turn: &mut TurnContext<'_>,
-) -> Result<Made> {
-    let mut maker = RowMaker {
+) -> Result<EncodeOutcome> {
+    let mut encoder = RowEncoder {
         kept,
         builder: &mut work.builder,
         row_parameters: &mut work.row_parameters,
@@ -290,90 +296,90 @@ fn make(
         key: &mut work.key,
         partition_key: &mut work.partition_key,
     };
-    let (maker, inputs) = (&mut maker, &mut work.inputs);
+    let (encoder, inputs) = (&mut encoder, &mut work.inputs);
     let rows = match rows.selected {
         Some(_) => &rows,
         None => &Rows { parameters: Parameters::from_bytes(&work.parameters), ..rows },
     };
     // An attempt that ended with a request for AUTO_INCREMENT values left warnings, which the next attempt
     // repeats.
-    diagnostics::take(maker.scratch);
-    maker.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
-    let outcome = match missing_numbers(rows, &mut numbers, maker) {
-        Ok(Some(request)) => Ok(Made::NeedsNumbers(request)),
-        Ok(None) => make_rows(rows, numbers.range, maker, inputs, turn),
+    diagnostics::take(encoder.scratch);
+    encoder.scratch.set_strict(rows.plan.mode == StoreMode::Strict);
+    let outcome = match missing_numbers(rows, &mut numbers, encoder) {
+        Ok(Some(request)) => Ok(EncodeOutcome::NeedsNumbers(request)),
+        Ok(None) => encode_rows(rows, numbers.range, encoder, inputs, turn),
         Err(error) => Err(error),
     };
-    maker.scratch.set_strict(false);
+    encoder.scratch.set_strict(false);
     outcome
 }
 
-fn make_rows(
+fn encode_rows(
     rows: &Rows<'_>,
-    range: &mut NumberRange,
-    maker: &mut RowMaker<'_>,
+    range: &mut AutoIncrementRange,
+    encoder: &mut RowEncoder<'_>,
     inputs: &mut PartitionInputs,
     turn: &mut TurnContext<'_>,
-) -> Result<Made> {
+) -> Result<EncodeOutcome> {
     let definition = &rows.plan.table.definition;
     inputs.begin(definition.partition_count, turn.buffers);
     let mut first_number = 0;
     for row in 0..rows.count() {
-        let generated = maker.row(rows, row, range)?;
+        let generated = encoder.row(rows, row, range)?;
         if let (0, Some(number)) = (first_number, generated) {
             first_number = number;
         }
-        if maker.key.len() > usize::from(u16::MAX) {
+        if encoder.key.len() > usize::from(u16::MAX) {
             return Err(Error::new(ErrorCode::KeyTooLong, "Specified key was too long; max key length is 3072 bytes"));
         }
-        let hash = key_hash(maker.key);
+        let hash = key_hash(encoder.key);
         let partition = match rows.plan.key_is_partition {
             true => partition_of(hash, definition.partition_count),
-            false => partition_of(key_hash(maker.partition_key), definition.partition_count),
+            false => partition_of(key_hash(encoder.partition_key), definition.partition_count),
         };
-        let image = KeyedImage { key: HashedKey { hash, key: maker.key }, image: maker.image };
+        let image = KeyedImage { key: HashedKey { hash, key: encoder.key }, image: encoder.image };
         inputs.push_image(partition, image, &[], turn.buffers);
-        if maker.kept.is_some() {
-            maker.keep(rows, row, (hash, partition), generated)?;
+        if encoder.kept.is_some() {
+            encoder.keep(rows, row, (hash, partition), generated)?;
         }
     }
     let count = rows.count() as u64;
     let visible = rows.plan.auto.filter(|auto| !auto.is_hidden);
     let Some(auto) = visible else {
-        return Ok(Made::Rows(Numbered { rows: count, first_number: 0, answer_number: 0 }));
+        return Ok(EncodeOutcome::Rows(Numbered { rows: count, first_number: 0, answer_number: 0 }));
     };
     let mut answer_number = first_number;
     if answer_number == 0 && count > 0 {
-        answer_number = maker.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
+        answer_number = encoder.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
     }
-    Ok(Made::Rows(Numbered { rows: count, first_number, answer_number }))
+    Ok(EncodeOutcome::Rows(Numbered { rows: count, first_number, answer_number }))
 }
 
 /// The request for the AUTO_INCREMENT values that the rows need; `None` if the block holds enough.
 fn missing_numbers(
     rows: &Rows<'_>,
-    numbers: &mut Numbers<'_>,
-    maker: &mut RowMaker<'_>,
-) -> Result<Option<NumberRequest>> {
+    numbers: &mut HeldNumbers<'_>,
+    encoder: &mut RowEncoder<'_>,
+) -> Result<Option<AutoIncrementRequest>> {
     let Some(auto) = rows.plan.auto else { return Ok(None) };
     let mut needed = 0;
     let mut explicit_max = 0;
-    let noted = maker.scratch.warning_mark();
+    let noted = encoder.scratch.warning_mark();
     let position = usize::from(auto.index.0);
     if rows.uniform_rows.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
         needed = rows.count() as u64;
     } else {
         for row in 0..rows.count() {
-            match maker.explicit_number(rows, row, auto)? {
+            match encoder.explicit_number(rows, row, auto)? {
                 None => needed += 1,
                 Some(number) => explicit_max = explicit_max.max(number),
             }
         }
     }
-    // Encoding the row later repeats these warnings and sets LAST_INSERT_ID(expression).
-    if maker.scratch.has_diagnostics() {
-        maker.scratch.forget_warnings_after(noted);
-        maker.scratch.take_last_insert_id();
+    // When the row is encoded later, these warnings and the LAST_INSERT_ID(expression) occur again.
+    if encoder.scratch.has_diagnostics() {
+        encoder.scratch.forget_warnings_after(noted);
+        encoder.scratch.take_last_insert_id();
     }
     Ok(numbers.range.missing(needed, explicit_max, numbers.prefetch))
 }
@@ -387,7 +393,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The parameters that a row is made from, unless it is read from the text.
+    /// The parameters from which a row is made, unless the row is read from the text.
     fn parameters_of(&self, row: usize) -> Parameters<'a> {
         self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
     }
@@ -413,7 +419,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl RowMaker<'_> {
+impl RowEncoder<'_> {
     /// The explicit value of a row's AUTO_INCREMENT column; `None` if a value must be generated.
     fn explicit_number(&mut self, rows: &Rows<'_>, row: usize, auto: AutoColumn) -> Result<Option<u64>> {
         let position = usize::from(auto.index.0);
@@ -455,7 +461,7 @@ impl RowMaker<'_> {
     }
 
     /// Encodes the image and key of a row. Returns the AUTO_INCREMENT value that was generated for it.
-    fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut NumberRange) -> Result<Option<u64>> {
+    fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut AutoIncrementRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
         if let Some(columns) = &rows.plan.in_turn {
@@ -465,7 +471,7 @@ impl RowMaker<'_> {
             self.fill_row(rows, row)?;
         }
         self.decode_strings(rows, row, form);
-        let RowMaker { row_parameters, strings, string_ends, scratch, image, key, .. } = self;
+        let RowEncoder { row_parameters, strings, string_ends, scratch, image, key, .. } = self;
         let scratch: &Scratch = scratch;
         let row_parameters =
             if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
@@ -513,7 +519,7 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// Does the work of [`RowMaker::row`] for a row whose values are computed from other columns. As in
+    /// Does the work of [`RowEncoder::row`] for a row whose values are computed from other columns. As in
     /// MySQL, each column has its default until its own value is computed, in the order of the statement.
     #[cold]
     fn row_in_turn(
@@ -521,10 +527,10 @@ impl RowMaker<'_> {
         rows: &Rows<'_>,
         row: usize,
         columns: &[ColumnNumber],
-        range: &mut NumberRange,
+        range: &mut AutoIncrementRange,
     ) -> Result<Option<u64>> {
         self.fill_row(rows, row)?;
-        let RowMaker { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
+        let RowEncoder { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
         let scratch: &Scratch = scratch;
         let parameters =
             if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
@@ -581,7 +587,7 @@ impl RowMaker<'_> {
         Ok(generated)
     }
 
-    /// Keeps the last encoded row with the parameters that its update may need.
+    /// Adds the last encoded row to the list, with the parameters that ON DUPLICATE KEY UPDATE may need.
     fn keep(
         &mut self,
         rows: &Rows<'_>,
@@ -686,7 +692,7 @@ fn is_zero(value: ValueRef<'_>) -> bool {
     }
 }
 
-/// The AUTO_INCREMENT value for the table's counter; `None` for zero or NULL, for which a value is generated.
+/// The explicit AUTO_INCREMENT value; `None` for zero or NULL, for which a value is generated.
 pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
     match value {
         ValueRef::Int(0) | ValueRef::UInt(0) | ValueRef::Null => None,

@@ -1,6 +1,5 @@
-//! Stops statements by KILL or because their client has disconnected. A statement that only returns rows ends
-//! immediately. A write is rolled back first and then fails. A commit or a schema change that has begun
-//! continues to its end.
+//! Stops statements by KILL or because their client has disconnected. A query ends immediately. A write is
+//! rolled back and then fails. A commit or a schema change that has begun continues to its end.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
@@ -74,7 +73,8 @@ impl Engine {
             }
             Execution::Schema(mut state) => {
                 match &mut state.step {
-                    // Only KILL stops these steps. Without a client, an alteration continues to its end.
+                    // Only KILL stops these steps. If the client disconnects, the alteration continues to its
+                    // end.
                     SchemaStep::Filling(backfill) if !session.interrupted => {
                         self.gateway.interrupt_statement(backfill.interrupt(), turn);
                     }
@@ -104,8 +104,8 @@ impl Engine {
 }
 
 impl StatementContext<'_, '_> {
-    /// KILL QUERY of this session by another one. The statement fails with error 1317, immediately or after
-    /// its rollback. Does nothing if the session is idle or already commits.
+    /// Stops the statement, because another session has executed KILL QUERY. The statement fails with error
+    /// 1317, immediately or after its rollback. Does nothing if the session is idle or already commits.
     pub(crate) fn interrupt_statement(&mut self) -> Progress {
         match self.engine.stop(self.session, self.turn) {
             true => fail(self, &interrupted()),
@@ -138,7 +138,7 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Continues KILL after every sql block has replied whether it has the session.
+/// Continues KILL after every sql block has replied. `is_known` is whether one of them has the session.
 pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, is_known: bool) -> Progress {
     match is_known {
         true => finish_ok(context, Changed::default()),

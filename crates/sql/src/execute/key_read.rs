@@ -27,19 +27,19 @@ use super::state::{Execution, Workspace};
 use crate::plan::SelectPlan;
 use crate::result::{KeyRows, NO_PARTITION, Progress};
 
-/// Maximum number of idle row collections that are kept.
+/// Maximum number of idle row buffers kept for reuse.
 const IDLE_MAX: usize = 64;
-/// Maximum bytes that are reserved for rows in advance. Longer outputs grow.
+/// Maximum number of bytes that are reserved for rows in advance. A longer output is reallocated.
 const ROOM_BYTES_MAX: usize = 256 * 1024;
-/// Maximum length of an answer in bytes; more is error 1153.
+/// Maximum length of an answer in bytes. A longer one is error 1153.
 const ANSWER_BYTES_MAX: usize = 15 << 20;
-/// Maximum length of a key in bytes. No row has a longer one.
+/// Maximum length of a key in bytes. A longer key matches no row.
 const KEY_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The plan of a key reader.
 #[derive(Debug)]
 pub(crate) struct KeyReadPlan {
-    /// The query of all rows of the table, which defines the table and the columns.
+    /// A query without a condition, which defines the table and the columns.
     pub plan: Arc<SelectPlan>,
     /// The same read, restricted to given primary keys.
     pub program: Arc<ReadProgram>,
@@ -48,7 +48,7 @@ pub(crate) struct KeyReadPlan {
 /// A prepared key reader.
 #[derive(Debug)]
 pub(crate) struct KeyReader {
-    /// The text of the query of all rows, from which the reader was planned.
+    /// The text of the query without a condition, from which the reader was planned.
     pub text: Box<str>,
     /// The database for names that contain none.
     pub database: Option<Box<str>>,
@@ -108,7 +108,7 @@ fn send_key_read(
     require!(rows.order.len() == keys.len(), "each key has an answer");
     let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
     let input_count = context.engine.work.inputs.len();
-    // With many partitions, each reply reserves memory for its own rows only.
+    // With many partitions, each reply has space for its own rows only.
     let together = if input_count > HEADERS_MAX { 1 } else { input_count };
     let room = context.engine.gateway.reply_room(program, first) * together + rows.order.len() * 4;
     let mut output = context.turn.buffers.take(room.min(ROOM_BYTES_MAX));

@@ -1,6 +1,6 @@
 //! Hot path, budget 40 instructions a statement. Measures the latencies of statements by kind.
 //!
-//! A statement lasts from the begin of the turn that received its command to the end of the turn that
+//! A statement lasts from the start of the turn that received its command to the end of the turn that
 //! completed it. If this thread also writes the answer, that write is included. Only clock values that the
 //! turns read anyway are used. Time that a statement spends behind others in its turn counts, as its client
 //! observes it.
@@ -13,9 +13,9 @@ use super::histogram::{Histogram, bounds_ns};
 use super::session::Session;
 use crate::plan::OperationKind;
 
-/// Maximum number of statements whose end is noted one by one at the end of the turn: those that began in an
-/// earlier turn or differ in kind from the first of the turn. Further ones count as ended when the turn
-/// began.
+/// Maximum number of statements whose end is recorded individually at the end of the turn: those that began
+/// in an earlier turn, and those whose kind differs from the turn's first statement. Statements beyond this
+/// count as ended at the start of the turn.
 const LATE_MAX: usize = 128;
 
 /// The latencies of the statements of one sql block.
@@ -25,7 +25,7 @@ pub(crate) struct Latencies {
     kind: OperationKind,
     count: u32,
     late: Vec<(OperationKind, Time)>,
-    /// Indexed by the number of the kind; the first one stays empty.
+    /// One histogram for each kind, at the position of the kind's number. The first one stays empty.
     histograms: [Histogram; OperationKind::MEASURED.len() + 1],
 }
 
@@ -96,8 +96,8 @@ impl Engine {
         self.latencies.end_turn(began, ended);
     }
 
-    /// The figures that other sql blocks need for `junctor_info.operation_latency`: one row for each kind
-    /// that was executed.
+    /// This block's contribution to `junctor_info.operation_latency`, for the sql block that executes the
+    /// query: one row for each kind of statement executed here.
     pub fn latency_rows(&self, instance: u16) -> Vec<Vec<Value>> {
         let kinds =
             OperationKind::MEASURED.iter().map(|(kind, name)| (name, &self.latencies.histograms[*kind as usize]));
@@ -110,9 +110,9 @@ impl Engine {
     }
 }
 
-/// Decodes the rows of all sql blocks into instance, kind and histogram. The sums over the node come first,
-/// with `None` as instance.
-fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
+/// Decodes the rows of all sql blocks into instance, kind and histogram. The totals of the node come first;
+/// their instance is `None`.
+fn decode_rows(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
     let read = |row: &Vec<Value>| match row.as_slice() {
         [Value::UInt(instance), Value::Bytes(name), Value::Bytes(numbers)] => {
             let numbers = numbers.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
@@ -126,7 +126,7 @@ fn told(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram)> {
     let mut single = Vec::new();
     for (_, name) in OperationKind::MEASURED {
         let mut sum = Histogram::default();
-        for (instance, _, histogram) in parts.iter().filter(|(_, told, _)| told == name.as_bytes()) {
+        for (instance, _, histogram) in parts.iter().filter(|(_, decode_rows, _)| decode_rows == name.as_bytes()) {
             sum.merge(histogram);
             single.push((Some(*instance), name, histogram.clone()));
         }
@@ -149,7 +149,7 @@ pub(crate) fn summary_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
         row.push(us(histogram.max_ns()));
         row
     };
-    told(rows).into_iter().map(row).collect()
+    decode_rows(rows).into_iter().map(row).collect()
 }
 
 /// The rows of `junctor_info.operation_latency_buckets`.
@@ -164,7 +164,7 @@ pub(crate) fn bucket_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
             row
         })
     };
-    told(rows).into_iter().flat_map(of_one).collect()
+    decode_rows(rows).into_iter().flat_map(of_one).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! LOCK TABLES and UNLOCK TABLES. The main block keeps other sessions away from locked tables. This file
-//! keeps the session that holds locks from using any other table.
+//! LOCK TABLES and UNLOCK TABLES. The main block blocks other sessions' use of locked tables. This file
+//! prevents the session that holds table locks from using any other table.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -21,7 +21,7 @@ use crate::result::Progress;
 pub(crate) struct TableLocks {
     /// The request to the main block, each table once.
     requests: Vec<TableLockRequest>,
-    /// The tables of the statement and those that their foreign keys reach.
+    /// The tables that the statement names, and those that their foreign keys reference or are referenced by.
     wanted: Vec<TableLocked>,
     /// The locked tables; empty while the request is pending.
     held: Vec<(TableId, TableLocked)>,
@@ -175,7 +175,8 @@ impl Engine {
     }
 }
 
-/// Requests a table. If the statement names it several times, it is locked in the strongest mode.
+/// Adds a table to the requests. A table that the statement names several times is locked once, in the
+/// strongest mode.
 fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), writes: bool) {
     match requests.iter_mut().find(|request| request.name == name) {
         Some(request) => request.writes |= writes,

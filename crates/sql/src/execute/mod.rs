@@ -1,16 +1,17 @@
 //! Executes plans. A session's execution is an explicit state, and every reply of the data plane triggers one
 //! step, so no statement ever blocks its thread.
 //!
-//! Each layer has its verb: `start_*` begins a statement by its form, `send_*` sends a request to the data
-//! plane, `resume_*` continues a state with a reply, `finish_*` sends the rest of the answer, and `fail`
-//! sends an error.
+//! Each layer has its own verb: `start_*` begins a statement of one form, `send_*` sends a request to the
+//! data plane, `resume_*` continues a suspended statement with a reply, `finish_*` sends the rest of the
+//! answer, and `fail` sends an error.
 //!
 //! In reading order:
-//! - [`session`], one connection; [`engine`] and [`settings`], the shared state of a block's sessions;
-//!   [`context`], the context of every step; [`state`], the states; [`retry`], statements that start again;
-//!   [`resume`], from a reply to its state; [`completion`], the end of statements; [`latency`] and
-//!   [`histogram`], their durations;
-//! - [`key`] and [`bound`], keys and ranges of one execution; [`packets`] and [`sorter`], rows;
+//! - [`session`], one connection; [`engine`] and [`settings`], the state that all sessions of a block share;
+//!   [`context`], the context of every step; [`state`], the states; [`retry`], the restart of statements;
+//!   [`resume`], which finds the state that a reply belongs to; [`completion`], the end of statements;
+//!   [`latency`] and [`histogram`], their durations;
+//! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
+//!   which handle result rows;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`insert`] with [`numbers`], [`compound`],
 //!   [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`], [`lock_tables`];
 //!   [`table_use`], which separates statements from schema changes;
@@ -59,7 +60,7 @@ pub(crate) use interrupt::no_such_thread;
 pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;
 pub(crate) use lock_tables::has_locked_tables;
-pub(crate) use numbers::NumberRanges;
+pub(crate) use numbers::AutoIncrementRanges;
 pub(crate) use packets::append_row;
 pub(crate) use read::start_select;
 pub(crate) use resume::{continue_output, continue_statement, resume};

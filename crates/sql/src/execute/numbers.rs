@@ -9,27 +9,29 @@ use crate::plan::AutoColumn;
 
 /// The AUTO_INCREMENT values that this block holds, by table.
 #[derive(Debug)]
-pub(crate) struct NumberRanges {
-    ranges: HashMap<TableId, NumberRange, foldhash::fast::FixedState>,
+pub(crate) struct AutoIncrementRanges {
+    ranges: HashMap<TableId, AutoIncrementRange, foldhash::fast::FixedState>,
 }
 
 /// The values of one table, from `next` up to but not including `end`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct NumberRange {
+pub(super) struct AutoIncrementRange {
     next: u64,
     end: u64,
     /// The table's counter in the main block is known to be above this value.
     known: u64,
 }
 
-impl NumberRanges {
+impl AutoIncrementRanges {
     /// A block that holds no values.
-    pub(crate) fn new() -> NumberRanges {
-        NumberRanges { ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)) }
+    pub(crate) fn new() -> AutoIncrementRanges {
+        AutoIncrementRanges {
+            ranges: HashMap::with_hasher(foldhash::fast::FixedState::with_seed(0x6e75_6d62_6572_7321)),
+        }
     }
 
-    /// Adds `count` values from `first` on that the main block has reserved. Explicit values of the rows go
-    /// up to `beyond`. Error: 1467 if fewer than `needed` were reserved.
+    /// Adds the `count` values from `first` on, which the main block has reserved. `beyond` is the greatest
+    /// explicit value of the rows. Error: 1467 if fewer than `needed` were reserved.
     pub(super) fn add_reserved(
         &mut self,
         table: TableId,
@@ -61,14 +63,14 @@ impl NumberRanges {
     }
 
     /// The values of a table.
-    pub(super) fn of(&mut self, table: TableId) -> &mut NumberRange {
+    pub(super) fn of(&mut self, table: TableId) -> &mut AutoIncrementRange {
         self.ranges.entry(table).or_default()
     }
 }
 
 /// A request to the main block for values.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NumberRequest {
+pub(super) struct AutoIncrementRequest {
     /// Number of values that the rows need. The statement fails if fewer are available.
     pub needed: u64,
     /// Number of values to reserve, some of them for later statements. 0 only raises the counter.
@@ -77,11 +79,12 @@ pub(super) struct NumberRequest {
     pub beyond: u64,
 }
 
-impl NumberRange {
+impl AutoIncrementRange {
     /// The request for rows that need `needed` generated values and have explicit values up to
     /// `explicit_max`. `None` if enough values are held and the counter is above `explicit_max`.
-    pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<NumberRequest> {
-        // A generated value must not repeat an explicit one, so the held range continues behind it.
+    pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<AutoIncrementRequest> {
+        // A generated value must not repeat an explicit one, so the held values up to the explicit one are
+        // dropped.
         if explicit_max >= self.next && explicit_max < self.end {
             self.next = explicit_max + 1;
         }
@@ -89,21 +92,21 @@ impl NumberRange {
             return None;
         }
         let count = if needed == 0 { 0 } else { needed.max(prefetch) };
-        Some(NumberRequest { needed, count, beyond: explicit_max })
+        Some(AutoIncrementRequest { needed, count, beyond: explicit_max })
     }
 
     /// Adds values that the main block has reserved.
     pub(super) fn add(&mut self, first: u64, count: u64, beyond: u64) {
         self.known = self.known.max(beyond).max(first.saturating_sub(1));
         if count == 0 {
-            // Values held from before are not above the explicit ones that rows have now.
+            // All held values are at most the greatest explicit value, so they are dropped.
             if self.end <= beyond {
                 self.next = self.end;
             }
             return;
         }
         let end = first.saturating_add(count);
-        // If the new range continues the held one, the unused rest of the held one is used first.
+        // If the new range continues the held one, the remaining values of the held one are used first.
         if first != self.end || self.next <= beyond {
             self.next = first;
         }
@@ -113,7 +116,7 @@ impl NumberRange {
 }
 
 /// Takes the next value. Error: 1467 if it exceeds the column's maximum or none is left.
-pub(super) fn next_number(range: &mut NumberRange, auto: Option<AutoColumn>) -> Result<u64> {
+pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
     if range.next >= range.end || range.next > number_max {
         return Err(numbers_exhausted());
@@ -133,13 +136,13 @@ mod tests {
 
     use super::*;
 
-    fn take(range: &mut NumberRange) -> u64 {
+    fn take(range: &mut AutoIncrementRange) -> u64 {
         next_number(range, None).expect("there are numbers")
     }
 
     #[test]
     fn numbers_are_asked_for_in_advance_and_follow_each_other() {
-        let mut range = NumberRange::default();
+        let mut range = AutoIncrementRange::default();
         let asked = range.missing(1, 0, 32).expect("none are at hand");
         assert_eq!((asked.needed, asked.count, asked.beyond), (1, 32, 0));
         range.add(1, 32, 0);
@@ -155,17 +158,17 @@ mod tests {
 
     #[test]
     fn a_remainder_is_kept_when_the_next_numbers_follow_it() {
-        let mut range = NumberRange { next: 5, end: 8, known: 7 };
+        let mut range = AutoIncrementRange { next: 5, end: 8, known: 7 };
         range.add(8, 10, 0);
         assert_eq!((take(&mut range), range.end), (5, 18));
-        let mut apart = NumberRange { next: 5, end: 8, known: 7 };
+        let mut apart = AutoIncrementRange { next: 5, end: 8, known: 7 };
         apart.add(100, 10, 0);
         assert_eq!((take(&mut apart), apart.end), (100, 110));
     }
 
     #[test]
     fn a_number_that_a_row_gives_itself_is_never_made_again() {
-        let mut range = NumberRange { next: 5, end: 20, known: 19 };
+        let mut range = AutoIncrementRange { next: 5, end: 20, known: 19 };
         assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
         assert_eq!(take(&mut range), 11);
         assert!(range.missing(1, 3, 32).is_none(), "it is below them");
@@ -180,12 +183,12 @@ mod tests {
 
     #[test]
     fn the_end_of_all_numbers_is_an_error_and_no_endless_asking() {
-        let mut range = NumberRange::default();
+        let mut range = AutoIncrementRange::default();
         range.add(u64::MAX, 0, u64::MAX);
         assert!(range.missing(0, u64::MAX, 32).is_none());
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
-        let mut tiny = NumberRange { next: 128, end: 160, known: 159 };
+        let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159 };
         let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127 };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }

@@ -1,4 +1,4 @@
-//! Row packets of replies, which are forwarded whole or cut at OFFSET and LIMIT.
+//! Row packets of replies. They are forwarded without decoding; OFFSET and LIMIT select a part of them.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
-//! Hot path, budget 200 instructions a point read besides its key: queries of a table. Rows are sent as they
-//! arrive, sorted, or computed from partial aggregates.
+//! Hot path, budget 200 instructions a point read without its key: queries of a table. The session sends the
+//! partitions' rows in the order of arrival, or merges them by their sort keys, or computes the result from
+//! partial aggregates.
 
 use std::sync::Arc;
 
@@ -33,16 +34,16 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
-/// Maximum number of partitions whose replies all get the header in front, because each of them may arrive
-/// first.
+/// Maximum number of partitions whose replies all begin with the encoded result header. Any of the replies
+/// may arrive first, and the first one becomes the client's answer without a copy.
 pub(super) const HEADERS_MAX: usize = 4;
-/// Maximum bytes that are reserved for rows in advance. Longer outputs grow.
+/// Maximum number of bytes that are reserved for rows in advance. A longer output is reallocated.
 const ROOM_BYTES_MAX: usize = 64 * 1024;
 
 /// Rows that one partition returned.
 pub(crate) struct PartitionRows {
     pub output: Vec<u8>,
-    /// Whether the encoded header precedes the rows.
+    /// Whether the encoded result header precedes the rows.
     pub is_prefixed: bool,
     pub count: u32,
     pub next: Next,
@@ -188,9 +189,9 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Reserves memory for the result. The replies of few partitions get buffers with the header in front and
-/// space for all rows, because the first to arrive becomes the client's answer without a copy. With many
-/// partitions, only the answer gets space.
+/// Reserves memory for the result. If the read visits at most [`HEADERS_MAX`] partitions, each reply gets a
+/// buffer that begins with the result header and has space for all rows, because the first reply to arrive
+/// becomes the client's answer without a copy. With more partitions, only the client's answer gets space.
 fn reserve_output(
     context: &mut StatementContext<'_, '_>,
     plan: &SelectPlan,
@@ -249,7 +250,7 @@ fn push_inputs(work: &mut Workspace, plan: &SelectPlan, turn: &mut TurnContext<'
     }
 }
 
-/// Fills the inputs for an access path that needs one read.
+/// Fills the inputs for an access path that finds its rows in one read.
 pub(super) fn push_path(
     writer: &mut InputWriter<'_, '_>,
     key_builder: &mut KeyBuilder,
@@ -279,7 +280,7 @@ pub(super) fn push_path(
     }
 }
 
-/// Whether all conditions that need no row are true.
+/// Whether all conditions of a one-time filter are true.
 #[inline]
 pub(super) fn all_true(conditions: &[Expression], parameters: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
     for condition in conditions {
@@ -322,7 +323,7 @@ fn rows_max(select: &SelectPlan, window: &Window) -> u32 {
     if limited && !select.calc_found_rows { window.rows_needed().min(u64::from(u32::MAX)) as u32 } else { u32::MAX }
 }
 
-/// The initial state of combining rows.
+/// The initial state of combining the partitions' rows.
 pub(super) fn final_step_state(engine: &mut Engine, select: &SelectPlan, window: &Window) -> FinalStepState {
     match &select.final_step {
         FinalStep::Stream => FinalStepState::Stream,
@@ -342,7 +343,8 @@ pub(super) fn accumulators(aggregates: &[Aggregate]) -> Vec<Accumulator> {
     aggregates.iter().map(|aggregate| Accumulator::new(aggregate.kind, operand_type(aggregate))).collect()
 }
 
-/// Whether the row that is computed from aggregates may read the statement's own parameters.
+/// Whether the result row of an aggregate query may read the statement's own parameters, in addition to the
+/// aggregates.
 fn needs_parameters(final_step: &FinalStep) -> bool {
     matches!(final_step, FinalStep::Aggregate { first_parameter, .. } if *first_parameter > 0)
 }
@@ -366,7 +368,7 @@ pub(crate) fn resume_read(
     match next {
         Next::Done if state.is_lookup => send_row_read(context, state),
         Next::Done => finish_select(context, state),
-        // LIMIT is reached before the partitions have returned all their rows.
+        // LIMIT is reached, although the partitions may have more rows.
         _ if is_satisfied(&state) => {
             context.engine.gateway.end_read(state.operation, context.turn);
             finish_select(context, state)
@@ -442,7 +444,7 @@ pub(super) fn merge_states(accumulators: &mut [Accumulator], mut output: &[u8]) 
     Ok(())
 }
 
-/// Keeps the references of the rows that entries of a unique index contain.
+/// Collects the row references from entries of a unique index.
 fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
     let AccessPath::UniqueKeys { lookup, .. } = &state.plan.path else {
         invariant::fail("a lookup has a unique index", format_args!("{:?}", state.plan.path))
@@ -494,7 +496,7 @@ fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
     }
 }
 
-/// Sends the rest of the answer after all rows have arrived.
+/// Sends the remainder of the answer after all rows have arrived.
 pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
     release(context.engine, context.session, &mut state, context.turn);
     let plan = state.plan;
@@ -571,7 +573,7 @@ fn aggregate_row(
     Ok(packet)
 }
 
-/// Appends the row packet of a projection. Without a row, its expressions may only read parameters.
+/// Appends the row packet of a projection. If `row` is `None`, its expressions may only read parameters.
 pub(super) fn append_projection(
     projection: &Projection,
     (row, parameters): (Option<RowView<'_>>, Parameters<'_>),
@@ -587,8 +589,8 @@ pub(super) fn append_projection(
     Ok(())
 }
 
-/// Sends sorted rows for one step, until the output is full. The next step runs when the client has received
-/// them, or after the other work of the thread.
+/// Sends sorted rows until the output is full or the step has taken long enough. The next step runs when the
+/// client has received the rows, or after the thread's other work.
 pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progress {
     let Execution::Sorted(mut state) = std::mem::take(&mut context.session.execution) else {
         invariant::fail("sorted rows are sent of a sorted result", format_args!("the session has none"))
@@ -655,7 +657,7 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, tu
     }
 }
 
-/// Ends the snapshot that a query of two reads took.
+/// Ends the snapshot that a query with two reads has taken.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
     engine.gateway.end_statement(&mut session.transaction);
 }

@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a reply besides its rows: passes a reply of the data plane, or the
-//! client's readiness for more output, to the state that waits for it.
+//! Hot path, budget 60 instructions a reply without its rows: continues the suspended statement that waits
+//! for a reply of the data plane, or for the client to receive more output.
 
 use std::borrow::Cow;
 
@@ -99,8 +99,8 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
     }
 }
 
-/// Stops the node, because the gateway replied to an operation with a wrong kind of event. Continuing would
-/// lose the statement's rows or suspend its session forever.
+/// Stops the node, because the gateway replied to an operation with an event of the wrong kind. Continuing
+/// would lose the statement's rows or suspend its session forever.
 #[cold]
 pub(super) fn unexpected(awaited_by: &str, event: &Event) -> ! {
     let operation = operation_of(event);
@@ -123,8 +123,8 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     progress
 }
 
-/// Continues an answer once the client can receive more. Does nothing while a reply is pending, because its
-/// output follows anyway.
+/// Continues an answer once the client can receive more. Does nothing while a reply of the data plane is
+/// pending, because the arrival of the reply continues the answer anyway.
 pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
         Execution::Sorted(state) if state.awaits_room => {
@@ -142,8 +142,8 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
     }
 }
 
-/// Runs the next step of a statement that let the thread's other work run first. Does nothing if the
-/// statement that requested the step has ended.
+/// Runs the next step of a statement that has yielded to the thread's other work. Does nothing if the
+/// statement has ended meanwhile.
 pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
     match &mut context.session.execution {
         Execution::Sorted(state) if state.step_requested => {

@@ -3,7 +3,7 @@
 //! A statement starts again in five cases: a table definition changed between planning and execution, another
 //! session took one of its AUTO_INCREMENT values, the tables that it waited for are free, the main block has
 //! returned the results of its lock calls, or the ldm blocks have reported the statistics of tables. In the
-//! first two cases it starts again only once.
+//! first two cases the statement starts again only once.
 
 use std::sync::Arc;
 
@@ -16,14 +16,15 @@ use crate::mysql_catalog::show::StatisticsSnapshot;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementInput<'a> {
     pub form: InputForm<'a>,
-    /// Whether the statement may start again after it has begun. False in a retry, so that retries end.
+    /// Whether the statement may start again after it has begun. False in a retry, which bounds the number of
+    /// retries.
     pub may_retry: bool,
 }
 
 /// The form in which a statement was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InputForm<'a> {
-    /// No input: the query inside another statement, or a statement whose state holds all that it needs.
+    /// No input: a query inside another statement, or a statement whose state has everything that it needs.
     None,
     /// The statement's text.
     Text(&'a [u8]),

@@ -1,6 +1,6 @@
 //! SAVEPOINT, ROLLBACK TO and RELEASE. A savepoint is the number of the last statement that it keeps. Setting
-//! one therefore needs no signal, and rolling back to it rolls back the later statements at the transaction's
-//! tc.
+//! a savepoint therefore needs no signal. ROLLBACK TO asks the transaction's tc to roll back the later
+//! statements.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
@@ -12,7 +12,7 @@ use super::session::Session;
 use super::state::Execution;
 use crate::result::Progress;
 
-/// Maximum number of savepoints in one transaction; more is error 1041.
+/// Maximum number of savepoints in one transaction. More give error 1041.
 const SAVEPOINTS_MAX: usize = 4096;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Schema changes. The open transaction is committed first, then the main block is asked for the change.
+//! Schema changes. The session commits its open transaction, then asks the main block for the change.
 
 use junctor_gateway::Event;
 use junctor_gateway::threads::Time;
@@ -6,7 +6,7 @@ use junctor_model::alteration::Alteration;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
-use super::alter::{Altering, resume_alteration, start_alteration};
+use super::alter::{AlterationState, resume_alteration, start_alteration};
 use super::completion::{Changed, fail, finish_ok};
 use super::context::StatementContext;
 use super::foreign_key_check::{ForeignKeyCheck, resume_check};
@@ -90,7 +90,7 @@ pub(crate) enum SchemaStep {
     /// The main block applies the change.
     Changing { affected_rows: u64, has_info: bool },
     /// The main block applies a step of an alteration.
-    Altering(Box<Altering>),
+    Altering(Box<AlterationState>),
     /// The session makes the entries of a new unique index.
     Filling(Box<IndexBackfill>),
     /// The session checks that the rows of a new foreign key have parents.

@@ -19,7 +19,7 @@ use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
 use crate::result::Completion;
 
-/// The session parameters that a login determines.
+/// The properties of a session that its login determines.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOpening<'a> {
     /// The connection's number, which is also the session's.
@@ -30,7 +30,7 @@ pub struct SessionOpening<'a> {
     pub host: &'a str,
     /// The initial database.
     pub database: Option<&'a str>,
-    /// Whether the affected rows of an UPDATE are the rows found instead of those changed
+    /// Whether an UPDATE reports the rows found, instead of the rows changed, as affected
     /// (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
     /// Whether a text may contain several statements (CLIENT_MULTI_STATEMENTS).
@@ -43,15 +43,15 @@ pub struct SessionOpening<'a> {
     pub is_interactive: bool,
 }
 
-/// The state of a session. The fields that every statement needs come first, so that a statement of one among
-/// thousands of sessions touches few cache lines.
+/// The state of a session. Thousands of sessions do not fit into the CPU's caches, so the fields that every
+/// statement needs come first and share few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Session {
     pub(crate) connection: ConnectionId,
     /// Byte offset in the command's text of the statements after the current one; 0 if none follow.
     pub(crate) next_statement_at: u32,
-    /// Number of transactions that have begun. It identifies the open one.
+    /// The number of the open or last transaction of this session, counted from 1.
     pub(crate) transaction_number: u32,
     pub(crate) next_prepared_number: u32,
     pub(crate) warning_count: u16,
@@ -88,7 +88,8 @@ pub struct Session {
     pub(crate) execution: Execution,
     /// The tables that the open transaction has used.
     pub(crate) tables: Vec<TableUse>,
-    /// Number of the last schema change that had blocked tables when the transaction first used a table.
+    /// The sql block's number of its last schema change (`BlockingChange::number`) when the transaction first
+    /// used a table.
     pub(crate) tables_since: u64,
     /// The savepoints, in the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,
@@ -172,7 +173,7 @@ impl Session {
         self.is_open.then_some(self.transaction_number)
     }
 
-    /// The text of a prepared statement, cut after 4,096 bytes.
+    /// The text of a prepared statement, truncated to 4,096 bytes.
     pub fn statement_text(&self, statement: u32) -> Option<&[u8]> {
         self.statements.get(statement).map(|statement| &*statement.text)
     }
@@ -284,13 +285,14 @@ impl Session {
         }
     }
 
-    /// Whether the open transaction is READ ONLY. Without one, the answer is that for the next transaction.
+    /// Whether the open transaction is READ ONLY; if none is open, whether the next one will be.
     #[inline]
     pub(crate) fn only_reads(&self) -> bool {
         if self.is_open { self.is_read_only } else { self.variables.next_transaction().read_only }
     }
 
-    /// Whether the open transaction has used the table. If the use writes, only an earlier write counts.
+    /// Whether the open transaction has used the table before. If the new use writes, only an earlier write
+    /// counts.
     pub(crate) fn has_used(&self, used: TableUse) -> bool {
         self.tables.iter().any(|known| known.table == used.table && (known.writes || !used.writes))
     }
@@ -303,8 +305,8 @@ impl Session {
         self.variables.plan_key().wrapping_add(u64::from(self.locks_reads()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// Whether a query takes shared locks on the rows that it reads, because its transaction of several
-    /// statements is SERIALIZABLE. A query that is a transaction by itself reads from its snapshot.
+    /// Whether queries take shared locks on the rows that they read, because a SERIALIZABLE transaction of
+    /// several statements is open. A query that is a transaction by itself reads from its snapshot.
     #[inline]
     pub(crate) fn locks_reads(&self) -> bool {
         if !self.transaction.explicit {

@@ -164,7 +164,7 @@ pub(crate) struct ReadState {
     pub retry: RetryInput,
 }
 
-/// The way in which the session combines the rows of the partitions.
+/// The state of combining the partitions' rows into the result.
 #[derive(Debug)]
 pub(crate) enum FinalStepState {
     Stream,
@@ -185,7 +185,7 @@ pub(crate) struct WriteState {
 pub(crate) enum WriteForm {
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
-    /// An INSERT that needs only the generated values for its answer.
+    /// An INSERT. Its answer needs only the values that were generated for it.
     Insert(Arc<InsertPlan>, Numbered),
     /// A locking query.
     LockRead(LockReadState),
@@ -224,14 +224,14 @@ pub(crate) struct StatusState {
 #[derive(Debug)]
 pub(crate) struct SortedState {
     pub sorter: Box<Sorter>,
-    /// The remaining OFFSET and LIMIT. `asked` contains them as the statement gave them.
+    /// The remaining OFFSET and LIMIT. `asked` has their values in the statement.
     pub window: Window,
     pub asked: Window,
     /// Number of rows without LIMIT, for SQL_CALC_FOUND_ROWS, if it is known before the rows are merged.
     pub counted: Option<u64>,
     /// Whether every row of the result is counted, including those beyond the window.
     pub counts_all: bool,
-    /// Whether the client has not received the last part yet.
+    /// Whether the client has yet to receive the last part.
     pub awaits_room: bool,
     /// Whether the session has sent itself a `ContinueStatement` signal.
     pub step_requested: bool,
@@ -242,14 +242,14 @@ pub(crate) struct SortedState {
 pub(crate) struct PlanInput<'a> {
     /// The encoding of the rows.
     pub protocol: RowProtocol,
-    /// The text from which the engine's shape was scanned; `None` if the statement was not received as a text
-    /// with a shape.
+    /// The text from which the engine's shape was scanned; `None` if the statement has no shape or was not
+    /// received as text.
     pub shaped_text: Option<&'a [u8]>,
     pub input: StatementInput<'a>,
 }
 
-/// Working memory that the statements of all sessions share. Data that must outlive a step is copied into its
-/// state.
+/// Buffers that the statements of all sessions share. Data that a statement needs after the current step is
+/// copied into the statement's state.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     pub inputs: PartitionInputs,
@@ -257,15 +257,16 @@ pub(crate) struct Workspace {
     /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
-    /// The values that only the session knows. They follow the literals of a shape as parameters.
+    /// The values that only the session knows, such as `NOW()`. They are parameters, numbered after the
+    /// literals of the shape.
     pub session_values: Vec<junctor_model::value::Value>,
-    /// The cache key of a statement whose shape keeps literals.
+    /// The plan cache key of a statement with kept literals (see `parse::lift`).
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,
     pub sorters: IdleSorters,
     pub key_builder: KeyBuilder,
-    /// Idle row collections of key reads.
+    /// Idle row buffers of key reads.
     pub key_rows: Vec<KeyRows>,
     pub row_parameters: Vec<u8>,
     pub strings: Vec<u8>,

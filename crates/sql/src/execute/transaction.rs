@@ -1,4 +1,4 @@
-//! BEGIN, COMMIT, ROLLBACK, and the commits that other statements imply.
+//! BEGIN, COMMIT and ROLLBACK, and the implicit commits of other statements.
 
 use junctor_gateway::Gateway;
 use junctor_gateway::transaction::Isolation;
@@ -16,10 +16,10 @@ use crate::parse::statement::TransactionEnd;
 use crate::plan::ControlPlan;
 use crate::result::Progress;
 
-/// Number of the warning about an ignored phrase.
+/// MySQL's number of the warning that a phrase was ignored.
 const UNSUPPORTED_BY_ENGINE: u16 = 138;
 
-/// The continuation after the end of a transaction.
+/// The action that follows the end of a transaction.
 #[derive(Debug)]
 pub(crate) enum AfterEnding {
     /// Sends OK. With `chain` another transaction begins; with `release` the connection is closed.
@@ -138,7 +138,7 @@ fn begin(
     gateway.take_snapshot(&mut session.transaction)
 }
 
-/// Ends SET after its variables are set. With `commits`, which means that autocommit was turned on, the open
+/// Completes SET after the variables are set. If `commits`, because autocommit was turned on, the open
 /// transaction is committed first.
 pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) -> Progress {
     if commits {

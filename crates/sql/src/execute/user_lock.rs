@@ -24,7 +24,7 @@ use crate::result::Progress;
 #[derive(Debug, Default)]
 pub(crate) struct LockCalls {
     pub mode: LockCallMode,
-    /// Number of calls encountered so far.
+    /// Number of calls that planning has reached so far.
     pub met: usize,
     pub actions: Vec<UserLockAction>,
     pub results: Vec<Value>,
@@ -36,9 +36,9 @@ pub(crate) enum LockCallMode {
     /// An error, because the statement is not one that sends requests to the main block.
     #[default]
     Refused,
-    /// A dummy number, because only the type is needed.
+    /// A dummy value, because only the type is needed.
     Described,
-    /// A dummy number, while the requests to the main block are collected.
+    /// A dummy value, while the requests to the main block are collected.
     Collected,
     /// The result that the main block returned.
     Answered,
@@ -63,7 +63,7 @@ impl LockCalls {
         self.actions.clear();
     }
 
-    /// Sets the value of further calls, unless the main block has already returned their results.
+    /// Determines the values of the following calls, unless the main block has already returned results.
     pub(crate) fn set_mode(&mut self, mode: LockCallMode) {
         if self.mode != LockCallMode::Answered {
             self.mode = mode;

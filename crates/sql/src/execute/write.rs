@@ -1,5 +1,5 @@
-//! Hot path, budget 200 instructions an update besides its key: UPDATE, DELETE and locking reads, and the
-//! outcomes of all writes that take one step.
+//! Hot path, budget 200 instructions an update without its key: UPDATE, DELETE and locking reads, and the
+//! outcome of every write that needs only one request to the data plane.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::context::StatementContext;
 use super::engine::Engine;
 use super::insert::Numbered;
 use super::key::{InputWriter, Values};
-use super::numbers::NumberRequest;
+use super::numbers::AutoIncrementRequest;
 use super::packets::{Window, row_start};
 use super::read::{all_true, final_step_state, finish_select, merge_states, push_path, rows_of};
 use super::retry::{RetryInput, RetryState};
@@ -75,8 +75,8 @@ impl StatementContext<'_, '_> {
     }
 
     /// Requests AUTO_INCREMENT values from the main block.
-    pub(super) fn reserve_numbers(&mut self, table: TableId, request: NumberRequest) -> Result<OperationId> {
-        let NumberRequest { count, beyond, .. } = request;
+    pub(super) fn reserve_numbers(&mut self, table: TableId, request: AutoIncrementRequest) -> Result<OperationId> {
+        let AutoIncrementRequest { count, beyond, .. } = request;
         self.engine.gateway.reserve_auto_increment(self.session.connection, table, count, beyond, self.turn)
     }
 }
@@ -104,7 +104,7 @@ pub(crate) fn start_change(
 enum Started {
     /// The write was sent.
     Sent,
-    /// The inputs are complete. The rows must be locked first, and at most this many of them written.
+    /// The inputs are complete. The rows must be locked first; then at most this number of them is written.
     Ordered(Option<u64>),
     /// No row can match; nothing was sent.
     Nothing,
@@ -238,14 +238,14 @@ pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
         WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
         // RETURNING of a DELETE is not evaluated strictly.
         WriteAction::Delete if program.returning.is_some() => WarningLevel::Warning,
-        // Under strict evaluation all graver conditions are errors.
+        // In strict mode, every condition that is worse than a note is an error.
         _ => WarningLevel::Note,
     }
 }
 
-/// Whether the error is a duplicate of the primary key, which a generated value may have caused. Explicit
-/// values of other sessions raise the table's counter but not the range that this block holds. The block
-/// therefore discards its range.
+/// If the error is a duplicate of the primary key that a generated value may have caused, discards the range
+/// of values that this block holds, and returns true. An explicit value of another session raises the table's
+/// counter, but not the range of this block.
 pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error: &Error) -> bool {
     let is_taken = error.code == ErrorCode::DuplicateEntry && error.message.ends_with(".PRIMARY'");
     if is_taken {
@@ -254,7 +254,7 @@ pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error
     is_taken
 }
 
-/// The result of an UPDATE or DELETE.
+/// The outcome of an UPDATE or DELETE.
 #[derive(Debug, Default)]
 pub(super) struct ChangedRows<'o> {
     pub matched: u64,
@@ -319,8 +319,7 @@ fn finish_returning(
     finish_rows(context, rows)
 }
 
-/// Appends each text and its number. Every UPDATE has such a text, so this avoids the cost of the formatting
-/// machinery.
+/// Appends each text and its number. Every UPDATE needs this, and `write!` would be slower.
 fn append_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
     let mut bytes = std::mem::take(info).into_bytes();
     for (text, number) in parts {

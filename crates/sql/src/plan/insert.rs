@@ -140,8 +140,8 @@ pub(super) fn plan_insert(
         let mut row = omitted.clone();
         for (column, value) in targets.iter().zip(form) {
             let row_number = position as u64 + 1;
-            let maker = RowMaker { definition, binder: &mut binder, scratch: &scratch, row_number, mode };
-            row[usize::from(column.0)] = Some(maker.value(*column, value, &mut warnings)?);
+            let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number, mode };
+            row[usize::from(column.0)] = Some(planner.value(*column, value, &mut warnings)?);
         }
         rows.push(complete(definition, row, mode, &mut warnings)?);
     }
@@ -427,7 +427,7 @@ fn has_default(column: &ColumnDefinition) -> bool {
     column.default.is_some() || column.nullable || column.auto_increment
 }
 
-struct RowMaker<'m, 'e> {
+struct RowPlanner<'m, 'e> {
     definition: &'m TableDefinition,
     binder: &'m mut Binder<'e>,
     scratch: &'m Scratch,
@@ -435,7 +435,7 @@ struct RowMaker<'m, 'e> {
     mode: StoreMode,
 }
 
-impl RowMaker<'_, '_> {
+impl RowPlanner<'_, '_> {
     /// Plans one value. A constant is converted now, so that planning detects a value that cannot be stored.
     fn value(self, index: ColumnNumber, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];

@@ -24,8 +24,8 @@ use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
 use crate::execute::{
-    BlockingChanges, Engine, Execution, Latencies, NumberRanges, SHAPE_SEED, ServerSettings, Session, SessionOpening,
-    StatementContext, Workspace, continue_output, continue_statement, resume,
+    AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, SHAPE_SEED, ServerSettings, Session,
+    SessionOpening, StatementContext, Workspace, continue_output, continue_statement, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -52,7 +52,7 @@ impl Engine {
             work: Workspace::default(),
             lock_calls: Default::default(),
             table_statistics: Default::default(),
-            ranges: NumberRanges::new(),
+            ranges: AutoIncrementRanges::new(),
             tables: BlockingChanges::default(),
             prepared_count: 0,
             prepared_bytes: 0,

@@ -17,7 +17,7 @@ use super::state::{CompoundState, InsertWork, NO_OPERATION, Step, Work};
 use crate::execute::completion::interrupted;
 use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;
-use crate::execute::insert::{Made, level_of_mode, make_selected};
+use crate::execute::insert::{EncodeOutcome, encode_selected_rows, level_of_mode};
 use crate::execute::packets::{RowPackets, row_start};
 use crate::execute::read::{abandon_read, broken_reply, send_sorted_rows, start_select};
 use crate::execute::resume::{continue_output, resume};
@@ -297,17 +297,17 @@ fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -
         unexpected_step("a batch of rows without a query")
     };
     rows.clear();
-    let made = make_selected(context, plan, (&source.batch, source.rows_before), rows);
+    let made = encode_selected_rows(context, plan, (&source.batch, source.rows_before), rows);
     if made.is_err() {
         context.session.note_evaluated(level_of_mode(plan.mode), &mut context.engine.work.scratch);
     }
     match made? {
-        Made::NeedsNumbers(request) => {
+        EncodeOutcome::NeedsNumbers(request) => {
             insert.steps.operation = context.reserve_numbers(plan.table.definition.id, request)?;
             insert.steps.step = Step::Numbers { needed: request.needed, beyond: request.beyond };
             Ok(Next::Wait)
         }
-        Made::Rows(made) => {
+        EncodeOutcome::Rows(made) => {
             require!(made.rows == source.batch.len() as u64, "every row that the query returned is made");
             source.rows_before += made.rows;
             *numbered = made;
