@@ -464,8 +464,8 @@ impl RowEncoder<'_> {
     fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut AutoIncrementRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
-        if let Some(columns) = &rows.plan.in_turn {
-            return self.row_in_turn(rows, row, columns, range);
+        if let Some(columns) = &rows.plan.assigned_columns {
+            return self.row_column_by_column(rows, row, columns, range);
         }
         if form.iter().any(|value| matches!(value, InsertValue::Computed(_))) {
             self.fill_row(rows, row)?;
@@ -522,7 +522,7 @@ impl RowEncoder<'_> {
     /// Does the work of [`RowEncoder::row`] for a row whose values are computed from other columns. As in
     /// MySQL, each column has its default until its own value is computed, in the order of the statement.
     #[cold]
-    fn row_in_turn(
+    fn row_column_by_column(
         &mut self,
         rows: &Rows<'_>,
         row: usize,

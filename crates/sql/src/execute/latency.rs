@@ -126,7 +126,7 @@ fn decode_rows(rows: &[Vec<Value>]) -> Vec<(Option<u64>, &'static str, Histogram
     let mut single = Vec::new();
     for (_, name) in OperationKind::MEASURED {
         let mut sum = Histogram::default();
-        for (instance, _, histogram) in parts.iter().filter(|(_, decode_rows, _)| decode_rows == name.as_bytes()) {
+        for (instance, _, histogram) in parts.iter().filter(|(_, kind, _)| kind == name.as_bytes()) {
             sum.merge(histogram);
             single.push((Some(*instance), name, histogram.clone()));
         }

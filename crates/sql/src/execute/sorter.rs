@@ -1,5 +1,5 @@
-//! Merges the entries of all partitions into one sorted result, bounded by LIMIT and without duplicates for
-//! DISTINCT.
+//! Sorts the rows of all partitions. An entry is a row with its sort key; LIMIT bounds the result, and
+//! DISTINCT removes duplicates.
 //!
 //! Each step of a sort is short, because all other sessions of the thread wait for it. Entries are sorted in
 //! runs of at most [`RUN_ENTRIES`]. Rows are returned while the runs are merged, [`STEP_ENTRIES`] a step.
@@ -12,36 +12,36 @@ use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::packets::Window;
 
-/// Maximum number of entries that are sorted in one piece, which takes tens of microseconds.
+/// Maximum number of entries in a run. Sorting a run takes tens of microseconds.
 const RUN_ENTRIES: usize = 512;
 /// Maximum number of entries that one step merges, which takes tens of microseconds.
 const STEP_ENTRIES: usize = 256;
-/// Entries beyond twice the LIMIT that are kept before the runs are compacted.
+/// Number of entries above twice the LIMIT at which the runs are compacted.
 const SLACK_ENTRIES: usize = 4096;
 /// Bytes by which a distinct result may grow before it is compacted.
 const SLACK_BYTES: usize = 1 << 20;
-/// Old entries that are merged for each entry taken during a compaction. With two, a compaction ends before
-/// the next one is due.
+/// Number of old entries that a compaction merges for each new entry that arrives during it. With two, a
+/// compaction ends before the next one is due.
 const COMPACTED_PER_TAKEN: usize = 2;
-/// Bytes of a chunk. Memory grows and is freed by chunks, because copying or freeing all of it would be one
-/// long step.
+/// Bytes of a chunk. Memory is allocated and freed by chunks, because copying or freeing all of it would be
+/// one long step.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Entries of a chunk.
 const CHUNK_ENTRIES: usize = 16 * 1024;
 /// Chunks that one step frees.
 const STEP_CHUNKS: usize = 4;
 
-/// Maximum number of sorters that are kept for later statements, and maximum bytes that each of them may
-/// hold.
+/// Maximum number of idle sorters kept for later statements, and maximum bytes of each of them.
 const IDLE_COUNT_MAX: usize = 8;
 const IDLE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The first eight bytes of the keys, big-endian and padded with zeros. Most comparisons need no more.
+    /// The first eight bytes of the sort key and distinct key, big-endian and padded with zeros. Most
+    /// comparisons need only this.
     head: u64,
-    /// The chunk of bytes and the offset of the sort key in it. The distinct key and the packets follow the
-    /// sort key.
+    /// The chunk of bytes that contains the sort key, and its offset there. The distinct key and the row
+    /// packets follow the sort key.
     chunk: u32,
     start: u32,
     packet_bytes: u32,
@@ -133,7 +133,8 @@ struct Merge {
 #[derive(Clone, Copy, Debug)]
 enum Merged {
     Entry(Entry),
-    /// An entry equal to the one before it. It counts as work, so that no step skips without bound.
+    /// An entry equal to the one before it. It counts towards the entries of a step, so that a step with many
+    /// duplicates ends too.
     Equal,
     End,
 }
@@ -148,8 +149,8 @@ struct Garbage {
 }
 
 impl Sorter {
-    /// Takes an idle sorter or creates one. It uses at most `bytes_max` bytes, and twice that during a
-    /// compaction.
+    /// Reuses an idle sorter or creates one. The sorter uses at most `bytes_max` bytes, and twice that during
+    /// a compaction.
     pub(crate) fn begin(request: SortRequest, bytes_max: usize, idle: &mut IdleSorters) -> Box<Sorter> {
         let mut sorter = idle.pop().unwrap_or_default();
         let Sorter { mut arena, .. } = std::mem::take(&mut *sorter);
@@ -158,7 +159,7 @@ impl Sorter {
         sorter
     }
 
-    /// Keeps the sorter's memory for later statements, unless enough is kept or this sorter holds too much.
+    /// Keeps the sorter for later statements, unless enough sorters are kept or this one has too much memory.
     pub(crate) fn retire(self: Box<Sorter>, idle: &mut IdleSorters) {
         let is_small = self.arena.capacity() <= IDLE_BYTES_MAX && self.compaction.is_none() && self.garbage.is_empty();
         if idle.len() < IDLE_COUNT_MAX && is_small {
@@ -166,7 +167,7 @@ impl Sorter {
         }
     }
 
-    /// Takes the entries of one reply.
+    /// Adds the entries of one reply.
     ///
     /// # Errors
     /// `OutOfResources`, with MySQL's text of error 1038, when the entries take too much memory.
@@ -209,8 +210,8 @@ impl Sorter {
         self.found
     }
 
-    /// Appends packets of the window to `out` until it has `bytes_max` bytes or the step is over. The caller
-    /// repeats the call until it returns [`SortStep::Done`].
+    /// Appends packets of the window to `out` until `out` has `bytes_max` bytes or the step is over. The
+    /// caller repeats the call until it returns [`SortStep::Done`].
     pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
         if self.merge.is_none() {
             if self.compaction.is_some() {
@@ -262,7 +263,7 @@ impl Sorter {
         self.garbage.discard(std::mem::take(&mut self.arena));
     }
 
-    /// Whether the result can need fewer entries than arrive.
+    /// Whether the result may need fewer entries than arrive.
     fn drops_entries(&self) -> bool {
         self.request.distinct || self.has_limit()
     }
@@ -285,15 +286,15 @@ impl Sorter {
             }
         }
         self.compact_step(entries);
-        // A run takes at most about a chunk of memory and a step frees several, so garbage shrinks.
+        // One call adds at most about one chunk of memory and frees several, so the garbage shrinks.
         self.garbage.free_step();
         self.check_memory()
     }
 
     fn compact_step(&mut self, entries: usize) {
         let Some(Compaction { from, merge, kept }) = &mut self.compaction else { return };
-        // The entries that the step keeps form a run of their own, separate from the entries taken in the
-        // meantime.
+        // The entries that this step keeps form their own run, separate from the entries that have arrived in
+        // the meantime.
         self.arena.seal();
         let mut is_done = false;
         for _ in 0..entries {
@@ -322,13 +323,13 @@ impl Sorter {
         }
     }
 
-    /// Bytes of entries that are sorted in one piece, so that a few wide rows make a run, too.
+    /// Maximum bytes of a run, so that a few wide rows make a run too.
     fn run_bytes_max(&self) -> usize {
         CHUNK_BYTES.min(self.bytes_max / 8)
     }
 
-    /// Fails if too much memory is used. A sorter that can drop entries does so first, in one long step,
-    /// because an error for rows that are not wanted would be worse.
+    /// Fails if the sorter uses too much memory. If the result does not need all entries, the others are
+    /// dropped first, in one long step, because an error over unneeded rows would be worse.
     fn check_memory(&mut self) -> Result<()> {
         let from = self.compaction.as_ref().map_or(0, |compaction| compaction.from.used);
         let total_max = if self.drops_entries() { self.bytes_max.saturating_mul(2) } else { self.bytes_max };
@@ -440,7 +441,7 @@ impl Arena {
 }
 
 impl Garbage {
-    /// Takes over the chunks of an arena.
+    /// Adds the chunks of an arena.
     fn discard(&mut self, arena: Arena) {
         self.used += arena.used;
         self.bytes.extend(arena.bytes);

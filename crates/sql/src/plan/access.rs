@@ -1,5 +1,5 @@
-//! The chosen of an access path. A whole unique key is best, then the longest prefix of an index bound by
-//! equality, then a range; the last resort is a scan of all rows.
+//! Chooses the access path. Best is a whole unique key, then the index with the longest prefix of columns
+//! bound to values, then a range; the last resort is a scan of all rows.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use super::restriction::{Restriction, alternatives_of, restrictions_of};
 use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::parse::statement::{IndexHint, IndexHintKind};
 
-/// Whole keys: values for every column of a key, in one or several alternatives.
+/// Whole keys, from which each execution builds its keys: values for every column of a key, in one or several
+/// alternatives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyTemplate {
     /// The columns of the key, in key order.
     pub columns: Vec<ColumnNumber>,
-    /// Each alternative has one entry for each column; at most one entry of an alternative has several
-    /// values.
+    /// Each alternative has one entry for each column. At most one of its entries has several values.
     pub alternatives: Vec<Vec<KeyValues>>,
 }
 
@@ -52,8 +52,8 @@ pub enum AccessPath {
     Nothing,
     /// By whole primary keys.
     PrimaryKeys(KeyTemplate),
-    /// By whole keys of a unique index: a first step reads the index entries, a second one the rows that they
-    /// name.
+    /// By whole keys of a unique index. A first read returns the index entries, a second one the rows to
+    /// which these refer.
     UniqueKeys {
         /// The unique index.
         index: IndexId,
@@ -86,17 +86,17 @@ pub(super) struct ChosenPath {
     pub implied: Vec<usize>,
 }
 
-/// The input of the chosen.
+/// The input of the choice of an access path.
 pub(super) struct AccessRequest<'a> {
     pub dictionary: &'a Dictionary,
     pub layout: &'a Arc<TableLayout>,
     pub conjuncts: &'a [Expression],
     pub parameters: &'a [ParameterKind],
     pub hints: &'a [IndexHint],
-    /// Whether rows are written or locked. Such an access has one step, so it cannot read entries of a unique
-    /// index before their rows.
+    /// Whether rows are written or locked. Such an access is a single request, so it cannot read entries of a
+    /// unique index before the rows.
     pub for_write: bool,
-    /// The columns of an order that is worth reading from an index, because that saves a sort.
+    /// The columns of ORDER BY, if reading the rows in index order would save work.
     pub order: Option<&'a [ColumnNumber]>,
     /// Whether the order is descending.
     pub descending: bool,
@@ -107,7 +107,8 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     let definition = &request.layout.definition;
     check_hints(definition, request.hints)?;
     let mut restrictions = restrictions_of(definition, request.conjuncts);
-    // A pattern without a fixed prefix ranges over the whole index, which costs more than a scan of the rows.
+    // The range of a pattern without a literal prefix is the whole index, which costs more than a scan of the
+    // rows.
     restrictions.retain(|restriction| !restriction.value_sets.iter().any(|set| is_open(set, request.parameters)));
     let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
     let primary = definition.primary();
@@ -148,7 +149,7 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
 
 /// Whether the rows of these ranges, taken in key order, are ordered by these columns.
 pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnNumber]) -> bool {
-    // Columns bound to a single value have no influence on the order.
+    // Columns bound to a single value do not affect the order.
     let fixed = ranges.prefix.iter().take_while(|values| values.is_single()).count();
     let is_fixed = |column: &ColumnNumber| ranges.columns[..fixed].contains(column);
     let mut rest = ranges.columns[fixed..].iter();
@@ -241,8 +242,8 @@ fn whole_alternatives(
             }
             let lists = key.iter().filter(|values| !values.is_single()).count();
             let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
-            // The key uses only one value for each column. A branch that restricts more than that is tested
-            // again.
+            // The key uses only one restriction of each column. If the branch has more, the filter must test
+            // the row.
             let is_exact = branch.iter().all(|(column, _, exact)| *exact && index.columns.contains(column));
             let names_each_once =
                 index.columns.iter().all(|column| branch.iter().filter(|(bound, ..)| bound == column).count() <= 1);
@@ -279,7 +280,8 @@ fn unique_keys(
             marks_missing: false,
         };
         let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
-        // The entry and its row are read in two steps, so the row is tested against the whole condition.
+        // The row is read after its entry and may differ from it, so the row is tested against the whole
+        // condition.
         Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new() })
     })
 }
@@ -314,7 +316,7 @@ fn ranges_of(
 }
 
 /// The value sets of a column and the conjuncts that they imply: one interval made of all bounds, or the sets
-/// of a list, disjunction or pattern, which win over an interval that is open at one end.
+/// of a list, disjunction or pattern. The sets are preferred to an interval that is open at one end.
 fn value_sets_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<ValueSet>, Vec<usize>) {
     let of_column = || restrictions.iter().filter(|restriction| restriction.column == column);
     let implied = |restriction: &Restriction| restriction.exact.then_some(restriction.conjunct);
@@ -341,7 +343,7 @@ fn value_sets_for(restrictions: &[Restriction], column: ColumnNumber) -> (Vec<Va
     }
 }
 
-/// The partition of the rows if every partition column is bound to one value; else all partitions.
+/// The partition of the rows if every partition column is bound to one value; otherwise all partitions.
 fn scope_of(definition: &TableDefinition, restrictions: &[Restriction]) -> ScopeTemplate {
     if definition.partition_columns.is_empty() {
         return ScopeTemplate::All;

@@ -1,4 +1,4 @@
-//! UPDATE and DELETE of one table.
+//! Plans UPDATE and DELETE of one table.
 
 use std::sync::Arc;
 
@@ -51,31 +51,31 @@ pub struct ChangePlan {
     pub one_time_filter: Vec<Expression>,
     /// Maximum number of rows to change; 0 changes none.
     pub limit: Option<Quantity>,
-    /// The write in one step.
+    /// The program that writes all rows in one step.
     pub program: Arc<WriteProgram>,
-    /// Set if rows may be locked in a first step and then written by primary key, in order.
+    /// Present if the statement may first have to lock its rows and then write them by primary key, in order.
     pub ordered: Option<OrderedChange>,
     /// The columns of RETURNING; `None` without that clause.
     pub returning: Option<ResultHeader>,
 }
 
-/// A change that locks its rows before it writes them: either the first rows of an order, or each row by
-/// itself.
+/// The programs of a change that locks its rows before it writes them, because it writes only the first rows
+/// of an order, or writes its rows one by one.
 #[derive(Debug)]
 pub struct OrderedChange {
     /// The locking read of all rows that satisfy the condition. It returns the columns of
-    /// [`row_key_columns`]: as entries if the rows are ordered, else as packets.
+    /// [`row_key_columns`], with sort keys if the rows are ordered.
     pub locking_program: Arc<WriteProgram>,
     /// The write of rows by primary key, without a condition.
     pub write: Arc<WriteProgram>,
     /// Whether each partition returns its rows in the requested order, so that it need not lock more than the
     /// limit.
-    pub is_first: bool,
-    /// Whether rows are written one by one, because a new key may equal the present key of another row.
-    pub in_turn: bool,
-    /// Whether the statement first writes all rows in one step and takes these steps only after a duplicate
-    /// key. Whether rows collide depends on the order in which they are written; these steps take MySQL's,
-    /// that of the clustered key.
+    pub in_order: bool,
+    /// Whether rows are written one by one, because a row's new key may equal the current key of another row.
+    pub one_by_one: bool,
+    /// Whether the statement first tries to write all rows in one step, and locks and writes them one by one
+    /// only after a duplicate key. Rows may collide in one order of writing and not in another. The rows are
+    /// then written in MySQL's order, that of the clustered key.
     pub after_duplicate: bool,
     /// IGNORE: a row whose change would violate a key stays as it is, with a warning.
     pub ignore: bool,
@@ -126,7 +126,7 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
     plan_change(&mut binder, layout, &request, WriteAction::Delete, kept)
 }
 
-/// Index entries and foreign keys that the write maintains.
+/// The index entries and foreign keys that the write maintains.
 struct Kept {
     unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
     foreign_keys: Option<Arc<ForeignKeyWork>>,
@@ -192,16 +192,16 @@ fn plan_change(
     };
     let chosen = choose(&access_request)?;
     let limit = request.limit.map(Quantity::of).transpose()?;
-    let is_first = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
+    let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
     let is_single = is_single_row(&chosen.path);
-    // IGNORE skips single rows, so each row needs its own write.
+    // IGNORE skips individual rows, so each row needs its own write.
     let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
-    let in_turn = may_leave_out || request.touches_unique && !is_single;
-    // ORDER BY and LIMIT prescribe an order from the start, and a failed row of IGNORE must not undo the
-    // others.
-    let after_duplicate = in_turn && !request.ignore && sort.is_empty() && limit.is_none();
-    let by_steps = in_turn || limit.is_some() && !is_single;
-    let sort = match in_turn && sort.is_empty() && limit.is_none() {
+    let one_by_one = may_leave_out || request.touches_unique && !is_single;
+    // With ORDER BY or LIMIT, the rows must be written in order from the start. With IGNORE, the failure of
+    // one row must not undo the writes of the others.
+    let after_duplicate = one_by_one && !request.ignore && sort.is_empty() && limit.is_none();
+    let locks_first = one_by_one || limit.is_some() && !is_single;
+    let sort = match one_by_one && sort.is_empty() && limit.is_none() {
         true => clustered_order(layout),
         false => sort,
     };
@@ -225,11 +225,11 @@ fn plan_change(
         foreign_keys: kept.foreign_keys,
         returning,
     };
-    let ordered = by_steps.then(|| OrderedChange {
+    let ordered = locks_first.then(|| OrderedChange {
         locking_program: locking_program(layout, &program, sort, request.ignore),
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
-        is_first,
-        in_turn,
+        in_order,
+        one_by_one,
         after_duplicate,
         ignore: request.ignore,
     });
@@ -247,7 +247,7 @@ fn plan_change(
     Ok(Planned { plan: Plan::Change(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
-/// The sort keys of MySQL's clustered key.
+/// Sort keys that order rows by MySQL's clustered key.
 fn clustered_order(layout: &TableLayout) -> Vec<SortKey> {
     let definition = &layout.definition;
     let key = |index: &ColumnNumber| {

@@ -46,7 +46,7 @@ pub struct ComputePlan {
     pub filter: Option<Expression>,
     /// The values of a result row.
     pub projection: Projection,
-    /// The aggregates. The projection reads their results as parameters from `first_aggregate` on.
+    /// The aggregates. The projection reads their results as parameters.
     pub aggregates: Vec<Aggregate>,
     /// ORDER BY; empty for a query with aggregates, which has one row.
     pub sort: Vec<SortKey>,
@@ -54,9 +54,9 @@ pub struct ComputePlan {
     pub distinct: bool,
     /// LIMIT and OFFSET.
     pub limit: Option<LimitTemplate>,
-    /// ParameterNumber of the parameter for the first column of a row.
+    /// Number of the parameter for the first column of a row. The other columns follow it.
     pub first_column: u16,
-    /// ParameterNumber of the parameter for the first aggregate.
+    /// Number of the parameter for the first aggregate. The other aggregates follow it.
     pub first_aggregate: u16,
 }
 

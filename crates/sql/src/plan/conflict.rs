@@ -23,21 +23,23 @@ pub enum Conflict {
     Fail,
     /// INSERT IGNORE: the row is skipped with a warning.
     Skip,
-    /// REPLACE: the existing rows with any of its keys are deleted first.
+    /// REPLACE: all existing rows that have a key of the new row are deleted first.
     Replace {
         /// The delete by primary key.
         delete: Arc<WriteProgram>,
-        /// The locking read of a row by primary key. An existing row that has only the last key in common may
-        /// equal the new row, and then stays unchanged. `None` if the delete involves foreign keys.
+        /// The locking read of a row by primary key. If an existing row shares only the last key with the new
+        /// row and is equal to it, the existing row stays unchanged; this read fetches it. `None` if the
+        /// delete involves foreign keys.
         row_lock: Option<Arc<WriteProgram>>,
         /// The keys, in the order in which they are checked.
         keys: Vec<KeyLock>,
     },
-    /// ON DUPLICATE KEY UPDATE: the existing row with the first of its keys that exists is updated.
+    /// ON DUPLICATE KEY UPDATE: the keys of the new row are checked in order. The first existing row that has
+    /// one of them is updated.
     Update {
         /// The update by primary key. The columns of the row to be inserted are its parameters.
         update: Arc<WriteProgram>,
-        /// ParameterNumber of the first of these parameters.
+        /// Number of the first of these parameters.
         first_parameter: u16,
         /// Range of the query's columns that follow them as parameters.
         selected: Range<u16>,

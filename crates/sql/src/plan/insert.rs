@@ -42,7 +42,7 @@ pub enum InsertValue {
 /// The literals of a VALUES list whose rows all have the same form, so that the plan keeps one row for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UniformRowForm {
-    /// ParameterNumber of the first literal of a row.
+    /// Parameter number of a row's first literal. The row's other literals have the next numbers.
     pub first: u16,
     /// Number of literals in a row.
     pub width: u16,
@@ -66,12 +66,12 @@ pub struct InsertPlan {
     pub table: Arc<TableLayout>,
     /// The write of the new rows.
     pub program: Arc<WriteProgram>,
-    /// The rows as written, each with one value for every column of the table. Folded rows and rows of a
-    /// query have one common form here.
+    /// The rows as written, each with one value for every column of the table. Rows of the same form, and the
+    /// rows of a query, are represented by one element.
     pub rows: Vec<Vec<InsertValue>>,
-    /// The columns that the statement gives values for, in its order. Set only if a value is computed from
-    /// other columns: each column then keeps its default until its own value is computed.
-    pub in_turn: Option<Vec<ColumnNumber>>,
+    /// The columns for which the statement has values, in the order of the statement. Present only if a value
+    /// is computed from other columns. Each column then has its default until its own value is computed.
+    pub assigned_columns: Option<Vec<ColumnNumber>>,
     /// Present if all rows have the same form. The plan then has one row; the executions supply the literals
     /// of all rows.
     pub uniform_rows: Option<UniformRowForm>,
@@ -79,9 +79,9 @@ pub struct InsertPlan {
     pub auto: Option<AutoColumn>,
     /// Whether the partition columns are the primary key, so that one hash serves both.
     pub key_is_partition: bool,
-    /// Whether the plan is valid for parameters of any kind, because no expression computes with them.
+    /// Whether the plan is valid for parameters of any kind, because no expression reads them.
     pub takes_any_kind: bool,
-    /// The query of INSERT ... SELECT. Its columns are the parameters of the only form in `rows`.
+    /// The query of INSERT ... SELECT. Its columns are the parameters of the only element of `rows`.
     pub select: Option<QueryPlan>,
     /// The action for a row with a unique key that exists already.
     pub conflict: Conflict,
@@ -89,7 +89,7 @@ pub struct InsertPlan {
     pub mode: StoreMode,
     /// The warnings of each execution, for columns without a value and without a default.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
-    /// RETURNING; `None` without that clause.
+    /// The RETURNING clause; `None` if the statement has none.
     pub returning: Option<InsertReturning>,
 }
 
@@ -110,7 +110,7 @@ type Warnings = Vec<(ErrorCode, Box<str>)>;
 /// # Errors
 /// Errors of binding and of planning the query; 1136 for a row with a wrong number of values, 1110 for a
 /// repeated column, 1364 for an omitted column without a default, 1048 and other errors of storing constants,
-/// and 1235 for an AUTO_INCREMENT value that is computed from other columns.
+/// 1235 for an AUTO_INCREMENT value that is computed from other columns.
 pub(super) fn plan_insert(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -175,7 +175,7 @@ pub(super) fn plan_insert(
         takes_any_kind: selected.is_none() && !rows.iter().flatten().any(is_computed) && !conflict.reads_parameters(),
         table: Arc::clone(layout),
         program: Arc::new(program),
-        in_turn: rows.iter().flatten().any(reads_row).then_some(targets),
+        assigned_columns: rows.iter().flatten().any(reads_row).then_some(targets),
         rows,
         uniform_rows,
         auto,
@@ -204,8 +204,8 @@ fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option
     }
 }
 
-/// Plans the query, if any, and the handling of existing keys. That may need more columns of the query, which
-/// is then planned again. Errors: those of planning a query and of binding; 1136.
+/// Plans the query, if any, and the handling of existing keys. If the handling needs more columns of the
+/// query, the query is planned again. Errors: those of planning a query and of binding; 1136.
 fn plan_source_and_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -300,7 +300,7 @@ fn with_columns(select: &Select, source: Option<Scope<'_>>, columns: &[ColumnNum
     Ok(select)
 }
 
-/// Binds RETURNING. The flag tells whether it makes the plan valid for one execution only.
+/// Binds RETURNING. Also returns whether the clause makes the plan valid for one execution only.
 fn bind_returning(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -322,7 +322,7 @@ impl InsertPlan {
     }
 }
 
-/// The columns that the statement gives values for. Errors: unknown column; 1110 for a repeated one.
+/// The columns for which the statement has values. Errors: unknown column; 1110 for a repeated one.
 fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnNumber>> {
     let Some(names) = columns else {
         let visible = definition.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
@@ -417,7 +417,7 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
             let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
             if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
         }
-        // A double represents every integer exactly up to this one.
+        // The largest integer up to which a double represents every integer exactly.
         _ => 1 << 53,
     };
     Some(AutoColumn { index, is_hidden: column.hidden, number_max })

@@ -1,5 +1,5 @@
-//! Plans. A plan fixes for all executions of a statement how its rows are found, what is done with them, and
-//! what remains for the session to merge.
+//! Plans. A plan determines for all executions of a statement how its rows are found, what the partitions do
+//! with them, and how the session combines the partitions' results.
 
 mod access;
 mod cache;

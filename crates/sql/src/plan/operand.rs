@@ -1,4 +1,4 @@
-//! The values from which each execution makes its keys, bounds and limits.
+//! The parts of a plan from which each execution computes its keys, bounds and limits.
 
 use junctor_expression::{Expression, Node};
 use junctor_model::error::Result;
@@ -64,7 +64,7 @@ pub enum KeyValues {
     One(Operand),
     /// Any of these values.
     List(Vec<Operand>),
-    /// Any value of a lifted list, which is this parameter.
+    /// Any value of the list that is this parameter.
     Parameters(u16),
     /// NULL itself (IS NULL).
     Null,
@@ -86,7 +86,7 @@ pub struct Interval {
     pub upper: Option<(Operand, bool)>,
 }
 
-/// One of the sets of values that a condition allows for a column.
+/// A set of values that a condition allows for a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueSet {
     /// Single values.

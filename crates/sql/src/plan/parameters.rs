@@ -1,4 +1,5 @@
-//! Hot path, budget 25 instructions a literal: the literals of a statement as the parameters of its plan.
+//! Hot path, budget 25 instructions a literal: turns the literals of a statement into the parameters of its
+//! plan.
 
 use junctor_expression::{Kind, ParametersBuilder};
 use junctor_model::value::{Decimal, ValueRef};
@@ -66,7 +67,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
     }
 }
 
-/// Replaces `kinds` by the kinds of all ordinals of a shape.
+/// Replaces the contents of `kinds` with the kinds of all parameters of a shape.
 pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     kinds.clear();
     for ordinal in 0..shape.slot_count() as u32 {
@@ -85,8 +86,8 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
     }
 }
 
-/// Fills the builder with the literals of a shape; literals of rows are taken from row `row` (from 0).
-/// Returns false if a literal is not of the kind of its class (an integer beyond 63 bits). Such a statement
+/// Adds the literals of a shape to the builder; for VALUES columns those of row `row` (from 0). Returns false
+/// if a literal is not of the kind that plans expect, such as an integer beyond 63 bits. Such a statement
 /// needs its own plan.
 #[inline]
 pub(crate) fn fill_from_shape(

@@ -9,12 +9,13 @@ use super::Plan;
 use crate::bind::ParameterKind;
 use crate::parse::Statement;
 
-/// A prepared statement, shared by any number of sessions. It never changes, except for the version of the
-/// last check; a session that needs another plan for the same text gets a new record.
+/// A prepared statement, shared by any number of sessions. It never changes, except for `dictionary_version`.
+/// A session that needs another plan for the same text gets another record.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
     pub statement: Arc<Statement>,
-    /// The text as written, for SHOW PROCESSLIST. A long text is cut, but never that of a shared statement.
+    /// The text as written, for SHOW PROCESSLIST. A long text is truncated; the text of a shared statement is
+    /// always complete.
     pub text: Box<[u8]>,
     pub parameter_count: u16,
     /// Estimated bytes of its syntax tree and plan.

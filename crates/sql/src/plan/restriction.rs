@@ -1,4 +1,5 @@
-//! The restrictions that a condition puts on single columns, in a form that an index can serve.
+//! Derives from a condition the values and ranges that single columns can have, in a form that an index can
+//! serve.
 
 use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
@@ -19,7 +20,7 @@ pub(super) struct Restriction {
     pub conjunct: usize,
 }
 
-/// The restrictions of single columns by the conjuncts. A conjunct that no index can serve has none.
+/// The restrictions that the conjuncts put on single columns. A conjunct that no index can serve yields none.
 pub(super) fn restrictions_of(definition: &TableDefinition, conjuncts: &[Expression]) -> Vec<Restriction> {
     let restriction = |(conjunct, expression)| {
         let (column, value_sets, exact) = restriction_of(definition, expression)?;

@@ -127,8 +127,8 @@ pub(super) fn plan_select(
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
         for_write: lock_of(environment, select).is_some(),
         order: order_columns.filter(|columns| {
-            // Index order is request only where it saves work: LIMIT then stops early, and rows of one
-            // partition need no merge.
+            // Index order is requested only where it saves work: with LIMIT the read stops early, and the
+            // rows of a table with one partition need no merge.
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),

@@ -1,8 +1,8 @@
 //! Prepared statements that the sessions of a block share: syntax tree, plan and text exist once for all
-//! sessions that prepared the same text. The connections of a pool then read the same memory, and all but the
-//! first prepare without parsing and planning. The list is bounded in number and in bytes of text. Each set
-//! holds a few statements, and a new one replaces the least recently used; at the maximum of bytes the whole
-//! list is emptied. Sessions keep the statements that they use.
+//! sessions that prepared the same text. The connections of a pool then read the same memory, and only the
+//! first of them parses and plans. The cache is bounded in number of statements and in bytes of text. It is
+//! set-associative: a new statement replaces the least recently used one of its set. When the byte limit is
+//! reached, the whole cache is emptied. Sessions keep their own references to the statements that they use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) const SHARED_BYTES_MAX: usize = 2048;
 /// Maximum bytes of all texts. It bounds the plans too, because the size of a plan grows with its text.
 const ALL_BYTES_MAX: usize = 256 << 10;
 
-/// Everything except the schema and the kinds of parameters that a prepared statement depends on.
+/// What the plan of a prepared statement depends on, except the schema and the kinds of its parameters.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct StatementKey<'a> {
     /// The whole text.
@@ -43,7 +43,7 @@ impl StatementKey<'_> {
 #[derive(Debug)]
 struct Entry {
     statement: Arc<PreparedStatement>,
-    /// Value of the list's clock at the last use.
+    /// Value of `clock` at the last use.
     used: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct SharedStatements {
     entries: Vec<Option<Entry>>,
     /// Bytes of the texts of all entries.
     bytes: usize,
-    /// Number of lookups; it orders entries by their last use.
+    /// Number of lookups. Entries record it to tell which was used least recently.
     clock: u64,
 }
 
@@ -66,8 +66,8 @@ impl Default for SharedStatements {
 }
 
 impl SharedStatements {
-    /// The statement with this key whose plan suits the kinds of parameters, which the closure checks. A
-    /// statement whose table has changed is dropped and not returned.
+    /// The statement with this key whose plan is correct for the kinds of parameters, which the closure
+    /// checks. A statement whose table has changed is dropped and not returned.
     pub(crate) fn get(
         &mut self,
         key: &StatementKey<'_>,
@@ -95,7 +95,7 @@ impl SharedStatements {
         None
     }
 
-    /// Shares a statement. One without a reusable plan or with a long text is ignored.
+    /// Adds a statement, unless it has no reusable plan or its text is too long.
     pub(crate) fn put(&mut self, key: &StatementKey<'_>, statement: &Arc<PreparedStatement>) {
         if statement.plan.is_none() || key.text.len() > SHARED_BYTES_MAX {
             return;
@@ -128,8 +128,8 @@ impl SharedStatements {
     }
 }
 
-/// The index of a key's set. The hash has no secret, so clients can choose texts that collide. That only
-/// makes other statements of the set be planned again.
+/// The set of a key. The hash has no secret, so a client can choose texts that collide. The only effect is
+/// that other statements of the set are planned again.
 fn set_of(key: &StatementKey<'_>) -> usize {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

@@ -323,7 +323,7 @@ impl Dump<'_> {
                 }
                 self.entries(&change.program.unique_entries);
                 if let Some(ordered) = &change.ordered {
-                    let turn = if ordered.in_turn { ", one after the other" } else { "" };
+                    let turn = if ordered.one_by_one { ", one after the other" } else { "" };
                     let when = if ordered.after_duplicate { "after a duplicate " } else { "" };
                     self.line(format!("{when}lock first, then write by key, limit {:?}{turn}", change.limit));
                     if let WriteAction::LockRead { output: Output::Entries { sort, .. }, .. } =

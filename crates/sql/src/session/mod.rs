@@ -1,7 +1,7 @@
-//! Executes the commands of sessions. Covers text statements, prepared statements, key readers and statements
-//! without a plan, up to the plan that is then executed.
+//! Executes the commands of sessions: text statements, prepared statements, key readers, and statements
+//! without a plan. This module parses and plans; the executors then run the plan.
 //!
-//! All functions are called `execute_*`, for a command, a text, a prepared statement or a plan. The executors
+//! Its functions are called `execute_*`, for a command, a text, a prepared statement or a plan. The executors
 //! of plans are called `start_*`.
 
 mod command;
@@ -240,7 +240,7 @@ impl Engine {
         continue_output(&mut self.context(session, turn, sink))
     }
 
-    /// Runs the next step of a statement that let the thread's other work run first.
+    /// Runs the next step of a statement that has yielded to the thread's other work.
     pub fn continue_statement(
         &mut self,
         session: &mut Session,
@@ -308,8 +308,8 @@ impl StatementContext<'_, '_> {
         self.execute_input(wait.input, wait.may_retry)
     }
 
-    /// Must be called after each reply. The output of a session whose client has disconnected is not waited
-    /// for.
+    /// Must be called after each step. If the client has disconnected, the step does not wait for it to
+    /// receive the output.
     fn finish_step(&mut self, progress: Progress) -> Progress {
         match progress {
             Progress::Waiting => self.retry_if_requested(progress),

@@ -1,5 +1,5 @@
-//! Texts of several statements. The session stores the byte offset of the remaining text, and the command
-//! keeps the text itself. Each statement is executed as if it had arrived alone.
+//! Commands of several statements in one text. The session stores the byte offset of the next statement; the
+//! command keeps the text. Each statement is executed as if it had arrived alone.
 
 use crate::bind::message;
 use crate::execute::Engine;
@@ -25,7 +25,7 @@ impl StatementContext<'_, '_> {
     }
 
     /// Executes the first statement of `text`, which begins at byte `from` of the command's text. `end` is
-    /// the offset in `text` behind the statement's semicolon.
+    /// the offset in `text` after the statement's semicolon.
     #[cold]
     pub(super) fn execute_first(&mut self, text: &[u8], (from, end): (usize, usize)) -> Progress {
         let statement = &text[..end - 1];

@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions an execution besides its plan's: prepared statements. A plan is made for
-//! the kinds of the bound values and is kept while these kinds and the schema remain the same.
+//! Hot path, budget 150 instructions an execution without those of its plan: prepared statements. A plan is
+//! made for the kinds of the bound values, and is reused while these kinds and the schema stay the same.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -24,16 +24,16 @@ use crate::result::{Progress, ResultHeader};
 
 /// Maximum length of a statement that can be prepared, in bytes.
 const PREPARED_BYTES_MAX: usize = 1 << 20;
-/// Maximum estimated bytes of the prepared statements of all sessions of a block; more is error 1041.
+/// Maximum estimated bytes of the prepared statements of all sessions of a block. More give error 1041.
 const PREPARED_BYTES_ALL_MAX: usize = 256 << 20;
 /// Estimated bytes of a prepared statement without its text.
 const STATEMENT_BYTES: usize = 2048;
-/// Estimated bytes of the syntax tree and the plan for one byte of text. A name or number of three characters
-/// becomes a node in both.
+/// Estimated bytes of the syntax tree and the plan for each byte of text. A name or number of three
+/// characters may already become a node in both.
 const STATEMENT_BYTES_PER_TEXT_BYTE: usize = 96;
-/// The kind of a parameter that has had no value yet.
+/// The assumed kind of a parameter that has had no value yet.
 const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
-/// Maximum length of the text that is kept for SHOW PROCESSLIST, in bytes.
+/// Maximum length of the text kept for SHOW PROCESSLIST, in bytes.
 const SHOWN_BYTES_MAX: usize = 4096;
 
 /// One execution of a prepared statement.
@@ -163,11 +163,11 @@ impl StatementContext<'_, '_> {
         let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
         self.engine.work.kinds.clear();
         for ordinal in 0..prepared.parameter_count {
-            // NULL compares in the same way whatever its kind, so the kind of the previous plan is kept.
+            // NULL has no kind of its own, so the parameter keeps the kind of the previous plan.
             let before = prepared.kinds.get(usize::from(ordinal)).copied().unwrap_or(UNBOUND);
             let kind = kind_of_value(values.get(ordinal));
             let kind = if kind.kind == Kind::Null { before } else { kind };
-            // Only plans with LIKE patterns depend on how texts begin.
+            // Only plans with LIKE patterns depend on whether a string begins with a wildcard.
             let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
             self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
         }

@@ -1,4 +1,4 @@
-//! The choice of where reads run: the system variable for the rule, and the rows of `junctor_info.routing`.
+//! Read routing: the system variable that sets the rule, and the rows of `junctor_info.routing`.
 
 use junctor_gateway::route::{ReadRule, RoutingRow};
 use junctor_model::value::Value;

@@ -1,4 +1,4 @@
-//! Hot path, budget 30 instructions a known statement besides the lookup: finds or makes the plan of the
+//! Hot path, budget 30 instructions a known statement without the lookup: finds or makes the plan of the
 //! statement whose shape was scanned last.
 
 use std::sync::Arc;
@@ -83,8 +83,8 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
-            // A plan that is used only once is not worth parameters, so the statement is planned with its
-            // literals. The reason lies in the text, so this applies to all statements of the shape.
+            // The plan is valid for one execution only, so the statement is planned with its literals instead
+            // of parameters. The reason is in the text, so this applies to all statements of the shape.
             self.cache_shape(CachedShape::Variants(Arc::default()));
             return Ok(None);
         }
@@ -98,7 +98,7 @@ impl StatementContext<'_, '_> {
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let dictionary = &engine.gateway.catalog().dictionary;
-        // An existing entry stays, because it counts how its plans are used.
+        // An existing entry stays, because it counts the plans made since the last hit.
         if engine.cache.get(&shape_key, dictionary).is_none() {
             let kept = PlanVariants::new(&kept, session_values);
             engine.cache.put(&shape_key, CachedShape::Variants(Arc::new(kept)), dictionary);
@@ -124,8 +124,8 @@ impl StatementContext<'_, '_> {
         has_all
     }
 
-    /// Makes the cache key of the plan for these kept literals and the types of the session's values. Returns
-    /// its hash.
+    /// Writes the plan cache key for these kept literals and the types of the session values into the
+    /// workspace. Returns the hash of the key.
     fn make_variant(&mut self, text: &[u8], kept: &[ParameterNumber]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
         let collation = self.session.variables.collation_connection.computed_as;

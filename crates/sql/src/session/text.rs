@@ -1,4 +1,4 @@
-//! Hot path, budget 400 instructions a known statement besides its scan and its execution: text statements. A
+//! Hot path, budget 400 instructions a known statement without its scan and its execution: text statements. A
 //! statement whose shape is known is neither parsed nor planned.
 
 use junctor_gateway::invariant;
@@ -221,8 +221,8 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Turns the literals of the shape into the parameters of the plan. Returns false if a literal does not
-    /// fit its class.
+    /// Turns the literals of the shape into the parameters of the plan. Returns false if a literal's value is
+    /// not of the kind that plans expect for its class.
     #[inline]
     fn fill_parameters(&mut self, text: &[u8], plan: &Plan) -> bool {
         let work = &mut self.work;

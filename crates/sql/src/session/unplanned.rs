@@ -1,4 +1,4 @@
-//! Executes statements without a plan, such as definitions, SHOW and SET.
+//! Executes statements without a plan, such as CREATE TABLE, SHOW and SET.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
@@ -35,7 +35,7 @@ impl StatementContext<'_, '_> {
         self.session.operation =
             if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         match statement {
-            // A text that contains only comments. The parser refuses an empty text.
+            // The text contains only comments. An empty text is an error of the parser.
             Statement::Empty => answer(self, Ok(())),
             Statement::LockTables(locks) => self.start_lock_tables(locks),
             Statement::UnlockTables => self.start_unlock_tables(),
@@ -59,7 +59,7 @@ impl StatementContext<'_, '_> {
             }
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
-                // A refused definition commits the open transaction too.
+                // As in MySQL, the open transaction is committed even if the schema change is refused.
                 Err(error) => start_ending(self, Ending::Commit, AfterEnding::Fail(error)),
             },
             Statement::Savepoint(name) => set_savepoint(self, name),
@@ -183,7 +183,7 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// Whether a row of SHOW fulfils the WHERE condition.
+    /// Whether a row of SHOW satisfies the WHERE condition.
     fn row_fulfils(
         &self,
         facts: &StatementFacts<'_, '_>,
@@ -212,7 +212,7 @@ impl Engine {
         if session.table_locks.is_some() {
             return Err(has_locked_tables());
         }
-        // A definition ends the open transaction, so its own transaction is the next one.
+        // A schema change ends the open transaction, so the characteristics of the next one apply to it.
         if session.variables.next_transaction().read_only {
             return Err(in_read_only_transaction());
         }

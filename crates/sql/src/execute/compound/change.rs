@@ -1,6 +1,7 @@
-//! UPDATE and DELETE that write their rows in a certain order: those with LIMIT or ORDER BY, and those where
-//! one row may take the key of another. Without ORDER BY, the rows are first written all together. If that
-//! meets a duplicate key, they are written one by one in primary key order.
+//! UPDATE and DELETE whose rows must be written in a certain order: those with LIMIT or ORDER BY, and those
+//! where one row may get the current key of another. In the second case, all rows are first written together.
+//! If that finds a duplicate key, it is rolled back and the rows are written one by one in the order of
+//! MySQL's clustered key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -51,8 +52,8 @@ impl<'s> Change<'s> {
     }
 }
 
-/// Locks the rows of a change, or writes them all if ordering is needed only after a duplicate. The inputs
-/// are in the workspace.
+/// Locks the rows of a change; or writes all of them, if their order matters only after a duplicate key. The
+/// inputs are in the workspace.
 pub(in crate::execute) fn start_ordered_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,
@@ -78,7 +79,7 @@ pub(in crate::execute) fn start_ordered_change(
         rows: Vec::new(),
         next: 0,
         limit: limit.unwrap_or(u64::MAX),
-        locked_max: match (limit, ordered.is_first) {
+        locked_max: match (limit, ordered.in_order) {
             (Some(limit), true) => u32::try_from(limit).unwrap_or(u32::MAX),
             _ => u32::MAX,
         },
@@ -107,15 +108,16 @@ pub(super) fn on_outcome(
 ) -> Result<Next> {
     let Change { plan, ordered, .. } = *change;
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
-    let goes_in_turn = is_duplicate && ordered.after_duplicate && matches!(change.steps.step, Step::WriteAll);
-    // Rows that are written again one by one report their warnings then, so these would be counted twice.
-    if let Some(diagnostics) = outcome.diagnostics.filter(|_| !goes_in_turn) {
+    let goes_one_by_one = is_duplicate && ordered.after_duplicate && matches!(change.steps.step, Step::WriteAll);
+    // If the rows are written again one by one, they report these warnings again, so they are not counted
+    // here.
+    if let Some(diagnostics) = outcome.diagnostics.filter(|_| !goes_one_by_one) {
         context.session.note_diagnostics(level_of(&ordered.write), *diagnostics);
     }
     if let Some(error) = outcome.error {
         let retries = may_retry(change.steps, &error);
         return match change.steps.step {
-            Step::WriteAll if goes_in_turn => change.begin_in_turn(context),
+            Step::WriteAll if goes_one_by_one => change.begin_one_by_one(context),
             Step::WriteAll if ordered.after_duplicate && retries => Ok(Next::Retry),
             Step::WriteOne if ordered.ignore && may_leave_out(error.code) => {
                 change.work.matched += 1;
@@ -132,7 +134,7 @@ pub(super) fn on_outcome(
         Step::Lock => {
             work.rows = locked_rows(context.engine, plan, ordered, work.limit, outputs)?;
             require!(work.rows.len() as u64 <= work.limit, "a change locks at most as many rows as it may write");
-            match (work.rows.is_empty(), ordered.in_turn) {
+            match (work.rows.is_empty(), ordered.one_by_one) {
                 (true, _) => Ok(Next::Done),
                 (false, true) => change.write_one(context),
                 (false, false) => {
@@ -166,9 +168,9 @@ pub(super) fn on_outcome(
 }
 
 impl Change<'_> {
-    /// Locks the rows of a change in order to write them one by one. Writing them together met a duplicate
-    /// key and is rolled back.
-    fn begin_in_turn(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+    /// Locks the rows of a change, to write them one by one. The write of all rows together has failed with a
+    /// duplicate key and is rolled back.
+    fn begin_one_by_one(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
         self.steps.owns_transaction = take_transaction(context.session);
         self.steps.before = context.session.transaction.statement();
@@ -178,7 +180,7 @@ impl Change<'_> {
         let values = Values { parameters: Parameters::from_bytes(parameters), scratch };
         let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
         let pushed = push_path(&mut writer, key_builder, &self.plan.table.definition, &self.plan.path, &values);
-        // The same evaluations reported their warnings when the statement began.
+        // The statement has already reported these warnings when it began.
         diagnostics::take(&mut context.engine.work.scratch);
         pushed?;
         self.send(context, Step::Lock)
@@ -210,7 +212,7 @@ impl Change<'_> {
     fn send(&mut self, context: &mut StatementContext<'_, '_>, step: Step) -> Result<Next> {
         let program = match step {
             Step::Lock => &self.ordered.locking_program,
-            // All rows together, before any of them is locked.
+            // The rows are not locked yet, so this is the write of all of them by the condition.
             Step::WriteAll if self.ordered.after_duplicate && self.work.rows.is_empty() => &self.plan.program,
             _ => &self.ordered.write,
         };

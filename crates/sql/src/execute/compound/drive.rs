@@ -1,4 +1,4 @@
-//! Drives a compound statement: the next step after each reply, and the end of the statement.
+//! Runs a compound statement: sends the next step after each reply, and ends the statement.
 
 use junctor_gateway::{Event, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -18,7 +18,7 @@ use crate::execute::transaction::note_lost_transaction;
 use crate::execute::write::{ChangedRows, StatementOutcome, finish_change};
 use crate::result::Progress;
 
-/// The continuation after a step.
+/// The action that follows a step.
 pub(super) enum Next {
     /// Another step has been sent.
     Wait,
@@ -53,7 +53,7 @@ pub(super) fn continue_steps(
             let StepState { retry, parameters, owns_transaction, .. } = state.steps;
             context.turn.buffers.give(parameters);
             if owns_transaction {
-                // The transaction holds at most a snapshot, which ends with it.
+                // The transaction has at most a snapshot, so nothing needs to be rolled back.
                 context.engine.gateway.forget(&mut context.session.transaction);
                 context.session.transaction_ended();
             }
@@ -170,8 +170,8 @@ fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, e
             fail(context, &error)
         }
         Err(refused) => {
-            // The rollback cannot be requested. The connection is closed, because closing rolls back the
-            // transaction with these writes.
+            // The rollback cannot be requested. Closing the connection rolls the transaction back, including
+            // these writes.
             release(*state, context.turn);
             fail(context, &refused);
             Progress::Close

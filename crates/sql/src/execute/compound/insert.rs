@@ -2,10 +2,10 @@
 //!
 //! One step inserts all rows. If it meets an existing key, it is rolled back and the rows are inserted one by
 //! one. REPLACE and ON DUPLICATE KEY UPDATE then lock each key of the row exclusively and read it, in MySQL's
-//! order: first the row's own primary key, then the entries of unique indexes. They therefore wait for a
-//! transaction that holds the row and see its result. If rows are found, ON DUPLICATE KEY UPDATE updates the
-//! first one and REPLACE deletes them all. If none is found, the row is inserted. If a key appears between
-//! the read and the insert, the insert fails and the keys are read again.
+//! order: first the row's own primary key, then the entries of unique indexes. These locks wait for a
+//! transaction that has written the row, and the reads return its result. If rows are found, ON DUPLICATE KEY
+//! UPDATE updates the first one and REPLACE deletes them all. If none is found, the row is inserted. If a key
+//! appears between the read and the insert, the insert fails and the keys are read again.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock};
 use crate::result::Progress;
 
-/// Maximum number of times that the keys of one row are read; then the statement fails with error 1205. Each
-/// repetition means that another transaction inserted the key between the read and the insert, and deleted it
-/// before the next read.
+/// Maximum number of times that the keys of one row are read. Beyond it the statement fails with error 1205.
+/// A repetition is necessary only if another transaction has inserted the key between the read and the
+/// insert, and has deleted it before the next read.
 const ATTEMPTS_MAX: u32 = 100;
 
 /// An INSERT at one of its steps.
@@ -51,7 +51,7 @@ pub(super) struct Insert<'s> {
 /// The locks that a step takes in addition to those of the rows that it writes.
 #[derive(Clone, Copy)]
 pub(super) struct Locking {
-    /// Whether ranges that are read stay free of new keys.
+    /// Whether the key ranges that are read are locked against inserts.
     pub ranges: bool,
     /// Maximum number of rows to lock in one partition.
     pub rows_max: u32,
@@ -139,7 +139,7 @@ pub(super) fn send_step(
     // The rows to change are returned as values, because their keys are made from them.
     let protocol = if matches!(step, Step::Lock) { RowProtocol::Values } else { steps.protocol };
     let options = write_options(context, protocol);
-    // All steps are rolled back together, so the row images from before the first step suffice.
+    // All steps are rolled back together, so only the row images from before the first step are needed.
     let savepoint = options.savepoint.max(steps.before);
     let options = WriteOptions { locks_ranges: locking.ranges, rows_max: locking.rows_max, savepoint, ..options };
     steps.operation = context.send_write(program, options)?;
@@ -311,7 +311,7 @@ impl Insert<'_> {
         self.lock_key(context, 0)
     }
 
-    /// Skips the current row with a warning.
+    /// Skips the current row with a warning (IGNORE).
     fn skip_row(&mut self, context: &mut StatementContext<'_, '_>, error: &Error) -> Result<Next> {
         context.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
         self.work.explicit_number = number_of_row(self.plan, self.work);
@@ -367,8 +367,8 @@ impl Insert<'_> {
         if let Some(image) = images.iter().find(|images| !images.is_empty()) {
             let found = match index {
                 None if row.generated != 0 && has_number(plan) => {
-                    // The existing row received this value explicitly. The block discards its reserved
-                    // values, so that the next ones are above it.
+                    // Another session inserted the existing row with this value explicitly. The block
+                    // discards its reserved values, so that the next ones are above it.
                     context.engine.ranges.forget_held(plan.table.definition.id);
                     return Err(taken_number(plan, row.generated));
                 }
@@ -381,7 +381,7 @@ impl Insert<'_> {
             }
             match &plan.conflict {
                 Conflict::Update { .. } => return self.update_found(context),
-                // As in MySQL, a row that conflicts only by the last key is changed in place, and left
+                // As in MySQL, a row that conflicts only by the last key is updated in place, or left
                 // unchanged if it equals the new row.
                 Conflict::Replace { row_lock: Some(row_lock), .. } if position + 1 == keys.len() && is_only => {
                     if index.is_none() {

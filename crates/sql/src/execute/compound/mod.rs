@@ -1,17 +1,18 @@
-//! Statements that write in several steps. They take effect completely or not at all.
+//! Statements of the user that write in several requests to the data plane. All their writes take effect, or
+//! none.
 //!
-//! - INSERT of rows whose keys may exist: one step inserts all rows. If a row is refused, the step is rolled
-//!   back and the rows are inserted one by one.
-//! - INSERT ... SELECT: the rows of the query are inserted in batches, each in the same way.
+//! - INSERT of rows whose keys may exist (IGNORE, REPLACE, ON DUPLICATE KEY UPDATE): one request inserts all
+//!   rows. If a row is refused, the request is rolled back and the rows are inserted one by one.
+//! - INSERT ... SELECT: the rows of the query are inserted in batches, each in the way just described.
 //! - UPDATE and DELETE with ORDER BY or LIMIT, or where one row may take the key of another: the rows are
 //!   locked first, then written.
 //!
-//! Outside a transaction, the statement opens a transaction of its own and commits it. Inside one, a failure
-//! rolls back to the statement before it. Locks remain until the transaction ends, as after every failed
+//! If no transaction is open, the statement opens its own and commits it. Otherwise, a failure rolls back to
+//! the end of the user's previous statement. Locks remain until the transaction ends, as after every failed
 //! statement.
 //!
-//! In reading order: [`state`], the state between steps; [`drive`], the sequence of steps and the end of the
-//! statement; [`insert`]; [`change`]; [`rows`], the rows of an INSERT that later steps may need;
+//! In reading order: [`state`], the state between steps; [`drive`], the step after each reply and the end of
+//! the statement; [`insert`]; [`change`]; [`rows`], the rows of an INSERT that later steps may need;
 //! [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT.
 
 mod change;

@@ -1,5 +1,5 @@
-//! The rows of RETURNING of an INSERT. They are made here, because the row images are here, and kept until
-//! the statement is complete.
+//! The rows of RETURNING of an INSERT. The session computes them from the row images that it has sent, and
+//! keeps them until the statement is complete.
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -9,9 +9,9 @@ use junctor_signals::program::RowProtocol;
 use crate::execute::read::append_projection;
 use crate::plan::InsertPlan;
 
-/// Maximum bytes of the returned rows of a compound statement; more is error 1041.
+/// Maximum bytes of the returned rows of a compound statement. More give error 1041.
 const RETURNED_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Maximum bytes of a returned row that is made after its INSERT has committed.
+/// Maximum bytes of a returned row that is encoded after its INSERT has committed.
 const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
 
 /// The returned row packets, in the order of the rows.
@@ -22,7 +22,7 @@ pub(super) struct Returned {
 }
 
 impl Returned {
-    /// Adds the returned row that is made from a row image.
+    /// Computes a returned row from a row image, and adds it.
     ///
     /// # Errors
     /// The errors of the expressions, and 1041 if the rows take too much memory.

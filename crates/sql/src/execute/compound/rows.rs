@@ -1,8 +1,8 @@
-//! Keeps the rows of an INSERT that a later step may need, in the order of the statement.
+//! The rows of an INSERT, kept in the order of the statement because a later step may need them.
 
 use junctor_signals::input::{HashedKey, KeyedImage};
 
-/// Rows in one buffer.
+/// Rows of an INSERT, stored in one buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RowList {
     bytes: Vec<u8>,

@@ -28,18 +28,18 @@ use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
 /// Maximum number of rows in one batch.
 const BATCH_ROWS_MAX: usize = 1024;
-/// Maximum bytes of collected rows if the query must end before the first row is inserted; more
-/// is error 1041.
+/// Maximum bytes of collected rows if the query must end before the first row is inserted. More give error
+/// 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The query and its rows that are not inserted yet.
 #[derive(Debug, Default)]
 pub(super) struct Source {
-    /// The query's own execution state. It is moved into the session while the query makes a step.
+    /// The query's own execution state. During a step of the query it is moved into the session.
     inner: Execution,
-    /// Row packets of tagged values, as the query returned them.
-    caught: Vec<u8>,
-    /// Number of bytes of `caught` that batches have consumed.
+    /// Row packets of tagged values that the query has returned.
+    collected: Vec<u8>,
+    /// Number of bytes of `collected` that batches have consumed.
     taken: usize,
     has_ended: bool,
     /// Whether the query must end before the first row is inserted, because it would see the statement's own
@@ -155,9 +155,9 @@ impl Source {
         });
         self.inner = std::mem::take(&mut context.session.execution);
         self.has_ended = matches!(progress, Progress::Done | Progress::Close);
-        match self.caught.is_empty() {
-            true => self.caught = sink.rows,
-            false => self.caught.extend_from_slice(&sink.rows),
+        match self.collected.is_empty() {
+            true => self.collected = sink.rows,
+            false => self.collected.extend_from_slice(&sink.rows),
         }
         if sink.error.is_some() {
             // The query's error becomes the statement's error, which enters the diagnostics once.
@@ -200,8 +200,8 @@ pub(super) fn resume_source(
     source.run(context, |context| resume(context, event));
     work.source = Some(source);
     if !matches!(steps.step, Step::Select) {
-        // A batch is being inserted. Its outcome continues with the rows that the query has returned
-        // meanwhile.
+        // A batch is being inserted. When that is complete, the rows that the query has returned meanwhile
+        // are processed.
         context.session.execution = Execution::Compound(state);
         return Progress::Waiting;
     }
@@ -246,12 +246,12 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
             let retries = may_retry(insert.steps, &error) && !context.session.transaction.has_begun();
             return if retries { Ok(Next::Retry) } else { Err(error) };
         }
-        if source.collects && source.caught.len() > COLLECTED_BYTES_MAX {
+        if source.collects && source.collected.len() > COLLECTED_BYTES_MAX {
             let message = "Out of memory; the rows selected from the table that they are inserted into are too many";
             return Err(Error::new(ErrorCode::OutOfResources, message));
         }
         let is_ready = source.has_ended || !source.collects;
-        if is_ready && source.taken < source.caught.len() {
+        if is_ready && source.taken < source.collected.len() {
             take_batch(source, &mut context.engine.work.builder)?;
             return make_batch(context, insert);
         }
@@ -277,13 +277,13 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
 /// Moves the next rows of the query into the batch.
 fn take_batch(source: &mut Source, builder: &mut ParametersBuilder) -> Result<()> {
     source.batch.clear();
-    let rest = &source.caught[source.taken..];
+    let rest = &source.collected[source.taken..];
     for row in RowPackets::new(rest).take(BATCH_ROWS_MAX) {
         source.batch.push(&row, builder)?;
     }
     source.taken += row_start(rest, source.batch.len() as u64);
-    if source.taken == source.caught.len() {
-        source.caught.clear();
+    if source.taken == source.collected.len() {
+        source.collected.clear();
         source.taken = 0;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The state of a write of several steps.
+//! The state of a compound statement between its steps.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::execute::insert::Numbered;
 use crate::execute::retry::RetryInput;
 use crate::plan::{ChangePlan, InsertPlan, Plan};
 
-/// A write of several steps.
+/// A compound statement: one that writes in several steps.
 #[derive(Debug)]
 pub(crate) struct CompoundState {
     pub(super) steps: StepState,
@@ -29,11 +29,11 @@ pub(super) struct StepState {
     pub step: Step,
     /// Whether the statement opened the transaction itself and must end it.
     pub owns_transaction: bool,
-    /// The last statement of the transaction before this one. A failure rolls back all later ones.
+    /// The number of the transaction's last statement before this one. A failure rolls back all later ones.
     pub before: StatementNumber,
     /// The statement's parameters.
     pub parameters: Vec<u8>,
-    /// Kept until the first step has succeeded. A later retry would write twice.
+    /// The copy of the input, until the first step has succeeded. A retry after that would write twice.
     pub retry: RetryInput,
     /// Whether the statement must fail with error 1317 before its next step.
     pub is_stopped: bool,
@@ -81,7 +81,7 @@ pub(super) enum Step {
     Batch,
     /// The locking read of one key of the current row. The number is its position among the plan's keys.
     Key(usize),
-    /// The locking read of the existing row that has the last key of the current row.
+    /// The locking read of the only conflicting row of a REPLACE, which may equal the current row.
     Same,
     /// The insert of the current row.
     Insert,

@@ -1,4 +1,4 @@
-//! The settings of the node's sql blocks, and the initial values of the system variables.
+//! The settings of the node's sql blocks. They determine the initial values of the system variables.
 
 mod sending;
 mod spinning;
@@ -10,7 +10,7 @@ use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 
-/// The system variable that determines how reads are routed.
+/// The name of the system variable that determines how reads are routed.
 pub(crate) const READ_ROUTING: &str = "read_routing";
 
 /// The settings of a node's sql blocks.
@@ -36,11 +36,11 @@ pub struct ServerSettings {
     pub auto_increment_prefetch: u64,
     /// Number of partitions of a table whose definition gives none.
     pub partition_count_default: u16,
-    /// Maximum bytes that the sort of one statement's result may use.
+    /// Maximum bytes of memory for sorting one statement's result.
     pub sort_buffer_bytes_max: usize,
     /// Initial lock wait timeout of new sessions, in seconds.
     pub lock_wait_timeout_s: u32,
-    /// Initial rule by which reads are routed.
+    /// Initial rule for the routing of reads.
     pub read_routing: ReadRule,
     /// Initial choice of how threads spin.
     pub spin: SpinChoice,
