@@ -93,6 +93,28 @@ pub struct WriteOptions {
     pub warnings_max: u16,
 }
 
+/// A writing or locking statement to execute.
+#[derive(Debug)]
+pub struct WriteRequest<'a> {
+    /// What each partition does.
+    pub program: &'a Arc<WriteProgram>,
+    /// The settings of the session that apply.
+    pub options: WriteOptions,
+    /// The input of each partition that takes part. Sending empties it.
+    pub inputs: &'a mut PartitionInputs,
+}
+
+/// AUTO_INCREMENT numbers that a statement needs.
+#[derive(Clone, Copy, Debug)]
+pub struct AutoIncrementReservation {
+    /// The table that counts.
+    pub table: TableId,
+    /// How many numbers.
+    pub count: u64,
+    /// All numbers are greater than this one.
+    pub beyond: u64,
+}
+
 impl Gateway {
     /// The gateway of the sql block `own`, with at most `operations_max` operations in progress.
     pub fn new(
@@ -159,11 +181,10 @@ impl Gateway {
         &mut self,
         session: ConnectionId,
         transaction: &mut Transaction,
-        program: &Arc<WriteProgram>,
-        options: WriteOptions,
-        inputs: &mut PartitionInputs,
+        request: WriteRequest<'_>,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
+        let WriteRequest { program, options, inputs } = request;
         let tc = match inputs.touched() {
             [partition] if !transaction.explicit && !transaction.id.is_some() => {
                 self.tc_near(PartitionId { table: program.table.definition.id, index: *partition })
@@ -365,18 +386,17 @@ impl Gateway {
         }
     }
 
-    /// Reserves `count` AUTO_INCREMENT numbers, all greater than `beyond`. [`Event::AutoIncrement`] answers.
+    /// Reserves AUTO_INCREMENT numbers. [`Event::AutoIncrement`] answers.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn reserve_auto_increment(
         &mut self,
         session: ConnectionId,
-        table: TableId,
-        count: u64,
-        beyond: u64,
+        wanted: AutoIncrementReservation,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
+        let AutoIncrementReservation { table, count, beyond } = wanted;
         let operation = self.open(session, Work::AutoIncrement)?;
         let request = ReserveAutoIncrement { operation, reply_to: self.own, table, count, beyond };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReserveAutoIncrement(request)));

@@ -27,6 +27,8 @@ pub use event::Event;
 pub use gateway::Gateway;
 pub use keys::{PartitionInputs, PartitionScope};
 pub use operation::RowBound;
+pub use read::ReadRequest;
+pub use schema::SchemaRequest;
 pub use transaction::Transaction;
 pub use turn_context::TurnContext;
 

@@ -16,7 +16,7 @@ use crate::event::{Event, Next};
 use crate::gateway::{Gateway, ReadOptions};
 use crate::keys::PartitionInputs;
 use crate::operation::{CutPart, Operation, ReadWork, Work};
-use crate::route::{Choice, is_long};
+use crate::route::{Choice, RoutedRead, is_long};
 use crate::transaction::Transaction;
 use crate::turn_context::TurnContext;
 
@@ -27,6 +27,25 @@ const POINT_REPLY_BYTES: usize = 512;
 /// Input length in bytes up to which a read has one key.
 const POINT_INPUT_BYTES_MAX: usize = 64;
 
+/// A read to start.
+#[derive(Debug)]
+pub struct ReadRequest<'a> {
+    /// What each partition reads.
+    pub program: &'a Arc<ReadProgram>,
+    /// The settings of the session that apply.
+    pub options: ReadOptions,
+    /// The input of each partition that takes part. Sending empties it.
+    pub inputs: &'a mut PartitionInputs,
+}
+
+/// A part of a read that may be measured.
+struct SampledPart<'a> {
+    operation: OperationId,
+    partition: PartitionId,
+    input: &'a [u8],
+    choice: &'a Choice,
+}
+
 impl Gateway {
     /// Expected bytes of a partition's reply to `input`.
     #[inline]
@@ -36,7 +55,7 @@ impl Gateway {
         if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
     }
 
-    /// Reads rows of every partition in `inputs`. [`Event::Rows`] answers until its `next` is `Done`, or
+    /// Reads rows of every partition in the request's `inputs`. [`Event::Rows`] answers until its `next` is `Done`, or
     /// [`Event::ReadFailed`].
     ///
     /// # Errors
@@ -45,11 +64,10 @@ impl Gateway {
         &mut self,
         session: ConnectionId,
         transaction: &mut Transaction,
-        program: &Arc<ReadProgram>,
-        options: ReadOptions,
-        inputs: &mut PartitionInputs,
+        request: ReadRequest<'_>,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
+        let ReadRequest { program, options, inputs } = request;
         require!(!inputs.is_empty(), "a read has at least one part, whose reply ends it");
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
         let work = ReadWork {
@@ -79,10 +97,14 @@ impl Gateway {
             let own_writes = transaction.id.is_some() && transaction.has_written(partition);
             let choice = match own_writes {
                 true => Choice::of(owner),
-                false => self.route.choose(program, units_of(program, &input), owner, turn.loads, turn.turn_start),
+                false => {
+                    let read = RoutedRead { program, units: units_of(program, &input) };
+                    self.route.choose(read, owner, turn.loads, turn.turn_start)
+                }
             };
             let Choice { to, booked_cost, .. } = choice;
-            let is_sampled = choice.is_sampled && self.note_sample(operation, partition, &input, &choice, turn);
+            let is_sampled = choice.is_sampled
+                && self.note_sample(SampledPart { operation, partition, input: &input, choice: &choice }, turn);
             let output = inputs.take_output(turn.buffers);
             let output = output.unwrap_or_else(|| turn.buffers.take(self.reply_room(program, &input)));
             let request = ReadRows {
@@ -243,21 +265,15 @@ impl Gateway {
 
     /// Records which part of a read is measured; at most one.
     #[cold]
-    fn note_sample(
-        &mut self,
-        operation: OperationId,
-        partition: PartitionId,
-        input: &[u8],
-        choice: &Choice,
-        turn: &mut TurnContext<'_>,
-    ) -> bool {
+    fn note_sample(&mut self, part: SampledPart<'_>, turn: &mut TurnContext<'_>) -> bool {
+        let SampledPart { operation, partition, input, choice } = part;
         let found = self.operations.get_mut(Handle::from_u64(operation.0));
         let Some(Operation { work: Work::Read(work), .. }) = found else { return false };
         if work.sample.is_some() {
             return false;
         }
-        let (units, sent) = (units_of(&work.program, input), turn.clock_now());
-        let sample = self.route.sample(&work.program, units, choice, turn.loads, sent);
+        let read = RoutedRead { program: &work.program, units: units_of(&work.program, input) };
+        let sample = self.route.sample(read, choice, turn.loads, turn.clock_now());
         work.sample = Some(Box::new((partition.index, sample)));
         true
     }

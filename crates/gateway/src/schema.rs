@@ -13,6 +13,19 @@ use crate::gateway::Gateway;
 use crate::operation::Work;
 use crate::turn_context::TurnContext;
 
+/// A schema change, with the settings of the session that requests it.
+#[derive(Debug)]
+pub struct SchemaRequest {
+    /// The session that requests it.
+    pub session: ConnectionId,
+    /// The change.
+    pub change: SchemaChange,
+    /// Maximum wait for other sessions to stop using the tables, in milliseconds.
+    pub wait_ms: u64,
+    /// Whether foreign keys are checked.
+    pub foreign_key_checks: bool,
+}
+
 impl Gateway {
     /// Opens the operation that all changes of one statement share. With `stays` it outlives an answer until
     /// [`Gateway::close_schema`], so that a statement that has begun can always end.
@@ -28,17 +41,10 @@ impl Gateway {
         self.operations.remove(Handle::from_u64(operation.0));
     }
 
-    /// Changes the schema once no other session uses the tables, and waits for that at most `wait_ms`
-    /// milliseconds. [`Event::SchemaChanged`] answers.
-    pub fn change_schema(
-        &mut self,
-        operation: OperationId,
-        session: ConnectionId,
-        change: SchemaChange,
-        wait_ms: u64,
-        foreign_key_checks: bool,
-        turn: &mut TurnContext<'_>,
-    ) {
+    /// Changes the schema once no other session uses the tables, and waits for that at most `wait_ms`.
+    /// [`Event::SchemaChanged`] answers.
+    pub fn change_schema(&mut self, operation: OperationId, request: SchemaRequest, turn: &mut TurnContext<'_>) {
+        let SchemaRequest { session, change, wait_ms, foreign_key_checks } = request;
         let request = ChangeSchema {
             operation,
             reply_to: self.own,

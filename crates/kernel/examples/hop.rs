@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
+    Address, Context, Endpoints, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent,
+    WorldRequest,
 };
 
 const ECHO: ModuleId = ModuleId::new(2);
@@ -61,14 +62,7 @@ struct Player {
 }
 
 impl Host<Ping> for Player {
-    fn handle(
-        &mut self,
-        _to: Address,
-        _from: Address,
-        signal: Ping,
-        _context: &mut Context<'_>,
-        outbox: &mut Outbox<Ping>,
-    ) {
+    fn handle(&mut self, _: Endpoints, signal: Ping, _context: &mut Context<'_>, outbox: &mut Outbox<Ping>) {
         match signal {
             Ping::World(WorldEvent::Started) => {
                 for number in 0..self.begins {

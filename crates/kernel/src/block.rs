@@ -63,12 +63,21 @@ pub trait Signal: Sized + Send + 'static {
     }
 }
 
-/// The blocks of one thread, at most one instance of each module. Dispatches on the module of `to`.
+/// The receiver and the sender of a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoints {
+    /// The block that handles the signal.
+    pub to: Address,
+    /// The block that sent it.
+    pub from: Address,
+}
+
+/// The blocks of one thread, at most one instance of each module. Dispatches on the module of the receiver.
 pub trait Host<S: Signal> {
     /// Handles one signal to completion. A handler never blocks. Time, random numbers and configuration come
     /// from the context only, so that the simulator can repeat a run. Signals and requests leave through the
     /// outbox.
-    fn handle(&mut self, to: Address, from: Address, signal: S, context: &mut Context<'_>, outbox: &mut Outbox<S>);
+    fn handle(&mut self, endpoints: Endpoints, signal: S, context: &mut Context<'_>, outbox: &mut Outbox<S>);
 
     /// Called at the end of a turn that handled at least one signal, before its signals are published. Here a
     /// block sends what it collected over a batch and releases what it must not hold between turns.

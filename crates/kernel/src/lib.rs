@@ -41,7 +41,7 @@ pub mod world;
 mod toy;
 
 pub use address::{Address, NodeId};
-pub use block::{Host, Priority, Signal, SignalClass};
+pub use block::{Endpoints, Host, Priority, Signal, SignalClass};
 pub use buffer::{Buffer, BufferPool};
 pub use context::{Context, Duration, Time};
 pub use crash_point::{ArmedCrash, CrashPoint, CrashWatch};

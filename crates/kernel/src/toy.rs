@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::address::{Address, NodeId};
-use crate::block::{Host, Priority, Signal, SignalClass};
+use crate::block::{Endpoints, Host, Priority, Signal, SignalClass};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration};
 use crate::crash_point::CrashPoint;
@@ -237,8 +237,7 @@ impl ToyHost {
 impl Host<ToySignal> for ToyHost {
     fn handle(
         &mut self,
-        to: Address,
-        from: Address,
+        Endpoints { to, from }: Endpoints,
         signal: ToySignal,
         context: &mut Context<'_>,
         outbox: &mut Outbox<ToySignal>,

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, ArmedCrash, Context, CrashPoint, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass,
-    WorldEvent, require,
+    Address, ArmedCrash, Context, CrashPoint, Endpoints, Host, ModuleId, NodeLayout, Outbox, Priority, Signal,
+    SignalClass, WorldEvent, require,
 };
 
 const ECHO: ModuleId = ModuleId::new(2);
@@ -65,8 +65,7 @@ struct Bomb {
 impl Host<Count> for Bomb {
     fn handle(
         &mut self,
-        to: Address,
-        _: Address,
+        Endpoints { to, .. }: Endpoints,
         signal: Count,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Count>,

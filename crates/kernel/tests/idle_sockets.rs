@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Context, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
+    Context, Endpoints, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass, WorldEvent, WorldRequest,
 };
 
 const CONNECTIONS: usize = 400;
@@ -45,14 +45,7 @@ impl Signal for World {
 struct Echo;
 
 impl Host<World> for Echo {
-    fn handle(
-        &mut self,
-        _to: Address,
-        _from: Address,
-        signal: World,
-        context: &mut Context<'_>,
-        outbox: &mut Outbox<World>,
-    ) {
+    fn handle(&mut self, _: Endpoints, signal: World, context: &mut Context<'_>, outbox: &mut Outbox<World>) {
         if let WorldEvent::Received { socket, bytes } = signal.0 {
             let mut answer = context.buffers.take(bytes.len());
             answer.extend_from_slice(&bytes);

@@ -14,7 +14,7 @@ use junctor_front::mysql::wire::reply::{
 use junctor_front::mysql::wire::{Capabilities, Command, PacketReader, PacketWriter, StatusFlags};
 use junctor_kernel::block::{Host, Priority, Signal, SignalClass};
 use junctor_kernel::simulated::{Simulation, SimulationOptions};
-use junctor_kernel::{Address, Context, NodeLayout, Outbox, SocketId, WorldEvent, WorldRequest};
+use junctor_kernel::{Context, Endpoints, NodeLayout, Outbox, SocketId, WorldEvent, WorldRequest};
 use junctor_node::placement::Module;
 
 /// The faults of the server.
@@ -77,14 +77,7 @@ pub fn start(seed: u64, misbehaviour: Misbehaviour) -> Simulation<FakeSignal, Fa
 }
 
 impl Host<FakeSignal> for FakeHost {
-    fn handle(
-        &mut self,
-        _to: Address,
-        _from: Address,
-        signal: FakeSignal,
-        context: &mut Context<'_>,
-        outbox: &mut Outbox<FakeSignal>,
-    ) {
+    fn handle(&mut self, _: Endpoints, signal: FakeSignal, context: &mut Context<'_>, outbox: &mut Outbox<FakeSignal>) {
         match signal.0 {
             WorldEvent::SocketOpened { socket, .. } => {
                 let mut bytes = Vec::new();

@@ -43,6 +43,15 @@ impl Choice {
     }
 }
 
+/// A read of one partition, as far as the choice depends on it.
+#[derive(Clone, Copy, Debug)]
+pub struct RoutedRead<'a> {
+    /// Its program.
+    pub program: &'a ReadProgram,
+    /// Number of its keys or ranges.
+    pub units: u32,
+}
+
 /// A read in progress that is being measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
@@ -189,21 +198,14 @@ impl Route {
         self.rule == ReadRule::Adaptive && self.busy.len() > 1
     }
 
-    /// Chooses where to read `units` keys or ranges of a partition that `owner` owns.
+    /// Chooses where to read rows of a partition that `owner` owns.
     #[inline]
-    pub fn choose(
-        &mut self,
-        program: &ReadProgram,
-        units: u32,
-        owner: Address,
-        loads: &LoadBoard,
-        now: Time,
-    ) -> Choice {
+    pub fn choose(&mut self, read: RoutedRead<'_>, owner: Address, loads: &LoadBoard, now: Time) -> Choice {
         match self.rule {
-            ReadRule::Adaptive => self.adapt(program, units, owner, loads, now),
+            ReadRule::Adaptive => self.adapt(read, owner, loads, now),
             ReadRule::Owner => Choice::of(owner),
             ReadRule::Local => Choice::of(self.local_or_next(owner)),
-            ReadRule::Weights => Choice::of(self.by_weight(program, owner, loads, now)),
+            ReadRule::Weights => Choice::of(self.by_weight(read.program, owner, loads, now)),
         }
     }
 
@@ -267,7 +269,7 @@ impl Route {
     }
 
     #[inline]
-    fn adapt(&mut self, program: &ReadProgram, units: u32, owner: Address, loads: &LoadBoard, now: Time) -> Choice {
+    fn adapt(&mut self, read: RoutedRead<'_>, owner: Address, loads: &LoadBoard, now: Time) -> Choice {
         // A node of one thread has no choice.
         if self.busy.len() == 1 {
             return Choice::of(self.local.unwrap_or(owner));
@@ -275,7 +277,7 @@ impl Route {
         if now.since(self.refreshed) >= REFRESH_EVERY {
             self.refresh(loads, now);
         }
-        let kind = self.kind_of(program);
+        let kind = self.kind_of(read.program);
         let Route { owners, controller, local, own_thread, .. } = self;
         let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return Choice::of(owner) };
         let away_owner = known.thread != *own_thread;
@@ -284,7 +286,7 @@ impl Route {
             owner: away_owner.then(|| candidate(known.thread, loads)),
             query: known.better_query(loads),
         };
-        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, units, here, away);
+        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, read.units, here, away);
         let to = match location {
             ReadLocation::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
             ReadLocation::Owner => owner,
@@ -297,8 +299,7 @@ impl Route {
     #[cold]
     pub fn sample(
         &mut self,
-        program: &ReadProgram,
-        units: u32,
+        RoutedRead { program, units }: RoutedRead<'_>,
         choice: &Choice,
         loads: &LoadBoard,
         sent: Time,

@@ -13,7 +13,7 @@ mod static_rule;
 pub mod weighted;
 
 pub(crate) use adaptive::is_long;
-pub use choice::{Choice, Readers, Route, RoutingRow, Sample};
+pub use choice::{Choice, Readers, Route, RoutedRead, RoutingRow, Sample};
 pub use junctor_signals::read_rows::BookedCost;
 pub use rule::ReadRule;
 

@@ -11,7 +11,7 @@ use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
 use super::adaptive::{Candidate, Controller, Decision, Load, Measurement, ReadLocation, RemoteCandidates};
-use super::choice::Route;
+use super::choice::{Route, RoutedRead};
 use super::estimate::Mean;
 use super::rule::ReadRule;
 use super::weighted::{ThreadBusy, WEIGHT_MAX, WeightedRule, Weights};
@@ -374,12 +374,13 @@ fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
     for (rule, reads_inside) in [(ReadRule::Adaptive, true), (ReadRule::Local, true), (ReadRule::Owner, false)] {
         let mut route = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![1]]);
         for turn in 1..1_000 {
-            let to = route.choose(&program, 1, owner, &loads, Time(turn * 1_000)).to;
+            let to = route.choose(RoutedRead { program: &program, units: 1 }, owner, &loads, Time(turn * 1_000)).to;
             assert_ne!(to, outside, "{rule:?}");
         }
         let mut inside = Route::new(rule, address(Module::Sql, 0), &directory, &vec![vec![0, 1]]);
-        let all: Vec<_> =
-            (1..1_000).map(|turn| inside.choose(&program, 1, owner, &loads, Time(turn * 1_000)).to).collect();
+        let all: Vec<_> = (1..1_000)
+            .map(|turn| inside.choose(RoutedRead { program: &program, units: 1 }, owner, &loads, Time(turn * 1_000)).to)
+            .collect();
         assert_eq!(all.contains(&outside), reads_inside, "{rule:?}");
     }
 }
@@ -417,7 +418,9 @@ fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
 fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], from: u64, reads: u64) -> Vec<usize> {
     let (program, loads) = (key_reads(), queues(lengths));
     // Prices are made in the first turn, and not anew.
-    let to = (from..from + reads).map(|turn| route.choose(&program, 1, owner, &loads, Time(1_000_000_000 + turn)).to);
+    let to = (from..from + reads).map(|turn| {
+        route.choose(RoutedRead { program: &program, units: 1 }, owner, &loads, Time(1_000_000_000 + turn)).to
+    });
     to.filter(|to| to.module == Module::Query).map(|to| usize::from(to.instance)).collect()
 }
 

@@ -31,7 +31,7 @@ use super::doorbell::Doorbell;
 use super::file::Files;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{SendWord, Sending};
-use super::socket::{SocketCounts, Sockets};
+use super::socket::{NodeSockets, SocketCounts, Sockets};
 use super::spinner::{SpinWord, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
 use super::thread_slot::ThreadSlots;
@@ -171,9 +171,10 @@ impl Node {
             } else {
                 Vec::new()
             };
+            let channels = ThreadChannels { index: index as u16, rings, poll, listeners: own_listeners };
             let (make_host, slots, sender) = (make_host.clone(), slots.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(layout.threads[index].name.clone()).spawn(move || {
-                start.run(index as u16, rings, poll, own_listeners, &slots, &*make_host, sender);
+                start.run(channels, &slots, &*make_host, sender);
             });
             match thread {
                 Ok(thread) => running.threads.push(thread),
@@ -428,13 +429,21 @@ struct ThreadStart {
     crash_watch: Option<Arc<CrashWatch>>,
 }
 
+/// What connects one new thread to the other threads and to the network.
+struct ThreadChannels<S> {
+    /// Number of the thread in the layout.
+    index: u16,
+    rings: ThreadRings<S>,
+    /// `None` if the thread has no sockets.
+    poll: Option<Poll>,
+    /// Listeners with their numbers.
+    listeners: Vec<(u16, TcpListener)>,
+}
+
 impl ThreadStart {
     fn run<S: Signal, H: Host<S> + Send>(
         &mut self,
-        index: u16,
-        rings: ThreadRings<S>,
-        poll: Option<Poll>,
-        listeners: Vec<(u16, TcpListener)>,
+        ThreadChannels { index, rings, poll, listeners }: ThreadChannels<S>,
         slots: &ThreadSlots<S, H>,
         make_host: &impl Fn(ThreadAssignment) -> H,
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
@@ -504,8 +513,12 @@ impl ThreadStart {
                 let own = self.directory.address(ModuleId::SOCKETS, instance);
                 let registry = poll.registry().try_clone()?;
                 let acceptor = self.connector.0.acceptors[usize::from(instance)].clone();
-                let mut own_sockets =
-                    Sockets::new(own, self.directory.clone(), registry, limits.clone(), self.counts.clone(), acceptor);
+                let node = NodeSockets {
+                    directory: self.directory.clone(),
+                    limits: limits.clone(),
+                    counts: self.counts.clone(),
+                };
+                let mut own_sockets = Sockets::new(own, node, registry, acceptor);
                 for (number, listener) in listeners {
                     own_sockets.listen(number, listener)?;
                 }

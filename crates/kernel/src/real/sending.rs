@@ -8,8 +8,8 @@ use crate::directory::{Directory, ThreadLayout};
 use crate::module::ModuleId;
 use crate::scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadState, Usage, Window};
 use crate::scheduler::send::{
-    Candidate, ExtraHelpers, OwnOutput, SendAssistance, SendController, SendDelay, SendSettings, SendState, WAKE_EVERY,
-    choose_helpers, own_output,
+    Candidate, ExtraHelpers, HelpedThread, OwnOutput, SendAssistance, SendController, SendDelay, SendSettings,
+    SendState, WAKE_EVERY, choose_helpers, own_output,
 };
 use crate::scheduler::send_board::SendStatus;
 
@@ -240,7 +240,8 @@ impl Sending {
         };
         let extra = self.extra.adjust(busiest);
         let mut chosen = Vec::new();
-        choose_helpers(&self.settings, state, &candidates, extra, self.position_among_peers, &mut chosen);
+        let own = HelpedThread { state, extra, position_among_peers: self.position_among_peers };
+        choose_helpers(&self.settings, own, &candidates, &mut chosen);
         let is_sender = |thread| candidates.iter().any(|candidate| candidate.thread == thread && candidate.is_sender);
         self.helpers =
             chosen.into_iter().map(|thread| Helper { thread, is_sender: is_sender(thread), woken: Time(0) }).collect();

@@ -66,6 +66,15 @@ impl SocketCounts {
     }
 }
 
+/// What all socket instances of a node share.
+#[derive(Clone)]
+pub(super) struct NodeSockets {
+    pub directory: Arc<Directory>,
+    pub limits: KernelLimits,
+    /// Open sockets of each instance.
+    pub counts: Arc<SocketCounts>,
+}
+
 /// The sockets that one instance owns, and the node's listeners if it is the first instance.
 pub(super) struct Sockets {
     own: Address,
@@ -160,10 +169,8 @@ enum Read {
 impl Sockets {
     pub(super) fn new(
         own: Address,
-        directory: Arc<Directory>,
+        NodeSockets { directory, limits, counts }: NodeSockets,
         registry: Registry,
-        limits: KernelLimits,
-        counts: Arc<SocketCounts>,
         acceptor: Arc<Acceptor>,
     ) -> Self {
         let last_instance = counts.0.len().saturating_sub(1);

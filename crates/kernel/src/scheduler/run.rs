@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::block::{Host, Priority, Signal, SignalClass};
+use crate::block::{Endpoints, Host, Priority, Signal, SignalClass};
 use crate::buffer::BufferPool;
 use crate::context::{Context, Duration, Time};
 use crate::crash_point::{CrashPoint, CrashWatch};
@@ -688,7 +688,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     #[inline(always)]
     fn dispatch(&mut self, header: &SignalHeader, signal: S) {
         let (host, mut context, outbox) = self.handler_parts(header.to);
-        host.handle(header.to, header.from, signal, &mut context, outbox);
+        host.handle(Endpoints { to: header.to, from: header.from }, signal, &mut context, outbox);
     }
 
     /// Host, context and outbox, set up for the block `own`.

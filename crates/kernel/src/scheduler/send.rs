@@ -275,20 +275,25 @@ impl Candidate {
     }
 }
 
-/// Chooses the helpers of a thread in this state, in the order of their use: the send threads and `extra`
+/// A thread that chooses helpers for its output.
+#[derive(Clone, Copy, Debug)]
+pub struct HelpedThread {
+    /// State by its own work.
+    pub state: SendState,
+    /// How many helpers it uses in addition to those that its state calls for.
+    pub extra: usize,
+    /// Its number among the threads with sockets, from 0.
+    pub position_among_peers: usize,
+}
+
+/// Chooses the helpers of a thread in its state, in the order of their use: the send threads and `extra`
 /// more. If the node has no send threads, an overloaded thread gets one helper and `extra` more. Without
 /// assistance the send threads write everything.
 ///
 /// The thread is number `position_among_peers` among those with sockets. Threads with sockets all see the
 /// same loads and would choose the same helpers, so each starts with a different one among equals.
-pub fn choose_helpers(
-    settings: &SendSettings,
-    state: SendState,
-    candidates: &[Candidate],
-    extra: usize,
-    position_among_peers: usize,
-    helpers: &mut Vec<u16>,
-) {
+pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates: &[Candidate], helpers: &mut Vec<u16>) {
+    let HelpedThread { state, extra, position_among_peers } = thread;
     helpers.clear();
     helpers.extend(candidates.iter().filter(|candidate| candidate.is_sender).map(|candidate| candidate.thread));
     let first = position_among_peers % helpers.len().max(1);
@@ -460,7 +465,7 @@ mod tests {
         extra: usize,
     ) -> Vec<u16> {
         let mut helpers = vec![99];
-        choose_helpers(settings, state, candidates, extra, position_among_peers, &mut helpers);
+        choose_helpers(settings, HelpedThread { state, extra, position_among_peers }, candidates, &mut helpers);
         helpers
     }
 

@@ -23,7 +23,7 @@ use crate::world::WorldEvent;
 
 use super::file::VirtualFiles;
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
-use super::socket::{SocketFaults, VirtualSockets};
+use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
 /// How soon a thread that waits for space checks again.
 const BLOCKED_PAUSE: Duration = Duration::from_micros(100);
@@ -375,9 +375,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 }
                 let (limits, faults) = (&self.options.limits, &self.options.sockets);
                 let (sockets, random) = (&mut node.world.sockets, &mut self.random);
-                engine.with_services(|services| {
-                    sockets.take_input(connection, limits, faults, random, services, own);
-                });
+                let conditions = SocketConditions { limits, faults, random };
+                engine.with_services(|services| sockets.take_input(connection, conditions, services, own));
                 engine.run_local();
             }
         }
@@ -415,7 +414,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let own = node.directory.address(ModuleId::SOCKETS, instance);
             let (limits, faults) = (&self.options.limits, &self.options.sockets);
             let (sockets, random) = (&mut node.world.sockets, &mut self.random);
-            engine.with_services(|services| sockets.write_output(instance, limits, faults, random, own, services));
+            let conditions = SocketConditions { limits, faults, random };
+            engine.with_services(|services| sockets.write_output(instance, conditions, own, services));
         }
     }
 

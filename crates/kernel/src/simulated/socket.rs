@@ -59,6 +59,14 @@ struct Connection {
     above_high_water: bool,
 }
 
+/// The limits and faults under which simulated sockets move bytes.
+pub(super) struct SocketConditions<'a> {
+    pub limits: &'a KernelLimits,
+    pub faults: &'a SocketFaults,
+    /// Draws which faults occur.
+    pub random: &'a mut Random,
+}
+
 impl VirtualSockets {
     pub(super) fn new(owner_count: u16) -> Self {
         Self { connections: Vec::new(), slots: vec![Vec::new(); usize::from(owner_count)], last_instance: 0 }
@@ -142,12 +150,11 @@ impl VirtualSockets {
     pub(super) fn take_input(
         &mut self,
         position: usize,
-        limits: &KernelLimits,
-        faults: &SocketFaults,
-        random: &mut Random,
+        conditions: SocketConditions<'_>,
         services: &mut Services<'_>,
         own: Address,
     ) {
+        let SocketConditions { limits, faults, random } = conditions;
         let Some(connection) = self.connections.get_mut(position) else { return };
         let socket = connection.id;
         if !connection.announced {
@@ -236,12 +243,11 @@ impl VirtualSockets {
     pub(super) fn write_output(
         &mut self,
         instance: u16,
-        limits: &KernelLimits,
-        faults: &SocketFaults,
-        random: &mut Random,
+        conditions: SocketConditions<'_>,
         own: Address,
         services: &mut Services<'_>,
     ) {
+        let SocketConditions { limits, faults, random } = conditions;
         let here = self.slots.get(usize::from(instance)).into_iter().flatten();
         let positions: Vec<usize> = here.filter_map(|&(_, connection)| connection).collect();
         for position in positions {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
-use junctor_kernel::{Address, Context, Duration, Host, Outbox, ThreadAssignment, Time, WorldEvent, require};
+use junctor_kernel::{
+    Address, Context, Duration, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require,
+};
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -104,8 +106,7 @@ impl Host<Signal> for NodeHost {
     #[inline]
     fn handle(
         &mut self,
-        to: Address,
-        from: Address,
+        Endpoints { to, from }: Endpoints,
         signal: Signal,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{Event, PartitionScope, RowBound};
+use junctor_gateway::{Event, PartitionScope, ReadRequest, RowBound};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
 use junctor_model::id::{ColumnNumber, TableId};
@@ -111,8 +111,8 @@ fn read(context: &mut StatementContext<'_, '_>, table: &Arc<TableLayout>, access
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
     let inputs = &mut context.engine.work.inputs;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    let sent =
-        context.engine.gateway.read(context.session.connection, transaction, &program, options, inputs, context.turn);
+    let request = ReadRequest { program: &program, options, inputs };
+    let sent = context.engine.gateway.read(context.session.connection, transaction, request, context.turn);
     if sent.is_err() {
         inputs.clear(context.turn.buffers);
     }

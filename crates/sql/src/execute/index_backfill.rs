@@ -15,7 +15,7 @@ use std::sync::Arc;
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::transaction::Isolation;
-use junctor_gateway::{Event, PartitionScope, RowBound, invariant, require};
+use junctor_gateway::{Event, PartitionScope, ReadRequest, RowBound, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::{append_escaped, append_row_key};
@@ -191,7 +191,8 @@ fn start_read(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
     // Concurrent inserts make their entries themselves, so no key range has to be locked.
     transaction.isolation = Isolation::ReadCommitted;
     let options = ReadOptions { protocol: TEXT, bound: RowBound::Reply(BATCH_ROWS), warnings_max: 0 };
-    match context.engine.gateway.read(context.session.connection, transaction, &read, options, inputs, context.turn) {
+    let request = ReadRequest { program: &read, options, inputs };
+    match context.engine.gateway.read(context.session.connection, transaction, request, context.turn) {
         Ok(operation) => {
             backfill.read = operation;
             backfill.step = BackfillStep::Reading;

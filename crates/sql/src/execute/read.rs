@@ -8,7 +8,7 @@ use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
-use junctor_gateway::{RowBound, TurnContext, invariant, require};
+use junctor_gateway::{ReadRequest, RowBound, TurnContext, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
@@ -185,7 +185,8 @@ impl StatementContext<'_, '_> {
         let warnings_max = self.session.variables.warnings_max;
         let options = ReadOptions { protocol, bound: RowBound::Partition(rows_max), warnings_max };
         let (transaction, inputs) = (&mut self.session.transaction, &mut self.engine.work.inputs);
-        self.engine.gateway.read(self.session.connection, transaction, program, options, inputs, self.turn)
+        let request = ReadRequest { program, options, inputs };
+        self.engine.gateway.read(self.session.connection, transaction, request, self.turn)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Schema changes. The session commits its open transaction, then asks the main block for the change.
 
-use junctor_gateway::Event;
 use junctor_gateway::threads::Time;
+use junctor_gateway::{Event, SchemaRequest};
 use junctor_model::alteration::Alteration;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
@@ -168,8 +168,9 @@ pub(super) fn wait_for_main(
 /// Asks the main block for a change under the session's settings.
 pub(super) fn ask_main(context: &mut StatementContext<'_, '_>, operation: OperationId, change: SchemaChange) {
     let wait_ms = context.session.variables.table_wait_seconds().saturating_mul(1000);
-    let checks = context.session.variables.foreign_key_checks;
-    context.engine.gateway.change_schema(operation, context.session.connection, change, wait_ms, checks, context.turn);
+    let foreign_key_checks = context.session.variables.foreign_key_checks;
+    let request = SchemaRequest { session: context.session.connection, change, wait_ms, foreign_key_checks };
+    context.engine.gateway.change_schema(operation, request, context.turn);
 }
 
 /// Records that no other session uses the tables of the change any longer.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
-use junctor_gateway::gateway::WriteOptions;
+use junctor_gateway::gateway::{AutoIncrementReservation, WriteOptions, WriteRequest};
 use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
@@ -71,13 +71,14 @@ impl StatementContext<'_, '_> {
     pub(super) fn send_write(&mut self, program: &Arc<WriteProgram>, options: WriteOptions) -> Result<OperationId> {
         let connection = self.session.connection;
         let (transaction, inputs) = (&mut self.session.transaction, &mut self.engine.work.inputs);
-        self.engine.gateway.execute(connection, transaction, program, options, inputs, self.turn)
+        self.engine.gateway.execute(connection, transaction, WriteRequest { program, options, inputs }, self.turn)
     }
 
     /// Requests AUTO_INCREMENT values from the main block.
     pub(super) fn reserve_numbers(&mut self, table: TableId, request: AutoIncrementRequest) -> Result<OperationId> {
         let AutoIncrementRequest { count, beyond, .. } = request;
-        self.engine.gateway.reserve_auto_increment(self.session.connection, table, count, beyond, self.turn)
+        let wanted = AutoIncrementReservation { table, count, beyond };
+        self.engine.gateway.reserve_auto_increment(self.session.connection, wanted, self.turn)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, Buffer, Context, Host, NodeId, NodeLayout, Outbox, ThreadAssignment, WorldEvent, WorldRequest,
+    Address, Buffer, Context, Endpoints, Host, NodeId, NodeLayout, Outbox, ThreadAssignment, WorldEvent, WorldRequest,
 };
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
@@ -117,8 +117,7 @@ impl ThreadHost {
 impl Host<Signal> for ThreadHost {
     fn handle(
         &mut self,
-        to: Address,
-        from: Address,
+        Endpoints { to, from }: Endpoints,
         signal: Signal,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::address::Address;
-use crate::block::Host;
+use crate::block::{Endpoints, Host};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration, Time};
 use crate::directory::{Directory, ThreadAssignment};
@@ -101,8 +101,7 @@ struct DelayedEcho {
 impl Host<ToySignal> for DelayedEcho {
     fn handle(
         &mut self,
-        to: Address,
-        from: Address,
+        Endpoints { to, from }: Endpoints,
         signal: ToySignal,
         context: &mut Context<'_>,
         outbox: &mut Outbox<ToySignal>,

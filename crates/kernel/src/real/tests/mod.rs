@@ -40,13 +40,12 @@ impl Drop for Watched {
 impl crate::block::Host<crate::toy::ToySignal> for Watched {
     fn handle(
         &mut self,
-        to: crate::address::Address,
-        from: crate::address::Address,
+        endpoints: crate::block::Endpoints,
         signal: crate::toy::ToySignal,
         context: &mut crate::context::Context<'_>,
         outbox: &mut crate::outbox::Outbox<crate::toy::ToySignal>,
     ) {
-        self.host.as_mut().unwrap().handle(to, from, signal, context, outbox);
+        self.host.as_mut().unwrap().handle(endpoints, signal, context, outbox);
     }
 }
 

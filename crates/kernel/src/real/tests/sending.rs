@@ -17,7 +17,7 @@ use crate::random::Random;
 use crate::real::assistant::{Assistant, BATCH_BYTES_MAX};
 use crate::real::memory_stream::{Acceptor, Bell};
 use crate::real::sending::{SendWord, Sending};
-use crate::real::socket::{OutputCounts, SocketCounts, Sockets};
+use crate::real::socket::{NodeSockets, OutputCounts, SocketCounts, Sockets};
 use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadLoad, ThreadState, Usage};
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{DELAY_BYTES_MAX, KEEP_MAX, SendAssistance, SendSettings, SendState};
@@ -77,7 +77,8 @@ impl Pair {
         let registry = poll.registry().try_clone().unwrap();
         let mut sending = Sending::new(&directory, 0, Arc::new(loads));
         let acceptor = Arc::new(Acceptor::new(0, Box::new(NoBell)));
-        let sockets = Sockets::new(own, directory, registry, KernelLimits::default(), counts, acceptor);
+        let sockets =
+            Sockets::new(own, NodeSockets { directory, limits: KernelLimits::default(), counts }, registry, acceptor);
         let helper = Assistant::default();
         sending.adjust(now, &SendWord::new(&settings), &sockets.written, &helper);
         let buffers = BufferPool::new(1 << 20);

@@ -9,8 +9,8 @@ use junctor_front::Protocol;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Directory, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadAssignment, Time, WorldEvent,
-    WorldRequest,
+    Address, Directory, Endpoints, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadAssignment, Time,
+    WorldEvent, WorldRequest,
 };
 use junctor_model::id::ConnectionId;
 use junctor_signals::Module;
@@ -105,7 +105,8 @@ impl Node {
         }
         let thread = self.directory.thread_of(to.module, to.instance).expect("the block exists");
         let host = &mut self.hosts[usize::from(thread)];
-        let requests = self.delivery.handle(to, |context, outbox| host.handle(to, from, signal, context, outbox));
+        let endpoints = Endpoints { to, from };
+        let requests = self.delivery.handle(to, |context, outbox| host.handle(endpoints, signal, context, outbox));
         for request in requests {
             match request {
                 WorldRequest::SendBytes { bytes, .. } => self.sent_bytes += bytes.len(),
