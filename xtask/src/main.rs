@@ -1,6 +1,5 @@
 //! Project commands.
 #![forbid(unsafe_code)]
-#![deny(clippy::too_many_arguments)]
 
 mod generate;
 mod generate_collation;

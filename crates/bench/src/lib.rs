@@ -12,7 +12,6 @@
 //!   with MariaDB;
 //! - [`api`]: the Rust client.
 #![forbid(unsafe_code)]
-#![deny(clippy::too_many_arguments)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 
 pub mod failure;

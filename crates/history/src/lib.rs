@@ -14,7 +14,6 @@
 //! - [`draw`]: random transactions; [`session`]: a client as a state machine that yields statements and
 //!   records results.
 #![forbid(unsafe_code)]
-#![deny(clippy::too_many_arguments)]
 
 pub mod history;
 pub mod level;

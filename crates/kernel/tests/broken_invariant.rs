@@ -7,8 +7,8 @@ use std::process::Command;
 
 use junctor_kernel::real::{Node, NodeOptions};
 use junctor_kernel::{
-    Address, ArmedCrash, Context, CrashPoint, Endpoints, Host, ModuleId, NodeLayout, Outbox, Priority, Signal,
-    SignalClass, WorldEvent, require,
+    ArmedCrash, Context, CrashPoint, Endpoints, Host, ModuleId, NodeLayout, Outbox, Priority, Signal, SignalClass,
+    WorldEvent, require,
 };
 
 const ECHO: ModuleId = ModuleId::new(2);

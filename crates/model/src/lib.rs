@@ -1,7 +1,6 @@
 //! The vocabulary of the database: identifiers, limits, errors, values, schema, collations, row formats and
 //! encodings.
 #![forbid(unsafe_code)]
-#![deny(clippy::too_many_arguments)]
 
 pub mod id;
 pub mod limit;

@@ -21,5 +21,5 @@ pub mod plan;
 pub mod result;
 pub mod session;
 
-pub use execute::{Engine, ServerSettings, Session, SessionOpening};
+pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening};
 pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand};

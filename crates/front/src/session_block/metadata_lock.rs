@@ -6,7 +6,7 @@ use junctor_kernel::Duration;
 use junctor_signals::block_tables::*;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
 use junctor_signals::read_status::*;
-use junctor_sql::{Engine, Session};
+use junctor_sql::{Engine, LockReport, Session};
 
 use super::block::SqlBlock;
 use super::state::CommandState;
@@ -97,7 +97,8 @@ impl SqlBlock {
         let mut rows = Vec::new();
         for session in sessions {
             let instance = self.own.instance;
-            self.engine.append_table_locks(instance, session, turn.turn_start, STATUS_ROWS_MAX, &mut rows);
+            let report = LockReport { instance, now: turn.turn_start, rows_max: STATUS_ROWS_MAX };
+            self.engine.append_table_locks(session, report, &mut rows);
         }
         let reply = ReadStatusReply { operation: request.operation, rows };
         turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));

@@ -73,6 +73,7 @@ pub use settings::ServerSettings;
 pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
 pub(crate) use table_statistics::start_table_statistics;
 pub(crate) use table_use::BlockingChanges;
+pub use table_use::LockReport;
 pub(crate) use transaction::{AfterEnding, finish_set, start_control, start_ending};
 pub(crate) use user_lock::{LockCallMode, LockCalls, lock_call_in_table_statement, start_user_locks};
 pub(crate) use write::{in_read_only_transaction, start_change};

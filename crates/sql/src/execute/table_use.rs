@@ -223,6 +223,17 @@ impl StatementContext<'_, '_> {
     }
 }
 
+/// What a report of the locks on tables needs besides the sessions.
+#[derive(Clone, Copy, Debug)]
+pub struct LockReport {
+    /// The instance of the sql block that reports.
+    pub instance: u16,
+    /// Waits are measured up to this time.
+    pub now: Time,
+    /// Maximum number of rows of the whole report.
+    pub rows_max: usize,
+}
+
 impl Engine {
     /// Asks the main block to withdraw changes that are younger than the transaction, so that the transaction
     /// can use the tables first.
@@ -383,10 +394,8 @@ impl Engine {
     /// Appends the session's rows of `junctor_info.metadata_locks` until `rows_max` rows are there.
     pub fn append_table_locks(
         &self,
-        instance: u16,
         session: &Session,
-        now: Time,
-        rows_max: usize,
+        LockReport { instance, now, rows_max }: LockReport,
         rows: &mut Vec<Vec<Value>>,
     ) {
         let dictionary = &self.gateway.catalog().dictionary;

@@ -116,6 +116,13 @@ impl From<Conflict> for PlannedConflict {
     }
 }
 
+/// The table of an INSERT and the columns that get values.
+#[derive(Clone, Copy)]
+pub(super) struct InsertTarget<'a> {
+    pub layout: &'a Arc<TableLayout>,
+    pub columns: &'a [ColumnNumber],
+}
+
 /// Plans the handling of rows with existing keys. `source` is the table of the INSERT's query, whose columns
 /// the assignments may name. `returned` is the RETURNING list.
 ///
@@ -124,8 +131,7 @@ impl From<Conflict> for PlannedConflict {
 pub(super) fn plan_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
-    layout: &Arc<TableLayout>,
-    targets: &[ColumnNumber],
+    InsertTarget { layout, columns: targets }: InsertTarget<'_>,
     source: Option<Scope<'_>>,
     returned: Option<&Projection>,
 ) -> Result<PlannedConflict> {

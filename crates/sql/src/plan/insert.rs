@@ -14,7 +14,7 @@ use junctor_signals::program::{Access, Projection, WriteProgram};
 
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};
-use super::conflict::{Conflict, PlannedConflict, plan_conflict};
+use super::conflict::{Conflict, InsertTarget, PlannedConflict, plan_conflict};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
@@ -213,8 +213,9 @@ fn plan_source_and_conflict(
     (targets, returned): (&[ColumnNumber], Option<&Projection>),
     find_virtual: &FindVirtual<'_>,
 ) -> Result<(Option<Planned<QueryPlan>>, PlannedConflict)> {
+    let target = InsertTarget { layout, columns: targets };
     let InsertSource::Select(select) = &insert.source else {
-        return Ok((None, plan_conflict(environment, insert, layout, targets, None, returned)?));
+        return Ok((None, plan_conflict(environment, insert, target, None, returned)?));
     };
     let select = with_numbers(select, &layout.definition, targets);
     let mut planned = plan_source(environment, insert, &select, find_virtual)?;
@@ -222,7 +223,7 @@ fn plan_source_and_conflict(
         return Err(message::column_count(1));
     }
     let source = named_source(environment, &select, &planned)?;
-    let conflict = plan_conflict(environment, insert, layout, targets, source, returned)?;
+    let conflict = plan_conflict(environment, insert, target, source, returned)?;
     if !conflict.selected_columns.is_empty() {
         let select = with_columns(&select, source, &conflict.selected_columns)?;
         planned = plan_source(environment, insert, &select, find_virtual)?;

@@ -152,13 +152,15 @@ pub(super) fn plan_select(
     let projection = list.projection.with_format(&layout.row_format);
     let output = output_of(&final_step, projection, list.aggregates, sort);
     let lock = lock_of(environment, select);
-    let parts = Parts { header, final_step, is_single, lock, is_strict: environment.is_strict };
-    let plan = build(select, layout, binder.scope.table, chosen, filter, output, parts)?;
+    let parts = Parts { header, filter, output, final_step, is_single, lock, is_strict: environment.is_strict };
+    let plan = build(select, layout, binder.scope.table, chosen, parts)?;
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
 struct Parts {
     header: ResultHeader,
+    filter: Option<Expression>,
+    output: Output,
     final_step: FinalStep,
     is_single: bool,
     lock: Option<LockingClause>,
@@ -185,11 +187,10 @@ fn build(
     layout: &Arc<TableLayout>,
     table_alias: &str,
     chosen: ChosenPath,
-    filter: Option<Expression>,
-    output: Output,
     parts: Parts,
 ) -> Result<SelectPlan> {
     let ChosenPath { path, access, implied } = chosen;
+    let Parts { filter, output, .. } = parts;
     let never = filter.as_ref().is_some_and(is_always_false);
     let (one_time_filter, filter) = split_filter(filter, &implied);
     let path = if never { AccessPath::Nothing } else { path };

@@ -5,7 +5,7 @@ use junctor_model::value::Value;
 
 use super::Note;
 use super::character_set::{ConnectionCharacterSet, find_collation};
-use super::check::{check, text_of, unsigned_of};
+use super::check::{AssignedValue, check, text_of, unsigned_of};
 use super::declare::{Scope, Slot, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
@@ -114,7 +114,10 @@ impl Assignment<'_, '_> {
             None => super::check::default_value(variable),
             Some(expression) => {
                 let value = (self.evaluate)(expression, self.session, self.globals)?;
-                check(variable, name, &value, &old, self.session.sql_mode, &mut self.effects.notes)?
+                {
+                    let assigned = AssignedValue { name, value: &value, mode: self.session.sql_mode };
+                    check(variable, assigned, &old, &mut self.effects.notes)?
+                }
             }
         };
         if let Some((other, value)) = counterpart(variable.name, &value) {

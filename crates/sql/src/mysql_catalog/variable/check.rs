@@ -33,23 +33,32 @@ pub(super) fn default_value(variable: &Variable) -> Value {
     }
 }
 
-/// Returns the canonical form of a new value. `name` is the name as written in the statement; `old` is the
-/// current value, which a partial list of switches changes.
+/// A value that a statement assigns to a variable.
+#[derive(Clone, Copy)]
+pub(super) struct AssignedValue<'a> {
+    /// The variable's name as written in the statement.
+    pub name: &'a str,
+    pub value: &'a Value,
+    /// In a strict mode, a number outside the range is an error.
+    pub mode: SqlMode,
+}
+
+/// Returns the canonical form of a new value. `old` is the current value, which a partial list of switches
+/// changes.
 ///
 /// # Errors
 /// 1231 for a wrong value, 1232 for a wrong type, 1115, 1235 and 1273 for character sets and collations.
 pub(super) fn check(
     variable: &Variable,
-    name: &str,
-    value: &Value,
+    assigned: AssignedValue<'_>,
     old: &Value,
-    mode: SqlMode,
     notes: &mut Vec<Note>,
 ) -> Result<Value> {
+    let AssignedValue { name, value, .. } = assigned;
     let text = |text: &str| Ok(Value::Bytes(text.as_bytes().to_vec()));
     match variable.kind {
         Kind::Flag(_) => check_flag(name, value),
-        Kind::Number { min, max, .. } => check_number(name, value, min, max, mode, notes),
+        Kind::Number { min, max, .. } => check_number(assigned, min, max, notes),
         Kind::Real(_) => match value {
             Value::Int(_) | Value::UInt(_) | Value::Double(_) | Value::Decimal(_) => {
                 Ok(Value::Double(double_of(value).max(0.0)))
@@ -106,7 +115,8 @@ fn check_flag(name: &str, value: &Value) -> Result<Value> {
     Ok(Value::Int(i64::from(on)))
 }
 
-fn check_number(name: &str, value: &Value, min: u64, max: u64, mode: SqlMode, notes: &mut Vec<Note>) -> Result<Value> {
+fn check_number(assigned: AssignedValue<'_>, min: u64, max: u64, notes: &mut Vec<Note>) -> Result<Value> {
+    let AssignedValue { name, value, mode } = assigned;
     // 128 bits, because negative numbers and those above i64 are both clamped to the range.
     let wanted = match value {
         Value::Int(value) => i128::from(*value),

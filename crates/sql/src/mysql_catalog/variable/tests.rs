@@ -132,7 +132,8 @@ fn the_table_is_sorted_and_every_alias_has_a_target() {
 fn every_default_is_a_value_that_may_be_set() {
     for variable in TABLE {
         let default = check::default_value(variable);
-        let checked = check::check(variable, variable.name, &default, &default, SqlMode::DEFAULT, &mut Vec::new());
+        let assigned = check::AssignedValue { name: variable.name, value: &default, mode: SqlMode::DEFAULT };
+        let checked = check::check(variable, assigned, &default, &mut Vec::new());
         assert_eq!(checked.as_ref(), Ok(&default), "{}", variable.name);
     }
 }
@@ -467,7 +468,8 @@ proptest! {
         }
         let id = VariableId(at as u16);
         let current = if is_global { client.globals.value(id) } else { client.session.value(id) };
-        let again = check::check(&TABLE[at], name, &current, &current, SqlMode::DEFAULT, &mut Vec::new());
+        let assigned = check::AssignedValue { name, value: &current, mode: SqlMode::DEFAULT };
+        let again = check::check(&TABLE[at], assigned, &current, &mut Vec::new());
         prop_assert_eq!(again, Ok(current));
         prop_assert!(client.session.deviation_count() <= 13);
         let shown = facts(&client.session, &client.globals);
