@@ -1,14 +1,14 @@
-//! MySQL statements: parse, bind, plan, execute through the gateway.
+//! MySQL statements: parses, binds and plans them, and executes them through the gateway.
 //!
-//! The folders in their order. A folder names only those above it:
-//! 1. [`parse`]: the syntax tree of a statement, and its shape without literals.
-//! 2. [`bind`]: names and types of expressions.
-//! 3. [`result`]: how answers leave a session.
+//! The folders, in the order of their dependencies. A folder uses only those above it:
+//! 1. [`parse`]: the syntax tree of a statement, and its shape (its text without literals).
+//! 2. [`bind`]: resolves names and determines types.
+//! 3. [`result`]: the interface through which sessions send results.
 //! 4. [`mysql_catalog`]: SHOW, the virtual tables, system and user variables.
-//! 5. [`definition`]: schema changes from their statements.
-//! 6. [`plan`]: what a statement does, decided once for all its executions, and the caches of plans.
-//! 7. `execute`: the session's record and its state machine; one file for each form of plan.
-//! 8. [`session`]: commands of the protocol; from a text or prepared statement to its plan.
+//! 5. [`definition`]: turns CREATE, ALTER and DROP into schema changes.
+//! 6. [`plan`]: plans, which are made once for all executions of a statement, and their caches.
+//! 7. `execute`: the state of a session and the executors, one file for each form of plan.
+//! 8. [`session`]: the commands of the protocol; finds or makes the plan of a text or prepared statement.
 
 #![forbid(unsafe_code)]
 

@@ -17,7 +17,7 @@ pub struct ResultHeader {
     pub native: OnceLock<Box<[u8]>>,
 }
 
-/// The partition number of a key that no row can have.
+/// In place of a partition number: no row can have the key.
 pub const NO_PARTITION: u16 = u16::MAX;
 
 /// The rows of a key read.
@@ -25,11 +25,11 @@ pub const NO_PARTITION: u16 = u16::MAX;
 pub struct KeyRows {
     /// For each key, the partition that it was sent to, or [`NO_PARTITION`].
     pub order: Vec<u16>,
-    /// The replies as (partition, whether the bytes of `begin_key_rows` precede the packets, packets).
-    /// Replies of one partition are in their order. They have one packet for each key, which is empty if no
-    /// row has the key.
+    /// The replies as (partition, whether the bytes of `begin_key_rows` precede the packets, packets). The
+    /// replies of one partition are in the order in which it sent them, with one packet for each key. The
+    /// packet is empty if no row has the key.
     pub parts: Vec<(u16, bool, Vec<u8>)>,
-    /// Length of the bytes of `begin_key_rows`.
+    /// Number of bytes that `begin_key_rows` reserves.
     pub head_bytes: usize,
 }
 
@@ -55,7 +55,7 @@ pub struct Completion {
     pub autocommit: bool,
     /// Whether a transaction is open.
     pub in_transaction: bool,
-    /// Whether another statement of the same text follows, and with it another result.
+    /// Whether the result of another statement of the same text follows.
     pub has_more: bool,
 }
 
@@ -80,14 +80,15 @@ pub trait ResultSink {
     fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion);
     /// Reserves the bytes in front of the rows of a key read. Only protocols with such reads implement it.
     fn begin_key_rows(&mut self, _output: &mut Vec<u8>) {}
-    /// Answers a key read and may take the buffers of its parts. Error: 1153 if the answer is too long.
+    /// Answers a key read. May take ownership of the buffers of its parts. Error: 1153 if the answer is too
+    /// long.
     fn key_rows(&mut self, _rows: &mut KeyRows, _completion: &Completion) -> Result<()> {
         Ok(())
     }
     /// Answers COM_STATISTICS with `text`.
     fn plain_text(&mut self, text: &str);
-    /// Number of bytes in the output. With more than [`OUTPUT_PART_BYTES`], a session sends the rest as
-    /// another part.
+    /// Number of bytes in the output. If they exceed [`OUTPUT_PART_BYTES`], the session sends the remaining
+    /// rows as another part.
     fn pending_bytes(&self) -> usize;
 }
 

@@ -46,11 +46,11 @@ impl Clause {
 pub enum Aggregation {
     /// An aggregate is error 1111.
     Forbidden,
-    /// Aggregates are collected. Each is bound as a parameter that receives its result.
-    Collected {
-        /// The ordinal of the first aggregate's parameter.
+    /// Aggregates are allowed. Each becomes a parameter, which receives the aggregate's result.
+    Allowed {
+        /// Number of the first aggregate's parameter. The other aggregates follow it.
         first_parameter: u16,
-        /// The aggregates found so far, each once, in the order of their parameters.
+        /// The distinct aggregates found so far, in the order of their parameters.
         aggregates: Vec<Aggregate>,
     },
 }
@@ -58,19 +58,19 @@ pub enum Aggregation {
 /// The row that INSERT tried to insert, to which ON DUPLICATE KEY UPDATE refers.
 #[derive(Clone, Copy, Debug)]
 pub struct InsertedRow<'a> {
-    /// The ordinal of the first column's parameter; the other columns follow in table order.
+    /// Number of the first column's parameter. The other columns follow in table order.
     pub first_parameter: u16,
-    /// The alias of the row and its columns. `VALUES(column)` works without one.
+    /// The alias of the row and aliases of its columns. `VALUES(column)` needs none.
     pub alias: Option<&'a RowAlias>,
 }
 
-/// A row of the query of INSERT ... SELECT. ON DUPLICATE KEY UPDATE may refer to columns of the query's
-/// table.
+/// A row of the query of INSERT ... SELECT. ON DUPLICATE KEY UPDATE may refer to columns of the table that
+/// the query reads.
 #[derive(Clone, Debug)]
 pub struct SelectedRow<'a> {
     /// The query's table.
     pub scope: Scope<'a>,
-    /// The ordinal of the first referenced column's parameter; the others follow in the order of `columns`.
+    /// Number of the first referenced column's parameter. The others follow in the order of `columns`.
     pub first_parameter: u16,
     /// The columns referenced so far, each once.
     pub columns: Vec<ColumnNumber>,
@@ -86,12 +86,13 @@ pub struct Binder<'a> {
     pub clause: Clause,
     /// Whether aggregates are allowed at the current position.
     pub aggregation: Aggregation,
-    /// The first column bound outside an aggregate since the caller cleared this field, as messages show it.
-    pub plain_column: Option<String>,
-    /// The select list with its values. HAVING and ORDER BY can refer to its aliases.
+    /// The first column bound outside an aggregate since the caller cleared this field, as error messages
+    /// show it.
+    pub first_bare_column: Option<String>,
+    /// The select list and its bound values. HAVING and ORDER BY can refer to its aliases.
     pub named: Option<(&'a [SelectItem], Projection)>,
     /// Whether a column outside an aggregate becomes an ANY_VALUE aggregate.
-    pub takes_any_value: bool,
+    pub wraps_bare_columns: bool,
     /// The row that INSERT tried to insert, in ON DUPLICATE KEY UPDATE.
     pub inserted: Option<InsertedRow<'a>>,
     /// The target columns of the INSERT, in the order of the row alias's columns.
@@ -110,9 +111,9 @@ impl<'a> Binder<'a> {
             scope,
             clause: Clause::FieldList,
             aggregation: Aggregation::Forbidden,
-            plain_column: None,
+            first_bare_column: None,
             named: None,
-            takes_any_value: false,
+            wraps_bare_columns: false,
             inserted: None,
             inserted_names: Vec::new(),
             selected: None,
@@ -120,7 +121,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds an expression and uses `clause` in error messages from now on.
+    /// Binds an expression of `clause`. Error messages name this clause until the next call.
     pub fn bind_in(&mut self, clause: Clause, expression: &ast::Expression) -> Result<Expression> {
         self.clause = clause;
         self.bind(expression)
@@ -244,11 +245,11 @@ impl<'a> Binder<'a> {
             }
             found => found?,
         };
-        if self.plain_column.is_none() {
+        if self.first_bare_column.is_none() {
             let Scope { database, table, .. } = self.scope;
-            self.plain_column = Some(format!("{database}.{table}.{}", found.column.org_name));
+            self.first_bare_column = Some(format!("{database}.{table}.{}", found.column.org_name));
         }
-        Ok(self.any_value(&found.expression).unwrap_or(found.expression))
+        Ok(self.wrap_bare_column(&found.expression).unwrap_or(found.expression))
     }
 
     /// `VALUES(column)`; NULL outside ON DUPLICATE KEY UPDATE, as in MySQL.

@@ -8,7 +8,7 @@ use junctor_signals::program::Aggregate;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression as ast;
 
-/// Aggregates of MySQL that are recognised and unsupported.
+/// Aggregates of MySQL that are recognised but not supported.
 const AGGREGATES_MISSING: [&str; 11] = [
     "BIT_AND",
     "BIT_OR",
@@ -73,30 +73,30 @@ impl Binder<'_> {
 
     fn aggregate(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expression> {
         // Forbidden while the argument is bound, because an aggregate inside an aggregate is error 1111.
-        let Aggregation::Collected { first_parameter, mut aggregates } =
+        let Aggregation::Allowed { first_parameter, mut aggregates } =
             std::mem::replace(&mut self.aggregation, Aggregation::Forbidden)
         else {
             return Err(message::invalid_use_of_group());
         };
-        // A column inside an aggregate's argument is not a plain column.
-        let plain_column = self.plain_column.take();
+        // A column inside an aggregate's argument does not count as a column outside an aggregate, so the
+        // field is restored.
+        let first_bare_column = self.first_bare_column.take();
         let bound = self.aggregate_argument(kind, call);
-        self.plain_column = plain_column;
-        let place = bound.map(|aggregate| place_of(aggregate, first_parameter, &mut aggregates));
-        self.aggregation = Aggregation::Collected { first_parameter, aggregates };
+        self.first_bare_column = first_bare_column;
+        let place = bound.map(|aggregate| register_aggregate(aggregate, first_parameter, &mut aggregates));
+        self.aggregation = Aggregation::Allowed { first_parameter, aggregates };
         place
     }
 
-    /// Wraps a column outside an aggregate into ANY_VALUE; `None` if columns are not wrapped at this
-    /// position.
-    pub(super) fn any_value(&mut self, column: &Expression) -> Option<Expression> {
-        let Aggregation::Collected { first_parameter, aggregates } = &mut self.aggregation else { return None };
-        if !self.takes_any_value {
+    /// Wraps a column outside an aggregate in ANY_VALUE; `None` if this position does not allow that.
+    pub(super) fn wrap_bare_column(&mut self, column: &Expression) -> Option<Expression> {
+        let Aggregation::Allowed { first_parameter, aggregates } = &mut self.aggregation else { return None };
+        if !self.wraps_bare_columns {
             return None;
         }
         let argument = Some(column.clone());
         let aggregate = Aggregate { kind: AggregateKind::AnyValue, argument, distinct: false };
-        Some(place_of(aggregate, *first_parameter, aggregates))
+        Some(register_aggregate(aggregate, *first_parameter, aggregates))
     }
 
     fn aggregate_argument(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Aggregate> {
@@ -123,8 +123,9 @@ impl Binder<'_> {
     }
 }
 
-/// The parameter that receives the aggregate's result. Equal aggregates share one and are computed once.
-fn place_of(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Aggregate>) -> Expression {
+/// Adds the aggregate to the list, unless an equal one is there, and returns the parameter that receives its
+/// result.
+fn register_aggregate(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Aggregate>) -> Expression {
     let result = aggregate.kind.result_type(&operand_type(&aggregate));
     let known = aggregates.iter().position(|known| same_aggregate(known, &aggregate));
     let position = known.unwrap_or_else(|| {
@@ -134,7 +135,7 @@ fn place_of(aggregate: Aggregate, first_parameter: u16, aggregates: &mut Vec<Agg
     Expression::parameter_of_type(first_parameter.saturating_add(position as u16), result)
 }
 
-/// The type of the aggregate's argument; NULL's type without one.
+/// The type of the aggregate's argument, or the type of NULL if it has none.
 pub fn operand_type(aggregate: &Aggregate) -> ResultType {
     aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result)
 }

@@ -1,4 +1,4 @@
-//! The values of columns for which a statement gives none.
+//! The default values of columns.
 
 use junctor_expression::{Expression, ResultType};
 use junctor_model::collation::CollationId;

@@ -1,4 +1,4 @@
-//! The context that a statement is bound in.
+//! The input of binding, other than the statement.
 
 use junctor_expression::{Kind, ResultType};
 use junctor_model::collation::CollationId;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::parse::expression::Expression;
 use crate::parse::statement::ObjectName;
 
-/// The value that replaces a session function or variable.
+/// The constant that replaces a session function or variable when a statement is bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionConstant {
     /// The value at this execution.
@@ -19,30 +19,31 @@ pub struct SessionConstant {
     pub is_volatile: bool,
 }
 
-/// The kind of value that a parameter's ordinal stands for.
+/// The kind of a parameter's values, as far as a plan depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParameterKind {
     /// The kind of the value, or of every member of a list.
     pub kind: Kind,
-    /// Digits after the point of a decimal; 0 for other kinds and for lists.
+    /// Digits after the decimal point of a decimal; 0 for other kinds and for lists.
     pub scale: u8,
-    /// Whether the parameter is a lifted list.
+    /// Whether the parameter is a list of values (a lifted IN list).
     pub is_list: bool,
-    /// Whether a string bounds a range of keys as a LIKE pattern.
+    /// For a string that may be a LIKE pattern: whether the pattern begins with a literal character.
     pub prefix: PatternPrefix,
-    /// The exact type of a value that only the session knows. The plan is valid for this type only.
+    /// The exact type, for a value that only the session knows. The plan is valid for this type only.
     pub exact: Option<ResultType>,
 }
 
-/// Whether a string bounds a range of keys as a LIKE pattern.
+/// For a string that may be a LIKE pattern: whether the pattern begins with a literal character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PatternPrefix {
     /// The value is not a pattern, or nothing is known of it.
     #[default]
     Unknown,
-    /// The pattern begins with a character that matches only itself, so it bounds a range of keys.
+    /// The pattern begins with a literal character, so a key range can be derived from it.
     Present,
-    /// The pattern is empty, or begins with a wildcard or the default escape character: it bounds no range.
+    /// The pattern is empty, or begins with a wildcard or the default escape character. No key range can be
+    /// derived from it.
     Absent,
 }
 
@@ -57,7 +58,7 @@ impl ParameterKind {
         ParameterKind { exact: Some(result), ..ParameterKind::of(result.kind) }
     }
 
-    /// Whether a plan that was made for this kind is valid for a value of the other kind.
+    /// Whether a plan made for this kind is valid for values of the other kind.
     #[inline]
     pub fn serves(&self, other: &ParameterKind) -> bool {
         (self.kind, self.scale, self.is_list) == (other.kind, other.scale, other.is_list)
@@ -73,8 +74,8 @@ impl PatternPrefix {
     }
 }
 
-/// The schema, the session's settings and the parameters, as far as the meaning of a statement depends on
-/// them.
+/// The parts of the schema, the session's settings and the parameters that determine the meaning of a
+/// statement.
 pub struct Environment<'a> {
     /// The databases and tables.
     pub dictionary: &'a Dictionary,
@@ -82,7 +83,7 @@ pub struct Environment<'a> {
     pub database: Option<&'a str>,
     /// The collation of literals (`collation_connection`).
     pub collation: CollationId,
-    /// The kinds of the parameters, by ordinal.
+    /// The kinds of the parameters, by number.
     pub parameters: &'a [ParameterKind],
     /// Returns the value of a session function or variable (`VERSION()`, `@@autocommit`), and `None` for any
     /// other expression.
@@ -91,9 +92,10 @@ pub struct Environment<'a> {
     pub locks_reads: bool,
     /// Whether writes check foreign keys (`foreign_key_checks`).
     pub foreign_key_checks: bool,
-    /// Whether a plain column beside aggregates is an error (`sql_mode` has ONLY_FULL_GROUP_BY).
+    /// Whether a column outside an aggregate is an error in a query with aggregates (`sql_mode` has
+    /// ONLY_FULL_GROUP_BY).
     pub only_full_group_by: bool,
-    /// Digits that a division adds after the point (`div_precision_increment`).
+    /// Number of digits that a division adds after the decimal point (`div_precision_increment`).
     pub division_increment: u8,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.
     pub is_strict: bool,

@@ -9,10 +9,10 @@ use crate::parse::expression::{self as ast, Literal, StringLiteral};
 
 /// Maximum number of digits of an exact number.
 const DECIMAL_DIGITS_MAX: usize = 38;
-/// Maximum number of digits after the point of an exact number.
+/// Maximum number of digits after the decimal point of an exact number.
 const DECIMAL_SCALE_MAX: usize = 30;
 
-/// A literal as a constant. A string without a character set of its own gets `collation`.
+/// Converts a literal into a constant. A string without a character set introducer gets `collation`.
 pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<Expression> {
     let constant = |value: Value| Expression::constant(value, collation);
     Ok(match literal {
@@ -69,8 +69,8 @@ fn integer(value: i128) -> Value {
     }
 }
 
-/// The value of decimal digits with an optional sign and at most one point. Rounds half away from zero to 30
-/// digits after the point. `None` for more than 38 digits, which exceed the range of [`Decimal`].
+/// The value of decimal digits with an optional sign and at most one decimal point, rounded half away from
+/// zero to 30 digits after the point. `None` for more than 38 digits, which exceed the range of [`Decimal`].
 pub fn decimal_of_text(text: &[u8]) -> Option<Decimal> {
     let (mut mantissa, mut digits, mut scale) = (0i128, 0, 0);
     let mut has_point = false;

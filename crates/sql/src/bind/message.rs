@@ -71,7 +71,7 @@ pub fn wrong_arguments(statement: &str) -> Box<Error> {
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))
 }
 
-/// Error 1140: item `position` of the select list, counted from 1, mixes a plain column with aggregates.
+/// Error 1140: item `position` of the select list, counted from 1, contains a column outside an aggregate.
 pub fn mix_of_group_functions(position: usize, column: &str) -> Box<Error> {
     let message = format!(
         "In aggregated query without GROUP BY, expression #{position} of SELECT list contains nonaggregated column \

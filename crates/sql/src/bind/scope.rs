@@ -1,4 +1,4 @@
-//! The columns that the names of a statement can refer to.
+//! Resolves the names in a statement to columns.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum RowSource<'a> {
         columns: &'a [ResultColumn],
         /// The types of the columns, in the same order.
         types: &'a [ResultType],
-        /// The ordinal of the first column's parameter.
+        /// Number of the first column's parameter.
         first_parameter: u16,
     },
 }
@@ -36,7 +36,7 @@ pub struct Scope<'a> {
     pub source: RowSource<'a>,
     /// The table's database.
     pub database: &'a str,
-    /// The table's alias, or its name without one.
+    /// The table's alias, or its name if it has none.
     pub table: &'a str,
     /// Whether the table has an alias. If so, a reference cannot qualify it by its database.
     pub has_alias: bool,
@@ -45,7 +45,7 @@ pub struct Scope<'a> {
 /// The column that a reference resolves to.
 #[derive(Clone, Debug)]
 pub struct FoundColumn {
-    /// The column's index in its table.
+    /// The column's position in its table.
     pub index: ColumnNumber,
     /// The reference as a typed expression.
     pub expression: Expression,
@@ -114,7 +114,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The column at `index`, which must exist.
+    /// The column at position `index`, which must exist.
     pub fn column(&self, index: ColumnNumber) -> FoundColumn {
         let position = usize::from(index.0);
         match self.source {

@@ -21,17 +21,17 @@ pub struct SelectList {
     pub aggregates: Vec<Aggregate>,
 }
 
-/// Binds a select list. Its aggregates become parameters with ordinals from `first_parameter` on.
+/// Binds a select list. Its aggregates become parameters, numbered from `first_parameter` on.
 ///
 /// # Errors
-/// 1140 for plain columns beside aggregates under ONLY_FULL_GROUP_BY, 1051 for an unknown table before `.*`,
-/// and the errors of [`Binder::bind`].
+/// 1140 for columns outside aggregates in a query with aggregates under ONLY_FULL_GROUP_BY, 1051 for an
+/// unknown table before `.*`, and the errors of [`Binder::bind`].
 pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_parameter: u16) -> Result<SelectList> {
     let mut projection = Projection::new(Vec::with_capacity(items.len()), Vec::new());
     let mut first_plain = None;
-    binder.aggregation = Aggregation::Collected { first_parameter, aggregates: Vec::new() };
+    binder.aggregation = Aggregation::Allowed { first_parameter, aggregates: Vec::new() };
     for (position, item) in items.iter().enumerate() {
-        binder.plain_column = None;
+        binder.first_bare_column = None;
         match item {
             SelectItem::All(table) => {
                 bind_all_columns(
@@ -46,24 +46,24 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
             }
         }
         if first_plain.is_none() {
-            first_plain = binder.plain_column.take().map(|column| (position + 1, column));
+            first_plain = binder.first_bare_column.take().map(|column| (position + 1, column));
         }
     }
     let aggregates = match std::mem::replace(&mut binder.aggregation, Aggregation::Forbidden) {
-        Aggregation::Collected { aggregates, .. } => aggregates,
+        Aggregation::Allowed { aggregates, .. } => aggregates,
         Aggregation::Forbidden => Vec::new(),
     };
     check_columns(&projection)?;
-    match (aggregates.is_empty() || binder.takes_any_value, first_plain) {
+    match (aggregates.is_empty() || binder.wraps_bare_columns, first_plain) {
         (false, Some((position, column))) if binder.environment.only_full_group_by => {
             Err(message::mix_of_group_functions(position, &column))
         }
         (false, Some(_)) => {
-            // An aggregate may follow the first plain column, so the columns are bound a second time, now as
-            // ANY_VALUE.
-            binder.takes_any_value = true;
+            // Whether the list has aggregates is known only at its end, so the columns are bound a second
+            // time, now wrapped in ANY_VALUE.
+            binder.wraps_bare_columns = true;
             let list = bind_select_list(binder, items, first_parameter);
-            binder.takes_any_value = false;
+            binder.wraps_bare_columns = false;
             list
         }
         _ => Ok(SelectList { projection, aggregates }),
@@ -114,11 +114,11 @@ fn bind_all_columns(
     }
     for index in binder.scope.visible_columns() {
         let found = binder.scope.column(index);
-        if binder.plain_column.is_none() {
-            binder.plain_column =
+        if binder.first_bare_column.is_none() {
+            binder.first_bare_column =
                 Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));
         }
-        let value = binder.any_value(&found.expression).unwrap_or(found.expression);
+        let value = binder.wrap_bare_column(&found.expression).unwrap_or(found.expression);
         projection.values.push(value);
         projection.columns.push(found.column);
     }
@@ -180,7 +180,8 @@ pub fn item_named<'p>(
     if !items.iter().any(is_alias) {
         return Ok(None);
     }
-    // `*` makes the positions of items and values differ, so the lookup uses the columns of the result.
+    // An item `*` yields several values, so positions in the items and in the values differ. The lookup
+    // therefore uses the columns of the result.
     let mut found: Option<&Expression> = None;
     for (value, column) in projection.values.iter().zip(&projection.columns) {
         if !column.name.eq_ignore_ascii_case(name) {

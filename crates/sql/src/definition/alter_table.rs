@@ -17,7 +17,7 @@ use crate::parse::definition::TableChange;
 /// MySQL's number for "Table storage engine ... doesn't have this option".
 const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 
-/// Checks ALTER TABLE. Drops apply first, wherever the statement has them.
+/// Checks ALTER TABLE. All drops apply before all other changes, whatever their order in the statement.
 ///
 /// # Errors
 /// The errors of CREATE TABLE and of [`altered`]; 1046, 1044 and 1146 for the table; 3939 for an ambiguous
@@ -63,9 +63,9 @@ pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -
     alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
 }
 
-/// The alteration as collected from the changes so far.
+/// The alteration that results from the changes processed so far.
 struct Changes {
-    /// The table after the changes so far. Later changes resolve names and columns against it.
+    /// The table after the changes processed so far. Later changes resolve names and columns against it.
     table: TableDefinition,
     alteration: Alteration,
     notes: Vec<Note>,
@@ -111,7 +111,7 @@ impl Changes {
                 self.table.indexes.push(index);
             }
             TableChange::RenameIndex(from, to) => {
-                index::check_chosen_name(to)?;
+                index::check_explicit_name(to)?;
                 self.alteration.rename_indexes.push((from.as_str().into(), to.as_str().into()));
                 let is_it = |index: &&mut IndexDefinition| index.name.eq_ignore_ascii_case(from);
                 // Index 0 is the primary key, which cannot be renamed.
@@ -144,7 +144,7 @@ impl Changes {
         if self.alteration.rename.as_ref() == Some(&own) {
             self.alteration.rename = None;
         }
-        // Main applies the alteration again. The trial run here reports errors before any work starts.
+        // The main block applies the alteration again. This trial run reports errors before any work starts.
         altered(context.dictionary, &without_building(table).0, &self.alteration)?;
         let change = SchemaChange::AlterTable { table: table.id, alteration: Arc::new(self.alteration) };
         Ok(Defined { change, notes: self.notes })

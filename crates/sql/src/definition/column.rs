@@ -17,7 +17,7 @@ const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
 
-/// Defines a column without its default, because a primary key may still make the column NOT NULL.
+/// Defines a column without its default, because a later primary key may make the column NOT NULL.
 /// `collation` is the table's.
 pub(super) fn define(
     column: &ast::ColumnDefinition,

@@ -26,8 +26,8 @@ const OWN_ENGINES: &[&str] = &["junctor", "ndb", "ndbcluster", "innodb"];
 const OTHER_ENGINES: &[&str] =
     &["myisam", "memory", "heap", "aria", "rocksdb", "archive", "csv", "blackhole", "merge", "mrg_myisam", "federated"];
 
-/// Checks CREATE TABLE and returns the table's definition. Its table id, version and unique entries' table
-/// ids are 0 until main assigns them; the id of an index is its position.
+/// Checks CREATE TABLE and returns the table's definition. The table id, the version and the table ids of
+/// unique entries are 0 until the main block assigns them. The id of an index is its position.
 ///
 /// # Errors
 /// MySQL's errors for an invalid definition; 1235 names an unsupported feature.
@@ -62,7 +62,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         name: name.as_str().into(),
         kind: TableKind::Base,
         columns,
-        // Main sets this to the id after the last index.
+        // The main block sets this to the id after the last index.
         next_index: IndexId(0),
         foreign_keys: Vec::new(),
         indexes,
@@ -81,7 +81,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     Ok(Defined { change, notes })
 }
 
-/// The table options after the closing bracket.
+/// The table options after the closing parenthesis.
 struct Options {
     collation: CollationId,
     comment: Box<str>,
@@ -120,7 +120,8 @@ fn note_engine(engine: &str, table: &str, notes: &mut Vec<Note>) {
     if is_among(OWN_ENGINES) {
         return;
     }
-    // As MySQL without NO_ENGINE_SUBSTITUTION, in every SQL mode: scripts for other engines run with a note.
+    // In every SQL mode the engine is substituted, as in MySQL without NO_ENGINE_SUBSTITUTION. Scripts for
+    // other engines then run, with a note.
     if !is_among(OTHER_ENGINES) {
         notes.push((UNKNOWN_ENGINE, format!("Unknown storage engine '{engine}'").into()));
     }
@@ -273,8 +274,8 @@ fn partition_columns(
         }
         chosen.push(position);
     }
-    // Rows are found by primary key, therefore the partition must follow from it. A hidden key has no written
-    // column.
+    // Rows are found by primary key, so the key must determine the partition. No statement can name the
+    // column of a hidden key.
     if has_hidden_key {
         return Err(Error::not_supported("PARTITION BY KEY of columns without a primary key"));
     }

@@ -10,8 +10,8 @@ use super::structure::DefinitionContext;
 use super::{index, message};
 use crate::parse::definition as ast;
 
-/// Adds the foreign keys to an otherwise complete table. A foreign key that no index serves gets a plain
-/// index.
+/// Adds the foreign keys to an otherwise complete table. If no index begins with the columns of a foreign
+/// key, a non-unique index is added.
 ///
 /// # Errors
 /// 1072, 1215, 1239, 1822, 1824, 1826, 1830, 3734, 3780.
@@ -20,15 +20,15 @@ pub(super) fn add_foreign_keys(
     table: &mut TableDefinition,
     context: &DefinitionContext<'_>,
 ) -> Result<()> {
-    for key in written_keys(written) {
+    for key in declared_foreign_keys(written) {
         let key = define(&key, table, context)?;
         table.foreign_keys.push(key);
     }
-    check_as_parent(table, context)
+    check_referencing_children(table, context)
 }
 
 /// The foreign keys of the statement: column attributes first, then table constraints.
-fn written_keys(written: &ast::CreateTable) -> Vec<ast::ForeignKey> {
+fn declared_foreign_keys(written: &ast::CreateTable) -> Vec<ast::ForeignKey> {
     let of_column = |column: &ast::ColumnDefinition| {
         let references = column.references.clone()?;
         Some(ast::ForeignKey { name: None, index_name: None, columns: vec![column.name.clone()], references })
@@ -37,7 +37,8 @@ fn written_keys(written: &ast::CreateTable) -> Vec<ast::ForeignKey> {
     of_columns.chain(written.foreign_keys.iter().cloned()).collect()
 }
 
-/// Defines one foreign key. Adds a plain index to the table if no index of the child begins with its columns.
+/// Defines one foreign key. Adds a non-unique index to the table if no index begins with the foreign key's
+/// columns.
 pub(super) fn define(
     written: &ast::ForeignKey,
     table: &mut TableDefinition,
@@ -77,8 +78,8 @@ pub(super) fn define(
     Ok(key)
 }
 
-/// The written name, otherwise InnoDB's `<table>_ibfk_<n>`, one above the highest number in use.
-/// Error: 1059.
+/// The name in the statement. If it has none, InnoDB's `<table>_ibfk_<n>`, where `n` is one above the highest
+/// number in use. Error: 1059.
 fn name_of(written: &ast::ForeignKey, table: &TableDefinition) -> Result<String> {
     let name = match &written.name {
         Some(name) => name.clone(),
@@ -107,9 +108,10 @@ fn action_of(written: Option<ast::ReferentialAction>) -> Result<ReferentialActio
     }
 }
 
-/// Checks the foreign keys of children that exist already, because `foreign_key_checks = OFF` lets a child be
-/// created before its parent. While it is off, nothing is checked here. Errors: 1822, 3734, 3780.
-fn check_as_parent(table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<()> {
+/// Checks the foreign keys of existing tables that reference this one. Such tables exist because
+/// `foreign_key_checks = OFF` lets a child be created before its parent. Does nothing while
+/// `foreign_key_checks` is off. Errors: 1822, 3734, 3780.
+fn check_referencing_children(table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<()> {
     let children = context.dictionary.children_of(&table.database, &table.name);
     for (child, key) in children.filter(|_| context.foreign_key_checks) {
         check_parent(key, &child.definition, table, true)?;
@@ -123,7 +125,7 @@ fn add_index(written: &ast::ForeignKey, key: &ForeignKey, table: &mut TableDefin
     }
     let chosen = written.name.as_ref().or(written.index_name.as_ref());
     let parts: Vec<_> = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]).collect();
-    let name = index::made_name(chosen.map_or(&*parts[0].name, |name| name.as_str()), &table.indexes);
+    let name = index::generated_name(chosen.map_or(&*parts[0].name, |name| name.as_str()), &table.indexes);
     index::check_key_bytes(parts.iter().map(|part| (&*part.name, part.column_type)))?;
     table.indexes.push(IndexDefinition {
         id: IndexId(table.indexes.len() as u16),

@@ -14,8 +14,8 @@ use crate::parse::definition as ast;
 pub(super) const PRIMARY: &str = "PRIMARY";
 const HASH_NOT_SUPPORTED: u16 = 3502;
 
-/// Defines one key over `columns`. `taken` are the keys defined before, whose names are not available. The id
-/// is 0 until the caller assigns it.
+/// Defines one key over `columns`. `taken` has the keys defined before, whose names cannot be used again. The
+/// id is 0 until the caller assigns it.
 pub(super) fn define(
     index: &ast::IndexDefinition,
     columns: &[ColumnDefinition],
@@ -28,8 +28,8 @@ pub(super) fn define(
     let key = key_columns(index, columns)?;
     let name = match (index.kind, &index.name) {
         (ast::IndexKind::Primary, _) => PRIMARY.to_owned(),
-        (_, Some(name)) => chosen_name(name, taken)?,
-        (_, None) => made_name(&columns[usize::from(key[0].0)].name, taken),
+        (_, Some(name)) => explicit_name(name, taken)?,
+        (_, None) => generated_name(&columns[usize::from(key[0].0)].name, taken),
     };
     let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
     let kind = match index.kind {
@@ -74,8 +74,8 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     Ok(key)
 }
 
-/// Accepts a prefix of the column's full length. A shorter prefix is unsupported (1235), a longer one wrong
-/// (1089).
+/// Accepts a prefix length only if it equals the column's full length. A shorter prefix is not supported
+/// (1235), a longer one is wrong (1089).
 fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
     let Some(prefix) = prefix else { return Ok(()) };
     match column.column_type {
@@ -90,7 +90,7 @@ fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
 }
 
 /// Errors: 1059 for a name above 64 characters; 1280 for an empty name, a trailing space, or `PRIMARY`.
-pub(super) fn check_chosen_name(name: &str) -> Result<()> {
+pub(super) fn check_explicit_name(name: &str) -> Result<()> {
     if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
         return Err(message::identifier_too_long(name));
     }
@@ -100,8 +100,8 @@ pub(super) fn check_chosen_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn chosen_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
-    check_chosen_name(name)?;
+fn explicit_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
+    check_explicit_name(name)?;
     if is_taken(name, taken) {
         return Err(message::duplicate_key(name));
     }
@@ -117,14 +117,14 @@ pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, Column
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
 }
 
-/// The name of a key that was written without one: the first column's name, with `_2`, `_3` and so on if that
-/// name is taken.
-pub(super) fn made_name(column: &str, taken: &[IndexDefinition]) -> String {
+/// The generated name of a key that the statement does not name: the name of its first column, with `_2`,
+/// `_3` and so on if that name is taken.
+pub(super) fn generated_name(column: &str, taken: &[IndexDefinition]) -> String {
     if !is_taken(column, taken) && !column.eq_ignore_ascii_case(PRIMARY) {
         return column.to_owned();
     }
     let mut number = 2u32;
-    // Ends after at most one step per existing key, because each step tries another name.
+    // Ends after at most one step for each existing key, because each step tries another name.
     loop {
         let ending = format!("_{number}");
         let room = IDENTIFIER_CHARACTERS_MAX - ending.len();

@@ -1,9 +1,9 @@
 //! CREATE, ALTER, DROP, RENAME and TRUNCATE: turns a parsed statement into a
 //! [`SchemaChange`](junctor_signals::change_schema::SchemaChange).
 //!
-//! This folder checks every rule of MySQL that needs only the statement and the dictionary. The block main
+//! This folder checks every rule of MySQL that needs only the statement and the dictionary. The main block
 //! assigns ids and versions. It also decides which objects exist when the change runs, because the dictionary
-//! here may be older.
+//! of the sql block may be older.
 
 mod column;
 mod create_table;

@@ -9,7 +9,7 @@ use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
 
-/// Checks CREATE DATABASE. Main decides whether the database exists.
+/// Checks CREATE DATABASE. The main block decides whether the database exists.
 ///
 /// # Errors
 /// 1059 and 1102 for the name, 1044 for a system database, and the errors of [`collation_of`].
@@ -25,7 +25,7 @@ pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionCont
     Ok(Defined::plain(change))
 }
 
-/// Checks DROP DATABASE. Main decides whether the database exists.
+/// Checks DROP DATABASE. The main block decides whether the database exists.
 ///
 /// # Errors
 /// 1059 and 1102 for the name, 1044 for a system database.
@@ -36,7 +36,7 @@ pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<
     Ok(Defined::plain(change))
 }
 
-/// Checks DROP TABLE. Main decides whether the tables exist.
+/// Checks DROP TABLE. The main block decides whether the tables exist.
 ///
 /// # Errors
 /// 1046, 1044, 1066 for a table named twice, 1235 for temporary tables.
@@ -66,8 +66,8 @@ pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Re
     Ok(Defined::plain(SchemaChange::TruncateTable { table }))
 }
 
-/// Checks RENAME TABLE. Main decides whether the tables exist, because each rename sees the result of the
-/// previous one: `a TO b, c TO a` is valid.
+/// Checks RENAME TABLE. The main block decides whether the tables exist, because each rename sees the result
+/// of the previous one: `a TO b, c TO a` is valid.
 ///
 /// # Errors
 /// 1046, 1044, 1059 and 1103 for the new names.

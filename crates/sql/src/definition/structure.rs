@@ -10,14 +10,14 @@ use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::statement::ObjectName;
 
-/// The dictionary and the session's settings that a definition statement is checked against.
+/// The dictionary and the session's settings, against which a definition statement is checked.
 #[derive(Clone, Copy, Debug)]
 pub struct DefinitionContext<'a> {
     /// All tables and databases, as this node knows them now.
     pub dictionary: &'a Dictionary,
     /// The session's current database, for unqualified names.
     pub database: Option<&'a str>,
-    /// Partitions of a table whose statement has no PARTITIONS clause.
+    /// Number of partitions of a table whose statement has no PARTITIONS clause.
     pub default_partition_count: u16,
     /// The account in the form of error 1044: `'user'@'host'`.
     pub account: &'a str,
@@ -28,7 +28,7 @@ pub struct DefinitionContext<'a> {
 /// A checked statement.
 #[derive(Debug)]
 pub struct Defined {
-    /// The request to main.
+    /// The request to the main block.
     pub change: SchemaChange,
     /// Warnings, as (errno, message).
     pub notes: Vec<Note>,
@@ -41,7 +41,8 @@ impl Defined {
 }
 
 impl<'a> DefinitionContext<'a> {
-    /// The database of a qualified or unqualified name, if statements may change it. Errors: 1046, 1044.
+    /// The database of a qualified or unqualified name. Errors: 1046, and 1044 for a database that statements
+    /// cannot change.
     pub(super) fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
     where
         'a: 'n,

@@ -17,7 +17,7 @@ use crate::bind::{Environment, message};
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
-/// The plan of a statement. Its executions share the record, so a clone costs one reference count.
+/// The plan of a statement. A clone only increments a reference count.
 #[derive(Clone, Debug)]
 pub enum Plan {
     /// A query of a table.
@@ -68,7 +68,7 @@ impl QueryPlan {
     }
 }
 
-/// A table that a statement or transaction uses.
+/// A table that a statement or transaction uses, for metadata locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableUse {
     pub table: TableId,
@@ -124,7 +124,7 @@ const PLAN_BYTES: usize = 2048;
 /// Estimated bytes of expressions for each byte of the statement. A name or number of three characters
 /// becomes a node of 200 bytes.
 const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
-/// Estimated bytes of a column: its definition, its value, and both in the wire form that headers keep.
+/// Estimated bytes of a column: its definition, its expression, and its encodings in the result header.
 const PLAN_BYTES_PER_COLUMN: usize = 512;
 
 /// The databases whose tables are virtual.
@@ -183,7 +183,7 @@ pub(super) fn plan_query(
             _ => message::no_such_table(virtual_database, &reference.name.name),
         });
     };
-    // The source of the rows is known only for this execution.
+    // The rows were computed for this execution only.
     let planned = plan_compute(environment, select, Some((virtual_database, source)))?;
     Ok(Planned { is_volatile: true, ..planned })
 }
@@ -261,7 +261,7 @@ impl Plan {
         own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected)
     }
 
-    /// Whether it reads existing rows with a condition or query of its own. Checks for existing keys do not
+    /// Whether the statement reads existing rows by a condition or a query. Checks for existing keys do not
     /// count.
     pub(crate) fn reads_rows(&self) -> bool {
         match self {
@@ -271,7 +271,7 @@ impl Plan {
         }
     }
 
-    /// Whether it inserts, updates or deletes rows. A locking query does not count.
+    /// Whether the statement inserts, updates or deletes rows. A locking query does not count.
     pub fn writes(&self) -> bool {
         matches!(self, Plan::Insert(_) | Plan::Change(_))
     }

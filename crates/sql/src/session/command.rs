@@ -15,7 +15,7 @@ use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
 
-/// A command of the protocol, other than the execution of prepared statements.
+/// A command of the protocol. The execution of prepared statements is separate.
 #[derive(Clone, Copy, Debug)]
 pub enum SqlCommand<'a> {
     /// COM_QUERY with the text of one or more statements.

@@ -1,4 +1,4 @@
-//! The properties of session and server that statements can query.
+//! Collects the properties of the session and the server that statements can query.
 
 use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::collation::CollationId;
@@ -18,7 +18,7 @@ use crate::mysql_catalog::variable::{SessionContext, evaluate_session_expression
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
-/// Access to everything that a statement may query other than rows.
+/// The sources of everything that a statement may query, except stored rows.
 pub(super) struct StatementFacts<'a, 'd> {
     pub engine: &'a Engine,
     pub session: &'a Session,
@@ -50,7 +50,7 @@ impl StatementFacts<'_, '_> {
         }
     }
 
-    /// Calls `use_facts` with the data from which SHOW and the computed tables are made.
+    /// Calls `use_facts` with the input of SHOW and of the virtual tables.
     pub(super) fn with_show_context<T>(&self, use_facts: impl FnOnce(&ShowContext<'_>) -> T) -> T {
         let session_context = self.session_context();
         let status = self.status();
@@ -97,7 +97,8 @@ impl StatementFacts<'_, '_> {
         numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
     }
 
-    /// The virtual table of that name. Its rows are included unless blocks of the data plane provide them.
+    /// The virtual table of that name; `None` if it does not exist. Includes the rows, unless blocks of the
+    /// data plane provide them.
     pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
         let table = self.with_show_context(|facts| virtual_table(database, name, facts))?;
         let is_info = database.eq_ignore_ascii_case("junctor_info");
@@ -180,7 +181,7 @@ pub(super) fn with_environment<T>(
     use_environment(&Environment {
         dictionary: &facts.engine.gateway.catalog().dictionary,
         database,
-        collation: facts.session.variables.collation_connection.computed_as,
+        collation: facts.session.variables.collation_connection.implemented_as,
         parameters,
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),

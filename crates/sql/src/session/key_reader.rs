@@ -1,6 +1,6 @@
-//! Hot path, budget 100 instructions a read besides its keys: readers of rows by primary key. A reader is
-//! planned once, as the query of all rows of its table. Each read then provides keys and needs neither
-//! parsing nor planning.
+//! Hot path, budget 100 instructions a read without its keys: key readers, which read rows by primary key
+//! without a statement. A key reader is planned once, as a query of its table without a condition. Each read
+//! then provides keys, and needs neither parsing nor planning.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl StatementContext<'_, '_> {
         self.execute_key_read(reader, keys, StatementInput::new(InputForm::Keys(reader, bytes)))
     }
 
-    /// Starts a read again that had to wait, or whose table definition changed.
+    /// Starts a read again after it has waited, or after its table definition has changed.
     pub(super) fn retry_key_read(&mut self, reader: u32, input: StatementInput<'_>, bytes: &[u8]) -> Progress {
         match parse_keys(&mut FieldReader::new(bytes)) {
             Ok(keys) => self.execute_key_read(reader, keys, input),
@@ -94,7 +94,8 @@ impl StatementContext<'_, '_> {
             Err(error) => return fail(self, &error),
         };
         if self.session.transaction.explicit || self.engine.tables.any() {
-            // A read that must wait is copied with these parameters, and a key read has none.
+            // If the read must wait, the workspace's parameters are copied with it. A key read has none, so
+            // they are cleared.
             self.engine.work.parameters.clear();
             let plan = Plan::Select(Arc::clone(&read.plan));
             let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };
@@ -184,7 +185,7 @@ impl Engine {
     }
 }
 
-/// Restricts the query of all rows to given keys.
+/// Restricts the query without a condition to given keys.
 fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     if select.locking_program.is_some() {
         return Err(Error::not_supported("reads by key in SERIALIZABLE transactions"));

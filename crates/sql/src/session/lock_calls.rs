@@ -19,7 +19,7 @@ use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
 use crate::result::Progress;
 
-/// Maximum number of characters in a lock name; more is error 3057.
+/// Maximum number of characters in a lock name. A longer name is error 3057.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// The functions and their number of arguments.
@@ -27,8 +27,8 @@ const FUNCTIONS: [(&str, usize); 5] =
     [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
 
 impl StatementContext<'_, '_> {
-    /// Requests from other blocks what a statement that has just been planned needs: the statistics of tables,
-    /// otherwise the results of its lock calls. Returns `progress` unchanged if the statement needs neither or
+    /// Requests the inputs that a newly planned statement needs from other blocks: the statistics of tables,
+    /// or else the results of its lock calls. Returns `progress` unchanged if the statement needs neither or
     /// has already ended.
     pub(super) fn request_inputs(&mut self, progress: Progress, input: StatementInput<'_>) -> Progress {
         let calls = self.engine.lock_calls.get_mut();
@@ -42,7 +42,8 @@ impl StatementContext<'_, '_> {
         if !must_ask {
             return progress;
         }
-        // Also in a retry with statistics: it has not sent its lock calls yet, and sends them only once.
+        // A retry is allowed even for a statement that has already started again with statistics: its lock
+        // calls have not been sent yet, and are sent only once.
         let input = StatementInput { may_retry: true, ..input }.keep(false, &self.engine.work.parameters, self.turn);
         start_user_locks(self, actions, input)
     }

@@ -74,7 +74,7 @@ impl StatementContext<'_, '_> {
         };
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
         self.evaluate_session_values(&session_values);
-        let collation = self.session.variables.collation_connection.computed_as;
+        let collation = self.session.variables.collation_connection.implemented_as;
         let work = &mut self.engine.work;
         let types = work.session_values.iter().map(|value| ResultType::of_value(value.as_ref(), collation));
         work.kinds.extend(types.map(ParameterKind::exactly));
@@ -128,7 +128,7 @@ impl StatementContext<'_, '_> {
     /// workspace. Returns the hash of the key.
     fn make_variant(&mut self, text: &[u8], kept: &[ParameterNumber]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
-        let collation = self.session.variables.collation_connection.computed_as;
+        let collation = self.session.variables.collation_connection.implemented_as;
         work.variant.clear();
         shape.append_with_kept(text, kept, &mut work.variant);
         for value in &work.session_values {

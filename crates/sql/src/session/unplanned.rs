@@ -268,7 +268,7 @@ impl Engine {
         let environment = Environment {
             dictionary: &self.gateway.catalog().dictionary,
             database: session.database(),
-            collation: session_context.variables.collation_connection.computed_as,
+            collation: session_context.variables.collation_connection.implemented_as,
             parameters: &self.work.kinds,
             session_constant: &session_constant,
             locks_reads: false,

@@ -72,7 +72,7 @@ pub(super) fn collation_rows() -> Vec<Vec<Value>> {
                 bytes(if collation.is_default { "Yes" } else { "" }),
                 bytes("Yes"),
                 Value::UInt(u64::from(collation.number != 255)),
-                bytes(if collation.computed_as.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
+                bytes(if collation.implemented_as.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
             ]
         })
         .collect()

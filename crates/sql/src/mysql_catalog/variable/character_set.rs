@@ -27,7 +27,7 @@ pub struct NamedCollation {
     pub character_set: ConnectionCharacterSet,
     /// The implemented collation that replaces it. Connections may use collations without an implementation,
     /// because a literal takes the collation of the column that it is compared with. Columns may not.
-    pub computed_as: CollationId,
+    pub implemented_as: CollationId,
     /// Whether it is its character set's default.
     pub is_default: bool,
 }
@@ -35,13 +35,13 @@ pub struct NamedCollation {
 impl NamedCollation {
     /// Whether this collation itself is implemented, and columns may use it.
     pub fn is_exact(&self) -> bool {
-        self.computed_as.name() == self.name
+        self.implemented_as.name() == self.name
     }
 }
 
 const fn collation(number: u16, name: &'static str, set: ConnectionCharacterSet, as_if: CollationId) -> NamedCollation {
     let is_default = matches!(number, 33 | 63 | 255);
-    NamedCollation { number, name, character_set: set, computed_as: as_if, is_default }
+    NamedCollation { number, name, character_set: set, implemented_as: as_if, is_default }
 }
 
 /// All collations of connections, sorted by name.
@@ -87,7 +87,10 @@ impl ConnectionCharacterSet {
             known if KNOWN_CHARACTER_SETS.contains(&known) => {
                 Err(Error::not_supported(&format!("character set {known}")))
             }
-            _ => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{}'", quoted(name)))),
+            _ => Err(Error::new(
+                ErrorCode::UnknownCharacterSet,
+                format!("Unknown character set: '{}'", truncated_name(name)),
+            )),
         }
     }
 
@@ -126,7 +129,7 @@ pub fn find_collation(name: &str) -> Result<&'static NamedCollation> {
     }
     match COLLATIONS.iter().find(|collation| collation.name == lower) {
         Some(collation) => Ok(collation),
-        None => Err(missing_collation(name)),
+        None => Err(unknown_collation_error(name)),
     }
 }
 
@@ -137,11 +140,11 @@ pub fn find_collation(name: &str) -> Result<&'static NamedCollation> {
 pub fn collation_of(character_set: Option<&str>, collation: Option<&str>, default: CollationId) -> Result<CollationId> {
     let set = character_set.map(ConnectionCharacterSet::from_name).transpose()?;
     let Some(name) = collation else {
-        return Ok(set.map_or(default, |set| set.default_collation().computed_as));
+        return Ok(set.map_or(default, |set| set.default_collation().implemented_as));
     };
-    let Ok(found) = CollationId::from_name(name) else { return Err(missing_collation(name)) };
+    let Ok(found) = CollationId::from_name(name) else { return Err(unknown_collation_error(name)) };
     if let Some(set) = set
-        && set.default_collation().computed_as.character_set() != found.character_set()
+        && set.default_collation().implemented_as.character_set() != found.character_set()
     {
         let text = format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", name.to_ascii_lowercase(), set.name());
         return Err(Error::new(ErrorCode::CollationCharacterSetMismatch, text));
@@ -149,8 +152,8 @@ pub fn collation_of(character_set: Option<&str>, collation: Option<&str>, defaul
     Ok(found)
 }
 
-fn missing_collation(name: &str) -> Box<Error> {
-    let name = &quoted(name);
+fn unknown_collation_error(name: &str) -> Box<Error> {
+    let name = &truncated_name(name);
     let lower = name.to_ascii_lowercase();
     let set = lower.split('_').next().unwrap_or_default();
     // A name in MySQL's form is probably a collation of MySQL that is not implemented, rather than a typing
@@ -164,6 +167,6 @@ fn missing_collation(name: &str) -> Box<Error> {
 }
 
 /// The beginning of a wrong name. It bounds the error message, because the name may be megabytes long.
-fn quoted(name: &str) -> String {
+fn truncated_name(name: &str) -> String {
     name.chars().take(NAME_CHARACTERS_MAX).collect()
 }
