@@ -12,13 +12,13 @@ use super::statement::Statement;
 use super::value::ToValue;
 
 /// Statements that are sent together and cost one round trip. They run in the order in which they were added.
-/// A statement that fails does not prevent the later ones from running. A batch is atomic only in a
-/// transaction that the caller rolls back after an error.
+/// A failed statement does not prevent the later ones from running. A batch is atomic only within a
+/// transaction, if the caller rolls back after an error.
 ///
 /// The node may refuse to run a statement because it no longer has the prepared statement (1243) or because
-/// it has too many of them (1461). A refused statement is sent once more, as a single statement is, if all
-/// later ones were refused for the same reasons. Otherwise it keeps its error: no statement runs after one
-/// that was added later, since even a SELECT may take locks and set variables.
+/// it has too many of them (1461). The driver sends a refused statement once more if the node refused all
+/// later statements for the same reasons. Otherwise the statement keeps its error: statements must not run
+/// out of order, since even a SELECT may take locks and set variables.
 #[derive(Debug)]
 #[must_use]
 pub struct Batch<'c> {
@@ -36,7 +36,7 @@ enum Source {
 #[derive(Debug)]
 struct Execution {
     result: Result<Rows>,
-    /// The statement did not run and may succeed if it is prepared again.
+    /// The statement did not run, and may succeed if it is prepared again.
     may_prepare_again: bool,
 }
 
@@ -88,7 +88,7 @@ impl<'c> Batch<'c> {
         let connection = self.connection;
         let mut answers = Vec::with_capacity(positions.len());
         for (text, values) in &self.statements[positions] {
-            // Waits for each statement, so that a batch of any size queues a bounded number of bytes.
+            // Waits before each statement, so that a batch of any size queues a bounded number of bytes.
             connection.pipeline.wait_for_space().await?;
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
@@ -98,7 +98,7 @@ impl<'c> Batch<'c> {
                         let executing = statement.begin(&parameters);
                         (Some((statement, text, preparing)), executing)
                     }
-                    // This statement was not sent. The replies to those before it must still be read.
+                    // This statement was not sent, but the replies to the earlier ones must still be read.
                     Err(error) => (None, Err(error)),
                 },
             });
@@ -115,8 +115,8 @@ impl<'c> Batch<'c> {
                 _ => Ok(()),
             };
             let is_refused = is_prepared.is_err();
-            // After a failed preparation the execution fails too, with 1243. The error of the preparation is
-            // the useful one; dropping `executing` discards the other.
+            // After a failed preparation the execution fails too, with 1243. Report the error of the
+            // preparation, which has the cause; dropping `executing` discards the other error.
             let result = match (is_prepared, executing) {
                 (Ok(()), Ok(answer)) => connection.rows_of(answer).await,
                 (Err(error), _) | (_, Err(error)) => Err(error),
@@ -134,7 +134,7 @@ impl<'c> Batch<'c> {
     /// Runs the statements. Returns the outcome of each, or the first error.
     ///
     /// # Errors
-    /// The error of the first statement that failed. The later ones ran nevertheless.
+    /// The error of the first statement that failed. The later statements ran nevertheless.
     pub async fn run(self) -> Result<Vec<Outcome>> {
         let results = self.run_all().await?;
         results.into_iter().map(|result| result.map(Rows::into_outcome)).collect()
@@ -155,8 +155,8 @@ mod tests {
     const LOCK: &str = "SELECT a FROM t WHERE b = ? FOR UPDATE";
     const WRITE: &str = "UPDATE t SET a = ?";
 
-    /// Runs a batch. The node refuses a statement with an error number the first time. Returns the final
-    /// error number of each statement, or 0, and how many were sent again.
+    /// Runs a batch on a node that refuses a statement with the given error number the first time. Returns
+    /// the final error number of each statement, or 0, and how many statements were sent again.
     fn run(statements: &[(&str, Option<u16>)]) -> (Vec<u16>, usize) {
         let (node, connection) = connected();
         let mut batch = connection.batch();
@@ -173,7 +173,7 @@ mod tests {
             if let Some(results) = poll(running.as_mut()) {
                 break results.expect("the connection is there");
             }
-            // The batch waits: it sent a statement again.
+            // The batch waits, so it has sent a statement again.
             sent_again += 1;
             assert!(sent_again <= statements.len());
             [ScriptedNode::prepared, ScriptedNode::done].into_iter().for_each(|answer| node.answer(answer));
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(run(&[(READ, FULL), (READ, FULL)]), (vec![0, 0], 2));
         assert_eq!(run(&[(WRITE, None), (WRITE, FULL), (READ, FULL)]), (vec![0, 0, 0], 2));
         assert_eq!(run(&[(READ, FULL), (READ, None), (LOCK, FULL)]), (vec![1461, 0, 0], 1));
-        // A later statement ran, so the refused one must not run.
+        // A later statement ran, so the refused statement must not be sent again.
         assert_eq!(run(&[(READ, FULL), (WRITE, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(WRITE, FULL), (READ, None)]), (vec![1461, 0], 0));
         assert_eq!(run(&[(READ, FULL), (WRITE, FULL), (READ, None)]), (vec![1461, 1461, 0], 0));

@@ -5,7 +5,7 @@ use junctor_model::value::Value;
 use super::table::push_quoted;
 use super::value::ToValue;
 
-/// A column of the table, from which comparisons are made.
+/// A column of the table. Its methods make conditions.
 #[derive(Clone, Debug)]
 pub struct Column(String);
 
@@ -16,8 +16,8 @@ pub fn column(name: &str) -> Column {
     Column(text)
 }
 
-/// A condition on rows. The node evaluates it beside the rows, with MySQL's comparison rules: a comparison
-/// with NULL is not true.
+/// A condition on rows. The partition that stores the rows evaluates it, with MySQL's comparison rules: a
+/// comparison with NULL is not true.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
     pub(crate) text: String,

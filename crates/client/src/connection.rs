@@ -26,11 +26,12 @@ const STATEMENTS_MAX: usize = 32;
 const REPLY_BYTES_MAX_DEFAULT: usize = 1 << 30;
 /// Maximum number of attempts of [`Connection::transact`].
 const ATTEMPTS_MAX: u32 = 100;
-/// Maximum number of attempts after a lock wait timeout. Lower, since each has already waited long.
+/// Maximum number of attempts after a lock wait timeout. It is lower, since each attempt has already waited
+/// long.
 const LOCK_WAIT_ATTEMPTS_MAX: u32 = 3;
-/// Longest pause before an attempt in milliseconds.
+/// Maximum pause before an attempt in milliseconds.
 const PAUSE_MS_MAX: u64 = 50;
-// Error numbers of the node: it has no such prepared statement, or as many as it may have.
+// Error numbers of the node: it does not have this prepared statement, or has the maximum number of them.
 const UNKNOWN_STATEMENT: u16 = 1243;
 const TOO_MANY_STATEMENTS: u16 = 1461;
 
@@ -70,8 +71,8 @@ impl Options {
 
 /// A session on a node.
 ///
-/// Dropping it closes the session: the node rolls back an open transaction. Statements and key readers of a
-/// dropped connection return error 2013.
+/// Dropping the connection closes the session, and the node rolls back an open transaction. Afterwards,
+/// statements and key readers of the connection return error 2013.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) pipeline: Arc<Pipeline>,
@@ -122,7 +123,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::connect`].
     pub async fn open(mut transport: Box<dyn Transport>, options: &Options) -> Result<Connection> {
-        // Half of the payload leaves enough room for the other fields of the login.
+        // Half of the payload leaves enough space for the other fields of the login.
         if options.user.len() + options.database.len() > LOGIN_PAYLOAD_BYTES_MAX / 2 {
             return Err(Error::value("The names of the user and the database are too long".into()));
         }
@@ -158,7 +159,7 @@ impl Connection {
         &self.server_version
     }
 
-    /// Whether a transaction was open at the time of the last reply.
+    /// Whether a transaction was open when the node sent its last reply.
     pub fn is_in_transaction(&self) -> bool {
         self.pipeline.status() & STATUS_IN_TRANSACTION != 0
     }
@@ -188,14 +189,15 @@ impl Connection {
     }
 
     /// Executes a statement with parameters. Returns the result, and whether the statement was in the cache.
-    /// If `evict_after` evicts the statement, the node did not execute it.
+    /// If `evict_after` evicts the statement because of this result, the node did not execute the statement.
     async fn query_cached(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
         let (mut was_cached, mut is_refused) = (false, false);
         let result = async {
             self.pipeline.wait_for_space().await?;
             let (prepared, preparing) = self.cached(statement)?;
             was_cached = preparing.is_none();
-            // Sent together with the preparation, so that a new statement costs one round trip.
+            // The execution is sent together with the preparation, so that a new statement costs one round
+            // trip.
             let executing = prepared.begin(parameters);
             if let Some(preparing) = preparing {
                 let answer = preparing.await?;
@@ -210,8 +212,8 @@ impl Connection {
         (result, was_cached)
     }
 
-    /// Evicts a statement from the cache if its preparation failed or the node does not have it. Evicts all
-    /// statements if the node has too many.
+    /// Evicts a statement from the cache if its preparation failed or the node does not have it. If the node
+    /// has too many prepared statements, evicts all of them.
     pub(crate) fn evict_after(&self, statement: &str, is_refused: bool, error: &Error) {
         match error.errno() {
             TOO_MANY_STATEMENTS => self.evict_all(),
@@ -392,7 +394,7 @@ impl Connection {
 /// Whether a statement that failed with this error was not executed and may succeed if it is prepared again.
 pub(crate) fn may_prepare_again(error: &Error, was_cached: bool) -> bool {
     match error.errno() {
-        // The call that prepared the statement may not have seen that its preparation failed.
+        // The call that prepared the statement may not yet have learned that its preparation failed.
         UNKNOWN_STATEMENT => was_cached,
         TOO_MANY_STATEMENTS => true,
         _ => false,
@@ -420,7 +422,7 @@ async fn receive_greeting(transport: &mut dyn Transport) -> Result<(Vec<u8>, Vec
         let bytes = std::future::poll_fn(|context| transport.poll_receive(context)).await;
         let bytes = bytes.map_err(|error| Error::lost(&error.to_string()))?;
         if bytes.is_empty() {
-            return Err(Error::lost("it was closed before the login"));
+            return Err(Error::lost("the node closed the connection before the login"));
         }
         received.extend_from_slice(&bytes);
         transport.recycle_buffer(bytes);

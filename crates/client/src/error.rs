@@ -23,8 +23,8 @@ pub struct Error {
 pub enum ErrorKind {
     /// The node refused the operation. The connection remains usable.
     Server,
-    /// The connection is lost or was never established. A pending operation may or may not have been
-    /// executed.
+    /// The connection is lost or was never established. The node may or may not have executed a pending
+    /// operation.
     Connection,
     /// The node violated the protocol. The connection can no longer be used.
     Protocol,
@@ -65,7 +65,8 @@ impl Error {
         Error { kind: ErrorKind::Value, errno: 2036, sqlstate: *b"HY000", message: message.into() }
     }
 
-    /// The node's error for a name that is too long, for a name that does not even fit into a request.
+    /// The node's error for a name that is too long, made by the driver because the name does not even fit
+    /// into a request.
     pub(crate) fn name_too_long(name: &str) -> Error {
         let message = format!("Identifier name '{}...' is too long", &name[..name.floor_char_boundary(64)]);
         Error::server(1059, *b"42000", &message)
@@ -96,9 +97,9 @@ impl Error {
         &self.message
     }
 
-    /// Whether the same transaction may succeed if it is run again: after a deadlock (1213), a lock that was
-    /// not granted (1205, 3572), a row or table that changed (1020, 1412), or a temporary state of the node
-    /// (1296, 1297).
+    /// Whether the same transaction may succeed if it is run again. This is so after a deadlock (1213), a
+    /// lock that was not granted (1205, 3572), a row or table that changed (1020, 1412), or a temporary state
+    /// of the node (1296, 1297).
     pub fn is_retryable(&self) -> bool {
         self.kind == ErrorKind::Server && RETRYABLE.contains(&self.errno)
     }

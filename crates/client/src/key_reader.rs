@@ -84,9 +84,9 @@ impl Key for Vec<Value> {
 /// Reads rows of one table by primary key. Made by [`Connection::key_reader`](crate::Connection::key_reader).
 ///
 /// This is the cheapest way to read. A read needs no parsing and no planning, the node looks up keys in
-/// batches, and the driver decodes rows in offset from the received buffer. A key reader belongs to its
+/// batches, and the driver decodes rows directly in the received buffer. A key reader belongs to its
 /// connection: within a transaction it sees what the transaction sees, including the transaction's own
-/// writes. Dropping it deallocates it on the node.
+/// writes. Dropping a key reader deallocates it on the node.
 #[derive(Debug)]
 pub struct KeyReader {
     pipeline: Arc<Pipeline>,
@@ -107,8 +107,8 @@ impl KeyReader {
             return Err(Error::value(format!("A reader has 1 to {READER_COLUMNS_MAX} columns")));
         }
         let is_too_long = |name: &&&str| name.len() > usize::from(u16::MAX);
-        // Refused here, where the message can name the culprit: `encode` only reports that something is too
-        // long.
+        // Refused here, where the message can name the name that is too long. `encode` only reports that
+        // something is.
         if let Some(name) = [database, table].iter().chain(columns).find(is_too_long) {
             return Err(Error::name_too_long(name));
         }
@@ -130,7 +130,7 @@ impl KeyReader {
         self.key_columns
     }
 
-    /// Reads the rows of up to 16,384 keys from one snapshot. Returns for each key, in the order of `keys`,
+    /// Reads the rows of up to 16,384 keys from one snapshot. Returns, for each key in the order of `keys`,
     /// its row or nothing. A key may occur more than once.
     ///
     /// # Errors
@@ -167,8 +167,8 @@ impl KeyReader {
         Request::ReadKeys { reader: self.reader, keys }.encode(number, out)
     }
 
-    /// Encodes the values of keys. Checks the number of values of each key: the encoding does not separate
-    /// keys, and a missing value would shift all later keys.
+    /// Encodes the values of keys. Checks the number of values of each key, because the encoding does not
+    /// separate keys and a missing value would shift all later ones.
     fn values_of<K: Key>(&self, keys: &[K]) -> Result<Vec<u8>> {
         let mut values = Vec::with_capacity(keys.len() * 16);
         let mut is_finite = true;
@@ -216,7 +216,8 @@ pub struct FoundRows {
     pipeline: Arc<Pipeline>,
     columns: Arc<Columns>,
     bytes: Vec<u8>,
-    /// Offset in `bytes` at which the rows end and the index begins: four bytes a key, the offset of its row.
+    /// Offset in `bytes` at which the rows end and the index begins. The index has, for each key, the
+    /// four-byte offset of its row.
     body_end: usize,
     keys: usize,
 }
@@ -255,8 +256,8 @@ impl FoundRows {
         if offset == NOT_FOUND {
             return None;
         }
-        // The offset comes from the node and is not trusted: the slice ends at the rows, and a frame must lie
-        // inside it.
+        // The node sent the offset, so it is not trusted: the slice ends where the rows end, and a frame must
+        // lie inside it.
         let rows = self.bytes.get(KEY_ROWS_HEADER_BYTES..self.body_end)?;
         let (frame, _) = next_frame(rows.get(offset as usize..)?)?;
         Some(Row::new(&self.columns, frame.payload))

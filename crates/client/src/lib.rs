@@ -1,9 +1,9 @@
 //! The Rust driver: a client of a node in the same process or over the network.
 //!
 //! A [`Connection`] is one session. It runs statements and operations one after the other, in the order of
-//! the calls. All calls are `async` and independent of a runtime: any executor works, for example
-//! [`block_on`]. Concurrent requests of one connection (`join!`) are pipelined: each is sent without waiting
-//! for the replies to the others. For parallel work, open several connections.
+//! the calls. All calls are `async` and work with any executor, for example [`block_on`]. Concurrent requests
+//! of one connection (`join!`) are pipelined: each is sent without waiting for the replies to the others. For
+//! parallel work, open several connections.
 //!
 //! ```no_run
 //! use junctor_client::{Connection, Options, block_on, column, params};
@@ -32,8 +32,8 @@
 //! # }
 //! ```
 //!
-//! Statements, errors and locks have the same meaning as for clients of the MySQL protocol. An operation of a
-//! [`Table`] is sent as the statement that it is equivalent to.
+//! Statements, errors and locks have the same meaning as for clients of the MySQL protocol. The driver sends
+//! an operation of a [`Table`] as the equivalent SQL statement.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

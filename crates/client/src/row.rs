@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a value: rows decoded in range from the received bytes.
+//! Hot path, budget 20 instructions a value: rows, decoded directly in the received bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -295,7 +295,7 @@ pub struct Outcome {
 pub struct Rows {
     columns: Arc<Columns>,
     bytes: Vec<u8>,
-    /// The range of `bytes` of each row.
+    /// The range of each row in `bytes`.
     ranges: Vec<Range<usize>>,
     outcome: Outcome,
 }
@@ -318,7 +318,7 @@ impl Rows {
                     match part.len() == frame::PAYLOAD_BYTES_MAX {
                         true => long_row = Some(row),
                         false => {
-                            // A placeholder, resolved below: the row's index among the long rows.
+                            // A placeholder that is resolved below: the row's index in `long_rows`.
                             ranges.push(usize::MAX..long_rows.len());
                             long_rows.push(row);
                         }
@@ -334,7 +334,7 @@ impl Rows {
                         info: done.info.into(),
                     };
                     let status = done.status;
-                    // Rows of several frames are copied behind all others, where they are contiguous.
+                    // Rows that span several frames are copied behind all others, where each is contiguous.
                     for range in ranges.iter_mut().filter(|range| range.start == usize::MAX) {
                         let row = &long_rows[range.end];
                         *range = bytes.len()..bytes.len() + row.len();
@@ -375,7 +375,7 @@ impl Rows {
         self.ranges.iter().map(|range| Row::new(&self.columns, &self.bytes[range.clone()]))
     }
 
-    /// The statement's outcome: affected rows, warnings and the like.
+    /// The outcome of the statement: affected rows, warnings and so on.
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

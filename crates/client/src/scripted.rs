@@ -1,5 +1,5 @@
-//! A scripted node for tests of the driver. It answers each request with the next reply that the test queued.
-//! It answers the closing of a statement by itself. The test can stop it from accepting bytes.
+//! A scripted node for tests of the driver. It answers each request with the next reply that the test queued,
+//! except the closing of a statement, which it answers itself. A test can stop it from accepting bytes.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -14,14 +14,14 @@ use junctor_wire::reply::{self, Done, Greeting};
 use junctor_wire::request::kind;
 use junctor_wire::{SALT_BYTES, VERSION, next_frame};
 
-/// The node, which is also the transport to it.
+/// The node. It is also the transport to itself.
 #[derive(Clone, Default)]
 pub(super) struct ScriptedNode(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     sent: Vec<u8>,
-    /// The first bytes that the client receives, until it received them.
+    /// The first bytes that the client receives; `None` afterwards.
     greeting: Option<Vec<u8>>,
     answers: VecDeque<Emit>,
     is_stopped: bool,
@@ -62,7 +62,7 @@ impl ScriptedNode {
         self.0.lock().expect("no test panics with the lock")
     }
 
-    /// Accepts no bytes from now on.
+    /// From now on, accepts no bytes.
     pub(super) fn stop(&self) {
         self.lock().is_stopped = true;
     }
@@ -86,7 +86,7 @@ impl ScriptedNode {
         );
     }
 
-    /// Makes an error reply.
+    /// Creates an error reply.
     pub(super) fn failed(errno: u16) -> impl FnOnce(u32, &mut Vec<u8>) + Send {
         move |number, out| reply::encode_failed(number, errno, *b"HY000", "", out)
     }

@@ -90,7 +90,8 @@ impl<'c> Select<'c> {
         self
     }
 
-    /// Orders the rows by a column. Each further call adds a column that decides between equal rows.
+    /// Orders the rows by a column. Each further call adds a column that decides between rows that are equal
+    /// so far.
     pub fn order_by(mut self, column: &str, direction: Direction) -> Self {
         let mut text = String::new();
         push_quoted(column, &mut text);

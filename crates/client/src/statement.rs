@@ -12,8 +12,8 @@ use super::value::ToValue;
 use junctor_wire::request::encode_values;
 use junctor_wire::{Reply, Request, next_frame};
 
-/// A prepared statement. It belongs to its connection and runs in the connection's open transaction, if any.
-/// Dropping it deallocates it on the node.
+/// A prepared statement. It belongs to its connection, and runs in the connection's open transaction, if any.
+/// Dropping the statement deallocates it on the node.
 #[derive(Debug)]
 pub struct Statement {
     pipeline: Arc<Pipeline>,
@@ -35,7 +35,7 @@ impl Statement {
 
     pub(crate) fn finish_preparing(&self, answer: Vec<u8>) -> Result<()> {
         let prepared = parse_prepared(&answer)?;
-        // Never set before: each preparation has one reply, and one caller that awaits it.
+        // Not set before: each preparation has one reply, which one caller awaits.
         let _ = self.prepared.set(prepared);
         Ok(())
     }

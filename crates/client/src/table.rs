@@ -1,4 +1,4 @@
-//! Operations on one table. Each is a statement that the connection prepares once and executes with the
+//! Operations on one table. Each becomes a statement that the connection prepares once and executes with the
 //! operation's values.
 
 use junctor_model::value::Value;
@@ -45,8 +45,8 @@ impl<'c> Table<'c> {
         self.connection.execute(&self.insert_text(&columns, 1), &row).await
     }
 
-    /// Inserts rows: 64 in each statement and the remainder one by one. All statements are sent as one
-    /// [`Batch`](crate::Batch), which is not atomic outside a transaction: the rows of the statements that
+    /// Inserts rows: 64 per statement, and the remainder one by one. All statements are sent as one
+    /// [`Batch`](crate::Batch). Outside a transaction the batch is not atomic: the rows of statements that
     /// succeed stay.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<'c> Table<'c> {
         if rows.iter().any(|row| row.len() != columns.len()) {
             return Err(Error::value("The number of values in a row differs from the number of columns".into()));
         }
-        // Two statement texts whatever the number of rows, so that the cache of prepared statements stays
+        // Only two statement texts for any number of rows, so that the cache of prepared statements stays
         // small.
         let mut batch = self.connection.batch();
         let (many, rest) = rows.as_chunks::<INSERT_ROWS_MAX>();

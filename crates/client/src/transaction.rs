@@ -12,10 +12,10 @@ use junctor_wire::Request;
 pub enum Isolation {
     /// Each statement sees the data that was committed when the statement began.
     ReadCommitted,
-    /// All statements see the data that was committed when the transaction first read. The default of a
-    /// session.
+    /// All statements see the data that was committed when the transaction first read. This is the default of
+    /// a session.
     RepeatableRead,
-    /// As REPEATABLE READ; in addition reads take locks, so that the data read does not change before the
+    /// As REPEATABLE READ, but reads also take locks, so that data that was read does not change before the
     /// end.
     Serializable,
 }
@@ -50,9 +50,9 @@ impl TransactionOptions {
     }
 }
 
-/// An open transaction. It dereferences to its [`Connection`], whose methods run in the transaction. Dropping
-/// it rolls it back: the request is sent immediately, or with the connection's next request if the transport
-/// is busy.
+/// An open transaction. It dereferences to its [`Connection`], whose methods then run in the transaction.
+/// Dropping the transaction rolls it back. The ROLLBACK is sent immediately or, if the transport is busy,
+/// with the connection's next request.
 #[derive(Debug)]
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction<'c> {
@@ -73,9 +73,10 @@ impl<'c> Transaction<'c> {
             (false, true) => "START TRANSACTION READ ONLY",
             (true, true) => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
         };
-        // A future that is dropped here has sent nothing, and needs no rollback.
+        // A future that is dropped while it waits here has sent nothing, and needs no rollback.
         connection.pipeline.wait_for_space().await?;
-        // Created before the requests: a future that is dropped after them drops this too, and rolls back.
+        // Created before the requests: if the future is dropped after sending them, it drops `transaction`,
+        // which rolls back.
         let transaction = Transaction { connection, is_ended: false };
         let begun = |text| {
             let pipeline = &transaction.connection.pipeline;
@@ -135,8 +136,8 @@ impl<'c> Transaction<'c> {
         let pipeline = &self.connection.pipeline;
         pipeline.wait_for_space().await?;
         let answer = pipeline.enqueue(|number, out| Request::RunText(statement).encode(number, out))?;
-        // From here on the request decides, even if this future is dropped: `drop` must not roll back as
-        // well.
+        // From here on the queued request takes effect, even if this future is dropped, so `drop` must not
+        // roll back.
         self.is_ended = true;
         self.connection.rows_of(answer).await.map(drop)
     }

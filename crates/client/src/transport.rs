@@ -16,7 +16,7 @@ const IDLE_BYTES_MAX: usize = 256 * 1024;
 /// A bidirectional byte stream. One task polls it at a time.
 pub trait Transport: Send {
     /// Sends `bytes` and empties the buffer. While the result is pending, the caller must pass the same
-    /// buffer with the same contents again, since a part of it may already be sent.
+    /// buffer with the same contents again, since a part may already be sent.
     ///
     /// # Errors
     /// The stream failed and can no longer be used.
@@ -28,12 +28,13 @@ pub trait Transport: Send {
     /// The stream failed and can no longer be used.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>>;
 
-    /// An empty buffer: a reused one, or a new one with a capacity of `bytes`.
+    /// Returns an empty buffer: a reused one, or a new one with a capacity of `bytes`.
     fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         Vec::with_capacity(bytes)
     }
 
-    /// Takes back a buffer from [`Transport::poll_receive`] or [`Transport::take_buffer`] for reuse.
+    /// Returns a buffer from [`Transport::poll_receive`] or [`Transport::take_buffer`] to the transport for
+    /// reuse.
     fn recycle_buffer(&mut self, bytes: Vec<u8>) {
         drop(bytes);
     }
@@ -80,8 +81,8 @@ impl Transport for TcpTransport {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>> {
         loop {
             match self.stream.get_ref().read(&mut self.scratch) {
-                // Copied out of the large read buffer: a reply keeps its bytes for as long as the caller
-                // keeps the rows.
+                // Copied out of the large read buffer, because a reply keeps its bytes as long as the caller
+                // keeps its rows.
                 Ok(count) => {
                     let mut bytes = self.take_buffer(count);
                     bytes.extend_from_slice(&self.scratch[..count]);
@@ -99,7 +100,7 @@ impl Transport for TcpTransport {
     }
 
     fn recycle_buffer(&mut self, mut bytes: Vec<u8>) {
-        // A large buffer is freed, or one huge reply would hold its memory for the life of the connection.
+        // Free a large buffer; otherwise one huge reply would hold its memory for the life of the connection.
         if self.idle.len() < IDLE_MAX && (1..=IDLE_BYTES_MAX).contains(&bytes.capacity()) {
             bytes.clear();
             self.idle.push(bytes);

@@ -1,7 +1,7 @@
-//! The clients' side of a node: connections, sessions, admission, and the protocols that clients speak.
+//! The client side of a node: connections, sessions, admission, and the client protocols.
 //!
-//! A protocol reaches neither another protocol nor the two blocks; the blocks reach protocols through
-//! `protocol_table` only.
+//! A protocol depends neither on another protocol nor on the two blocks. The blocks reach the protocols only
+//! through `protocol_table`.
 #![forbid(unsafe_code)]
 
 pub mod account;

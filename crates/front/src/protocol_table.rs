@@ -1,6 +1,6 @@
-//! The table of client protocols, and the types that it generates: one enum for each half of a protocol,
-//! dispatched by `match`. A row names the protocol and its folder. Its position is its number: that of its
-//! listener in the node's list, and that in the signal `OpenSession`.
+//! The table of client protocols. It generates one enum for each half of a protocol, dispatched by `match`. A
+//! row names a protocol and its folder. The position of the row is the protocol's number, which the node uses
+//! in its list of listeners and in the signal `OpenSession`.
 
 use junctor_signals::client_command::Login;
 use junctor_sql::Session;
@@ -29,7 +29,7 @@ macro_rules! protocols {
             }
         }
 
-        /// The socket's half of a connection's protocol.
+        /// A connection's protocol: the half that serves the socket.
         #[derive(Debug)]
         pub(crate) enum Link {
             $($name($folder::Link),)*
@@ -69,7 +69,7 @@ macro_rules! protocols {
             }
         }
 
-        /// The session's half of a session's protocol.
+        /// A session's protocol: the half that serves the session.
         #[derive(Debug)]
         pub(crate) enum SessionState {
             $($name($folder::SessionState),)*
@@ -143,7 +143,7 @@ macro_rules! protocols {
         }
 
         impl<'a> AnswerSink<'a> {
-            /// The sink as the SQL engine takes it.
+            /// The sink as the trait object that the SQL engine takes.
             #[inline]
             pub fn as_result_sink(&mut self) -> &mut (dyn ResultSink + 'a) {
                 match self {

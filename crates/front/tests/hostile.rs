@@ -1,8 +1,8 @@
-//! Every file of `hostile/` is an attack on the protocol with its defined outcome. A file has comment lines
-//! (`#`), settings (`name: value`) and hexadecimal bytes; `*n` behind a byte repeats it, `--` ends a payload.
+//! Every file of `hostile/` is an attack on the protocol, with its expected outcome. A file has comment lines
+//! (`#`), settings (`name: value`) and hexadecimal bytes. `*n` after a byte repeats it; `--` ends a payload.
 //!
-//! Settings: `machine` (packets, command, execute, handshake), `outcome`, and as the machine needs them
-//! `limit` (longest payload in bytes), `sequence` (first expected), `parameters`, `attributes` (on), `peer`.
+//! Settings: `machine` (packets, command, execute, handshake), `outcome`, and, depending on the machine,
+//! `limit` (maximum payload in bytes), `sequence` (first expected), `parameters`, `attributes` (on), `peer`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -119,7 +119,7 @@ impl Attack {
         outcomes.join(", ")
     }
 
-    /// Every payload is a packet of the client, numbered 1, 3, 5 and so on.
+    /// Every payload is a packet of the client. The packets are numbered 1, 3, 5 and so on.
     fn handshake(&self) -> String {
         let mut accounts = Accounts::with_local_root();
         accounts.insert("anna", Account::with_password(b"secret"));

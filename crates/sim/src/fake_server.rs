@@ -191,9 +191,9 @@ fn columns(out: &mut PacketWriter<'_>, capabilities: Capabilities, count: usize)
     let column = ColumnDefinition {
         schema: b"",
         table: b"",
-        table_original: b"",
+        org_table: b"",
         name: b"n",
-        name_original: b"",
+        org_name: b"",
         charset: 63,
         length_bytes: 20,
         column_type: ColumnType::LongLong,

@@ -1,4 +1,4 @@
-//! Bounds-checked reading of fields. Integers are little-endian; a two-byte length precedes a text.
+//! Reads fields with bounds checks. Integers are little-endian. A string has a two-byte length prefix.
 
 use std::fmt;
 
@@ -94,19 +94,19 @@ impl<'a> FieldReader<'a> {
         self.array(field).map(u64::from_le_bytes)
     }
 
-    /// Reads a text that follows its two-byte length.
+    /// Reads a string with a two-byte length prefix.
     ///
     /// # Errors
-    /// The text is incomplete or not UTF-8.
+    /// The string is incomplete or not UTF-8.
     pub fn text(&mut self, field: &'static str) -> Result<&'a str, Malformed> {
         let length = usize::from(self.u16(field)?);
         std::str::from_utf8(self.bytes(length, field)?).map_err(|_| Malformed { field })
     }
 
-    /// Reads all remaining bytes as a text.
+    /// Reads all remaining bytes as a string.
     ///
     /// # Errors
-    /// They are not UTF-8.
+    /// The bytes are not UTF-8.
     pub fn last_text(&mut self, field: &'static str) -> Result<&'a str, Malformed> {
         std::str::from_utf8(std::mem::take(&mut self.rest)).map_err(|_| Malformed { field })
     }
@@ -114,14 +114,14 @@ impl<'a> FieldReader<'a> {
     /// Checks that the whole payload has been read.
     ///
     /// # Errors
-    /// Bytes are left.
+    /// Unread bytes are left.
     pub fn expect_end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed { field: "end" }) }
     }
 }
 
-/// Appends a text after its two-byte length. Returns false and appends nothing if the text has more than
-/// 65,535 bytes: a name that was cut would be the name of something else.
+/// Appends a string with a two-byte length prefix. Returns false and appends nothing if the string has more
+/// than 65,535 bytes: a truncated name would be the name of something else.
 #[must_use]
 pub fn encode_text(text: &str, out: &mut Vec<u8>) -> bool {
     let Ok(length) = u16::try_from(text.len()) else { return false };

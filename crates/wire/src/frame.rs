@@ -1,5 +1,6 @@
-//! Frames: `[length u24][kind u8]`, then a payload of `length` bytes. A row as `model/row_encoding` encodes
-//! it already is a frame of kind [`ROW`]: a partition produces rows in the form in which they are sent.
+//! Frames: `[length u24][kind u8]`, then a payload of `length` bytes. A row that `model/row_encoding` has
+//! encoded is itself a frame of kind [`ROW`], so a partition produces rows in the form in which they are
+//! sent.
 
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 4;

@@ -20,11 +20,11 @@ pub use request::{KeyValues, Request};
 
 /// Protocol version of this build. A server refuses a login with any other version.
 pub const VERSION: u16 = 1;
-/// First bytes of the greeting's payload; they tell a client that it reached another protocol.
+/// First bytes of the greeting's payload, by which a client recognises the protocol.
 pub const MAGIC: [u8; 4] = *b"JNTR";
 /// Bytes of the password challenge in the greeting.
 pub const SALT_BYTES: usize = 20;
-/// Largest payload in bytes before the login is complete, in either direction. It bounds the memory that an
+/// Maximum payload in bytes before the login is complete, in either direction. It bounds the memory that an
 /// unauthenticated peer can claim.
 pub const LOGIN_PAYLOAD_BYTES_MAX: usize = 4096;
 /// Maximum number of keys in one `ReadKeys` request.

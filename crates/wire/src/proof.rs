@@ -1,4 +1,4 @@
-//! Proof of a password in the manner of `mysql_native_password`: the password never travels, and the server
+//! Proof of a password, as in `mysql_native_password`: the password itself is never sent, and the server
 //! stores only its double hash.
 
 use sha1::{Digest, Sha1};

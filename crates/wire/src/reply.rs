@@ -79,7 +79,7 @@ pub struct ColumnView<'a> {
     pub charset: u16,
     /// Digits after the decimal point; 31 if not fixed.
     pub decimals: u8,
-    /// The column's name or alias, cut to [`COLUMN_NAME_CHARACTERS_MAX`].
+    /// The column's name or alias, truncated to [`COLUMN_NAME_CHARACTERS_MAX`].
     pub name: &'a str,
 }
 
@@ -126,12 +126,12 @@ impl<'a> ColumnView<'a> {
     }
 }
 
-/// Maximum length of a column's name in characters. A column without an alias has the text of its expression
-/// as its name; MySQL cuts that text at the same length.
+/// Maximum length of a column's name in characters. The name of a column without an alias is the text of its
+/// expression, which MySQL truncates to the same length.
 pub const COLUMN_NAME_CHARACTERS_MAX: usize = 256;
 
-/// Appends columns in the form that [`Columns`] decodes. Cuts each name to [`COLUMN_NAME_CHARACTERS_MAX`]
-/// characters.
+/// Appends columns in the form that [`Columns`] decodes. Truncates each name to
+/// [`COLUMN_NAME_CHARACTERS_MAX`] characters.
 pub fn encode_columns(columns: &[ResultColumn], out: &mut Vec<u8>) {
     let count = columns.len().min(usize::from(u16::MAX));
     out.extend_from_slice(&(count as u16).to_le_bytes());
@@ -172,7 +172,7 @@ pub struct KeyRows<'a> {
     pub index: &'a [[u8; 4]],
 }
 
-/// In place of a row's offset: no row has the key.
+/// Replaces a row's offset if no row has the key.
 pub const NOT_FOUND: u32 = u32::MAX;
 /// Bytes before the body of [`KeyRows`], including the frame's header.
 pub const KEY_ROWS_HEADER_BYTES: usize = frame::HEADER_BYTES + 16;
@@ -284,7 +284,7 @@ fn parse_key_rows(mut fields: FieldReader<'_>) -> Result<KeyRows<'_>, Malformed>
     Ok(KeyRows { status, body, index: index.as_chunks().0 })
 }
 
-/// Appends [`Reply::Done`]. Cuts `info` to 64 KiB.
+/// Appends [`Reply::Done`]. Truncates `info` to 64 KiB.
 pub fn encode_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
     let start = begin_frame(kind::DONE, out);
     out.extend_from_slice(&number.to_le_bytes());
@@ -296,7 +296,7 @@ pub fn encode_done(number: u32, done: &Done<'_>, out: &mut Vec<u8>) {
     end_bounded_frame(start, out);
 }
 
-/// Appends [`Reply::Failed`]. Cuts `message` to 64 KiB.
+/// Appends [`Reply::Failed`]. Truncates `message` to 64 KiB.
 pub fn encode_failed(number: u32, errno: u16, sqlstate: [u8; 5], message: &str, out: &mut Vec<u8>) {
     let start = begin_frame(kind::FAILED, out);
     out.extend_from_slice(&number.to_le_bytes());
@@ -323,8 +323,8 @@ pub fn encode_columns_frame(number: u32, columns: &[u8], out: &mut Vec<u8>) {
     end_bounded_frame(start, out);
 }
 
-/// Ends a frame whose contents are bounded. A frame that vanished would leave the client waiting for the end
-/// of its reply.
+/// Ends a frame whose contents are bounded. If the frame were dropped, the client would wait forever for the
+/// end of its reply.
 fn end_bounded_frame(start: usize, out: &mut Vec<u8>) {
     let fits = end_frame(start, out);
     assert!(fits, "a reply other than rows fits into one frame");

@@ -1,4 +1,4 @@
-//! Requests of a client. Each has a number, which its reply repeats, and exactly one reply.
+//! Requests of a client. Each has a number, which its reply repeats. Each gets exactly one reply.
 
 use junctor_model::value::ValueRef;
 
@@ -288,7 +288,7 @@ impl<'a> Request<'a> {
 #[inline]
 pub fn parse_keys<'a>(fields: &mut FieldReader<'a>) -> Result<KeyValues<'a>, Malformed> {
     let (form, count) = (fields.u8("form")?, fields.u32("keys")?);
-    // The client chooses this number freely, and the server does work for each key it counts.
+    // The client chooses this number freely, and the server does work for each key that it counts.
     if count as usize > KEYS_MAX {
         return Err(Malformed { field: "keys" });
     }

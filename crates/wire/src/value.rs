@@ -1,4 +1,4 @@
-//! Values that a client sends: a tag byte and the content. The tags are those of `expression/parameter.rs`.
+//! Values that a client sends: a tag byte and the content. The tags match those of `expression/parameter.rs`.
 
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -13,7 +13,7 @@ const TAG_BYTES: u8 = 5;
 
 /// Maximum number of digits after the decimal point.
 const SCALE_MAX: u8 = 30;
-/// Smallest absolute mantissa that is refused: a decimal number has at most 38 digits.
+/// Minimum absolute mantissa that is refused, because a decimal number has at most 38 digits.
 const MANTISSA_END: u128 = 10u128.pow(38);
 
 /// Appends a value with its tag. [`read_value`] reads it.

@@ -324,7 +324,7 @@ fn login(database: &str) -> HandshakeResponse<'_> {
         packet_bytes_max: PACKET_BYTES_MAX,
         charset: UTF8MB4_GENERAL_CI,
         user: b"root",
-        authentication: b"",
+        auth_response: b"",
         database: database.as_bytes(),
         plugin: Some(NATIVE_PASSWORD),
         attributes: ConnectAttributes::default(),

@@ -301,7 +301,7 @@ impl<'a> Node<'a> {
     }
 
     /// The thread that writes a reply: recv itself while no task waits there; otherwise the thread with the
-    /// shortest queue among recv and the helpers. This models adaptive sending, with queue lengths in step_index
+    /// shortest queue among recv and the helpers. This models adaptive sending, with queue lengths in place
     /// of loads.
     fn sender(&self, recv: usize) -> usize {
         let own = self.engine.queue_length(recv);

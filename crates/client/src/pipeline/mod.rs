@@ -1,12 +1,12 @@
-//! Hot path, budget 300 instructions a request without its contents: the pipelined requests of a connection.
+//! Hot path, budget 300 instructions a request, contents not counted: the pipelined requests of a connection.
 //!
-//! No background task exists. A future that waits for a reply does the input and output when it is polled: it
+//! The pipeline has no background task. A future that waits for a reply does the I/O when it is polled: it
 //! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport can
 //! wake only one task: that of the leader, the future that began to wait first. When the leader no longer
-//! waits, the next waiting future is woken and becomes the leader. A future that was polled must therefore be
-//! polled again when its task is woken, or be dropped.
+//! waits, the pipeline wakes the next waiting future, which becomes the leader. A future that has been polled
+//! must therefore be polled again when its task is woken, or be dropped.
 //!
-//! Wakers are woken and dropped after the lock is released: both may run code that takes the lock.
+//! Wakers are woken and dropped after the lock is released, because both may run code that takes the lock.
 
 mod waiting;
 
@@ -28,10 +28,10 @@ pub(crate) use waiting::{PendingReply, SpaceWait};
 const QUEUED_BYTES_MAX: usize = 1 << 20;
 /// Initial capacity of a send buffer in bytes.
 const REQUEST_BYTES: usize = 1024;
-/// A request is appended to the last send buffer while that has fewer bytes than this.
+/// A request is appended to the last send buffer if that has fewer bytes than this.
 const BATCHED_BYTES_MAX: usize = 8 * 1024;
 
-/// The requests of a connection in the order in which they were made, and the transport.
+/// The requests of a connection in the order in which they were queued, and the transport.
 pub(crate) struct Pipeline {
     state: Mutex<State>,
     /// Wakes the leader. The transport never sees another waker.
@@ -40,10 +40,10 @@ pub(crate) struct Pipeline {
 
 struct State {
     transport: Box<dyn Transport>,
-    /// Send buffers. The first one may be sent in part.
+    /// Send buffers. The first one may be partly sent.
     queue: VecDeque<Vec<u8>>,
     queued_bytes: usize,
-    /// Received bytes. Those from `position` on belong to replies that are not complete yet; all frames
+    /// Received bytes. Those from `position` on belong to replies that are not complete yet. All frames
     /// before `scanned` are complete.
     received: Vec<u8>,
     position: usize,
@@ -51,14 +51,14 @@ struct State {
     /// The current reply exceeds `reply_bytes_max`, and its bytes are discarded as they arrive.
     is_oversized: bool,
     reply_bytes_max: usize,
-    /// One slot for each request that has no reply yet or whose reply was not taken. The first slot belongs
-    /// to the request with the number `first`.
+    /// One slot for each request that has no reply yet, or whose reply has not been returned. The first slot
+    /// belongs to the request with the number `first`.
     slots: VecDeque<Slot>,
     first: u32,
-    /// Number of slots with a reply. Replies arrive in the order of the requests, so these are the first
-    /// slots.
+    /// Number of slots with a reply. Replies arrive in the order of the requests, so these slots are at the
+    /// front.
     answered: usize,
-    /// Futures that wait for room in the queue, each with its ticket.
+    /// Futures that wait for space in the queue, each with its ticket.
     space_waiters: Vec<(u64, Waker)>,
     /// The last ticket that was issued.
     last_ticket: u64,
@@ -67,7 +67,7 @@ struct State {
     leader_waker: Arc<LeaderWaker>,
     /// The transport will wake the leader when bytes arrive.
     is_registered: bool,
-    /// Wakers to wake after the lock is released. Usually one, for which no memory is allocated.
+    /// Wakers to wake after the lock is released. Usually there is at most one, which needs no allocation.
     woken: Option<Waker>,
     more_woken: Vec<Waker>,
     /// Wakers to drop after the lock is released.
@@ -83,7 +83,7 @@ struct State {
 enum Waiter {
     /// Waits for the reply to the request with this number.
     Reply(u32),
-    /// Waits for room in the queue, with this ticket.
+    /// Waits for space in the queue, with this ticket.
     Space(u64),
 }
 
@@ -107,7 +107,7 @@ impl Wake for LeaderWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Cloned, so that the lock is released before the task's code runs.
+        // Clone the waker, so that the lock is released before the task's code runs.
         let waker = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(waker) = waker {
             waker.wake();
@@ -115,7 +115,7 @@ impl Wake for LeaderWaker {
     }
 }
 
-/// The locked state. Releasing the lock wakes and drops the collected wakers.
+/// The locked state. Dropping it releases the lock, and then wakes and drops the collected wakers.
 struct Locked<'a>(Option<MutexGuard<'a, State>>);
 
 impl Deref for Locked<'_> {
@@ -157,7 +157,7 @@ impl Transport for ClosedTransport {
 }
 
 enum Slot {
-    /// No reply yet. The waker is that of the waiting task, if any has polled.
+    /// No reply yet. The waker belongs to the waiting task, once the task has polled.
     Waiting(Option<Waker>),
     /// No reply yet, and the reply will be discarded.
     Dropped,
@@ -205,7 +205,7 @@ impl Pipeline {
         Locked(Some(self.state.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Waits until the queue has room for another request. Without this wait a caller that never awaits
+    /// Waits until the queue has space for another request. Without this wait, a caller that never awaits
     /// replies could queue without bound.
     pub(crate) fn wait_for_space(&self) -> SpaceWait<'_> {
         SpaceWait { pipeline: self, ticket: None }
@@ -226,7 +226,7 @@ impl Pipeline {
             return Err(failure.clone());
         }
         let number = state.first.wrapping_add(state.slots.len() as u32);
-        // Never append to the first buffer: it may be sent in part, and must not change
+        // Never append to the first buffer: it may be partly sent, and must then not change
         // (`Transport::poll_send`).
         let joins = state.queue.len() > 1 && state.queue.back().is_some_and(|last| last.len() < BATCHED_BYTES_MAX);
         if !joins {
@@ -238,7 +238,7 @@ impl Pipeline {
         let is_whole = encode(number, buffer);
         state.queued_bytes += buffer.len() - before;
         if !is_whole {
-            // `encode` appended nothing; an empty buffer must not stay behind.
+            // `encode` appended nothing. Remove the empty buffer again.
             if !joins {
                 state.queue.pop_back();
             }
@@ -259,7 +259,7 @@ impl Pipeline {
     /// Closes the connection, even if statements and key readers still refer to it.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
-        state.fail(Error::lost("it was dropped"));
+        state.fail(Error::lost("the connection was dropped"));
         state.transport = Box::new(ClosedTransport);
     }
 
@@ -289,7 +289,7 @@ impl State {
             self.is_registered = received.is_pending();
             match received {
                 Poll::Pending => return,
-                Poll::Ready(Ok(bytes)) if bytes.is_empty() => self.fail(Error::lost("it was closed")),
+                Poll::Ready(Ok(bytes)) if bytes.is_empty() => self.fail(Error::lost("the node closed the connection")),
                 Poll::Ready(Ok(bytes)) => self.on_received(bytes),
                 Poll::Ready(Err(error)) => self.fail(Error::lost(&error.to_string())),
             }
@@ -310,7 +310,7 @@ impl State {
                     }
                     self.wake_for_space();
                 }
-                // The node may have sent the reason before it closed the connection; read it before failing.
+                // The node may have sent the reason before it closed the connection. Read it before failing.
                 Poll::Ready(Err(error)) => {
                     while let Poll::Ready(Ok(bytes)) = self.transport.poll_receive(context) {
                         if bytes.is_empty() {
@@ -378,13 +378,13 @@ impl State {
                 self.position = self.scanned;
             }
         }
-        // An incomplete frame may take the reply above its limit by one payload; it is discarded once it is
-        // complete.
+        // An incomplete frame may exceed the reply's limit by up to one payload; the reply is discarded once
+        // the frame is complete.
         if self.received.len() - self.position > self.reply_bytes_max.saturating_add(frame::PAYLOAD_BYTES_MAX) {
-            self.fail(Error::protocol("it is too long"));
+            self.fail(Error::protocol("the reply is too long"));
         }
-        // The rest of an incomplete reply moves to the front, so that the buffer does not grow by the replies
-        // before it.
+        // Move the part of a reply that has arrived to the front, so that the buffer reuses the space of
+        // earlier replies.
         if self.position > 0 && self.position < self.received.len() {
             self.received.drain(..self.position);
             self.scanned -= self.position;
@@ -392,7 +392,7 @@ impl State {
         }
     }
 
-    /// Handles a complete reply. Its last frame lies from `last_at` to `end`.
+    /// Handles a complete reply, whose last frame spans `last_at` to `end`.
     fn on_reply(&mut self, last_at: usize, end: usize) {
         let is_oversized = std::mem::take(&mut self.is_oversized);
         let start = std::mem::replace(&mut self.position, end);
@@ -400,8 +400,8 @@ impl State {
         let replied = replied.map(|number| u32::from_le_bytes(*number));
         let number = self.first.wrapping_add(self.answered as u32);
         if self.answered == self.slots.len() || replied != Some(number) {
-            // An unsolicited error states why the node closes the connection. It has the number 0, which is
-            // otherwise that of the login.
+            // An unsolicited error states why the node closes the connection. It has the number 0, which
+            // otherwise only the login has.
             let unsolicited = next_frame(&self.received[last_at..]).and_then(|(frame, _)| Reply::parse(frame).ok());
             return self.fail(match unsolicited {
                 Some((0, Reply::Failed { errno, sqlstate, message })) => Error::server(errno, sqlstate, message),
@@ -412,7 +412,7 @@ impl State {
             // The caller gave up before the reply arrived.
             Slot::Dropped => Slot::Finished,
             _ if is_oversized => Slot::Oversized,
-            // The usual case: the buffer has exactly this reply, which takes it without a copy.
+            // The usual case: the buffer holds exactly this reply, so it moves into the slot without a copy.
             _ if start == 0 && end == self.received.len() => {
                 (self.position, self.scanned) = (0, 0);
                 Slot::Answered(std::mem::take(&mut self.received))

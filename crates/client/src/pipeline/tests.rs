@@ -1,4 +1,4 @@
-//! One leader at a time does the input and output, and no waiting task is forgotten.
+//! One leader at a time does the I/O, and no waiting task is forgotten.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -125,7 +125,7 @@ fn a_dropped_task_wakes_the_next_even_if_it_was_woken_itself() {
     line.answer(0);
     tasks[0].answer = None;
     assert!(tasks[1].is_woken());
-    // This task was woken and is dropped before it is polled.
+    // This task was woken, but is dropped before it is polled.
     tasks[1].answer = None;
     assert!(tasks[2].is_woken());
     assert!(!tasks[2].poll());
@@ -140,7 +140,7 @@ fn a_task_that_receives_the_reply_of_another_wakes_it() {
     let (line, _pipeline, mut tasks) = tasks();
     tasks.iter_mut().for_each(|task| assert!(!task.poll()));
     line.answer(0);
-    // The second task is polled first, for another reason.
+    // The second task is polled first, although its own reply has not arrived.
     assert!(!tasks[1].poll());
     assert!(tasks[0].is_woken() && tasks[0].poll());
     assert!(tasks[1].is_woken() && !tasks[1].poll());

@@ -1,5 +1,5 @@
 //! Hot path, within the budget of 300 instructions a request of `mod.rs`: the futures that wait for a reply
-//! or for room.
+//! or for space in the queue.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ const POLLED_TWICE: &str = "the reply was already taken";
 pub(crate) struct PendingReply {
     pub(super) pipeline: Arc<Pipeline>,
     pub(super) number: u32,
-    /// The reply was returned: nothing is left for `drop` to do.
+    /// Whether the reply was returned, so that `drop` has nothing to do.
     pub(super) is_done: bool,
 }
 
-/// Waits until the queue has room for another request.
+/// Waits until the queue has space for another request.
 pub(crate) struct SpaceWait<'p> {
     pub(super) pipeline: &'p Pipeline,
-    /// Its ticket, once it waits.
+    /// Issued when the future first has to wait.
     pub(super) ticket: Option<u64>,
 }
 
@@ -126,7 +126,7 @@ impl Drop for PendingReply {
         let is_answered = state.is_answered(self.number);
         let index = self.number.wrapping_sub(state.first) as usize;
         if let Some(slot) = state.slots.get_mut(index) {
-            // A reply that is still to come needs its slot, or the numbers of later replies would not match.
+            // If the reply is still to come, keep its slot, or the numbers of later replies would not match.
             let before = std::mem::replace(slot, if is_answered { Slot::Finished } else { Slot::Dropped });
             if let Slot::Waiting(Some(waker)) = before {
                 state.discarded.push(waker);

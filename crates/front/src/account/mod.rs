@@ -1,8 +1,8 @@
-//! User accounts: which users exist, from where each may log in, and the proof of its password. All protocols
-//! share them.
+//! User accounts: which users exist, from which addresses each may log in, and how a password is verified.
+//! All protocols share them.
 //!
-//! The proof is that of `mysql_native_password`: the server keeps SHA1(SHA1(password)), and the client sends
-//! SHA1(password) masked with SHA1(challenge, kept hash). The password itself never travels.
+//! Passwords are verified as in `mysql_native_password`: the server keeps SHA1(SHA1(password)), and the
+//! client sends SHA1(password) masked with SHA1(challenge, kept hash). The password itself is never sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,11 +22,11 @@ pub const CHALLENGE_BYTES: usize = 20;
 
 const SHA1_BYTES: usize = 20;
 
-/// Random bytes that a client mixes into its proof. No byte is zero and each is below 128.
+/// Random bytes that a client mixes into its proof of the password. Each byte is from 1 to 127.
 pub type Challenge = [u8; CHALLENGE_BYTES];
 
-/// Makes a challenge from random bytes. MySQL sends it as a zero-terminated string of seven-bit characters,
-/// which excludes zero and everything from 128 on.
+/// Derives a challenge from random bytes. MySQL sends the challenge as a zero-terminated string of seven-bit
+/// characters, so zero and bytes above 127 are excluded.
 pub fn challenge_from_random(random: [u8; CHALLENGE_BYTES]) -> Challenge {
     random.map(|byte| byte % 127 + 1)
 }
@@ -46,8 +46,7 @@ impl PasswordHash {
         Self(bytes)
     }
 
-    /// Whether `proof` was made from the password and `challenge`. The time taken does not depend on where
-    /// they differ.
+    /// Whether `proof` was made from the password and `challenge`. The comparison takes constant time.
     fn accepts(&self, challenge: &Challenge, proof: &[u8; SHA1_BYTES]) -> Choice {
         let mut mask = Sha1::new();
         mask.update(challenge);
@@ -61,7 +60,7 @@ impl PasswordHash {
     }
 }
 
-/// With this method the hash is worth as much as the password, so it is never printed.
+/// The hash is as good as the password for logging in, so it is never printed.
 impl fmt::Debug for PasswordHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("PasswordHash(..)")
@@ -76,7 +75,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// An account with a password, open to every address. An empty password makes an account without one.
+    /// An account that may log in from any address. An empty password creates an account without a password.
     pub fn with_password(password: &[u8]) -> Self {
         match password {
             [] => Self::without_password(),
@@ -84,12 +83,12 @@ impl Account {
         }
     }
 
-    /// An account without a password, open to clients on this machine only.
+    /// An account without a password, for clients on this machine only.
     pub const fn without_password() -> Self {
         Self { password_hash: None, loopback_only: true }
     }
 
-    /// The same account, closed to clients on other machines.
+    /// Restricts the account to clients on this machine.
     pub const fn loopback_only(self) -> Self {
         Self { loopback_only: true, ..self }
     }
@@ -102,12 +101,12 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// No account: nobody can log in.
+    /// No accounts: nobody can log in.
     pub const fn empty() -> Self {
         Self { accounts: BTreeMap::new() }
     }
 
-    /// The user `root` only, without a password, over loopback.
+    /// Only the user `root`, without a password, from this machine.
     pub fn with_local_root() -> Self {
         let mut accounts = Self::empty();
         accounts.insert("root", Account::without_password());
@@ -119,12 +118,12 @@ impl Accounts {
         self.accounts.insert(user.as_bytes().to_vec(), account);
     }
 
-    /// Verifies the user, proof and database that a client sent in answer to `challenge`. Returns user and
-    /// database name; the caller must still check that the database exists.
+    /// Verifies the user, proof and database that a client sent in reply to `challenge`. Returns the names of
+    /// user and database. The caller must still check that the database exists.
     ///
     /// # Errors
-    /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 for a name that no database can
-    /// have.
+    /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 if no database can have that
+    /// name.
     pub(crate) fn verify(
         &self,
         peer: Peer,
@@ -148,10 +147,10 @@ impl Accounts {
         }
     }
 
-    /// Whether `proof` opens the account of `user` to a client at `peer`.
+    /// Whether a client at `peer` may log in as `user` with `proof`.
     fn admits(&self, user: &[u8], peer: Peer, challenge: &Challenge, proof: &[u8]) -> bool {
-        // An unknown user costs as much work as a wrong password; otherwise response times would reveal which
-        // users exist.
+        // Verifying an unknown user costs as much as a wrong password. Otherwise response times would reveal
+        // which users exist.
         const NOBODY: Account = Account { password_hash: Some(PasswordHash([0; SHA1_BYTES])), loopback_only: true };
         let found = self.accounts.get(user);
         let account = found.unwrap_or(&NOBODY);
@@ -174,19 +173,19 @@ pub(crate) struct Claim<'a> {
     pub database: &'a [u8],
 }
 
-/// Why a client was not admitted, as every protocol reports it.
+/// Why a client was refused. Every protocol encodes it in its own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// MySQL error number.
     pub errno: u16,
-    /// SQLSTATE that goes with it.
+    /// The SQLSTATE of the error.
     pub sqlstate: [u8; 5],
     /// Text for the client.
     pub message: String,
 }
 
 impl Refusal {
-    /// 1043: the bytes of a login make no sense, or ask for something that the server does not offer.
+    /// 1043: the bytes of a login are malformed, or request something that the server does not support.
     pub(crate) fn bad_handshake(message: impl Into<String>) -> Refusal {
         Refusal { errno: 1043, sqlstate: *b"08S01", message: message.into() }
     }
@@ -202,7 +201,7 @@ impl Refusal {
 pub struct Peer(IpAddr);
 
 impl Peer {
-    /// A client at this address. An IPv4 address that was mapped to IPv6 counts as the IPv4 address.
+    /// A client at this address. An IPv4 address mapped to IPv6 is treated as the IPv4 address.
     pub fn new(address: IpAddr) -> Self {
         Self(address.to_canonical())
     }
@@ -220,7 +219,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// A name as error messages show it: valid UTF-8 of at most `bytes_max` bytes.
+/// A name in the form for error messages: valid UTF-8, truncated to `bytes_max` bytes.
 fn shown_name(name: &[u8], bytes_max: usize) -> String {
     let mut text = String::from_utf8_lossy(name).into_owned();
     text.truncate(text.floor_char_boundary(bytes_max));

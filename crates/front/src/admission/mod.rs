@@ -1,7 +1,7 @@
-//! Admission: the maximum number of statements, and of transactions with locks, that one sql block lets into
-//! the data plane at a time. Statements of such transactions always pass, because others may wait for their
-//! locks. All others wait in the order of their arrival, so that none starves. A waiting command holds its
-//! bytes and the results of earlier statements of its text, and nothing else.
+//! Admission limits how many statements, and how many transactions with locks, one sql block lets into the
+//! data plane at a time. A statement of a transaction with locks always passes, because others may wait for
+//! those locks. All other statements wait in order of arrival, so that none starves. A waiting command holds
+//! its bytes and the results of earlier statements of its text, and nothing else.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,12 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Makes `admitted_max` tickets, at least 1.
+    /// Creates the queue with `admitted_max` tickets, at least 1.
     pub fn new(admitted_max: usize) -> Admission {
         Admission { admitted: 0, admitted_max: admitted_max.max(1), waiting: VecDeque::new() }
     }
 
-    /// Takes a ticket. False if none is free or somebody waits for one.
+    /// Takes a ticket. Returns false if none is free, or if a connection already waits for one.
     pub fn try_enter(&mut self) -> bool {
         if self.admitted >= self.admitted_max || !self.waiting.is_empty() {
             return false;
@@ -31,8 +31,8 @@ impl Admission {
         true
     }
 
-    /// Queues a connection for a ticket. It may wait once at a time, so the queue is at most as long as the
-    /// connections are many.
+    /// Queues a connection for a ticket. A connection may wait only once at a time, so the queue is never
+    /// longer than the number of connections.
     pub fn wait(&mut self, connection: ConnectionId) {
         verify!(!self.waiting.contains(&connection), "a connection waits for one ticket");
         self.waiting.push_back(connection);
@@ -44,7 +44,7 @@ impl Admission {
         self.admitted -= 1;
     }
 
-    /// Gives a free ticket to the connection that has waited longest.
+    /// Assigns a free ticket to the connection that has waited longest.
     pub fn admit_next(&mut self) -> Option<ConnectionId> {
         if self.admitted >= self.admitted_max {
             return None;
@@ -59,7 +59,7 @@ impl Admission {
         self.waiting.retain(|waiting| *waiting != connection);
     }
 
-    /// The number of tickets in use, and of connections waiting.
+    /// Returns the number of tickets in use, and of waiting connections.
     pub fn counts(&self) -> (usize, usize) {
         (self.admitted, self.waiting.len())
     }

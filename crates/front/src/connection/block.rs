@@ -1,4 +1,4 @@
-//! Hot path, budget 60 instructions a command in and 60 an answer out, besides its framing: no allocation.
+//! Hot path, budget 60 instructions a command in and 60 an answer out, framing not counted: no allocation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -27,42 +27,44 @@ pub struct RecvSettings {
     pub accounts: Arc<Accounts>,
     /// Maximum number of connections of this block. One more is refused with error 1040.
     pub connections_max: usize,
-    /// Maximum length of a command in bytes. A longer one ends its connection with error 1153.
+    /// Maximum length of a command in bytes. A longer command ends its connection with error 1153.
     pub max_allowed_packet: usize,
     /// Maximum duration of a login. A connection that takes longer is closed without an answer.
     pub login_timeout: Duration,
 }
 
-/// The block.
+/// The state of a recv block.
 #[derive(Debug)]
 pub struct RecvBlock {
     settings: RecvSettings,
-    /// By the socket's index.
+    /// Indexed by the socket's index.
     connections: Vec<Option<Box<Connection>>>,
-    /// Connections that want the next part of an answer at the end of the turn.
+    /// Connections that request the next part of an answer at the end of the turn.
     wanting_part: Vec<SocketId>,
-    /// Started logins and their deadlines, in this order. Some have ended meanwhile.
+    /// Started logins with their deadlines, in order of the deadlines. Some may have ended already.
     logins: VecDeque<(Time, SocketId)>,
     is_login_timer_running: bool,
     count: usize,
     ids: ConnectionIds,
     sql_instances: u16,
-    /// The sql block of this thread, which takes all its sessions: commands then cross no thread.
+    /// The sql block of this thread, if it has one. It gets all sessions of this block, so that commands
+    /// cross no thread.
     local_sql: Option<u16>,
     counted: RecvCounters,
 }
 
-/// Connection ids, distinct among the recv blocks of the node: each counts in steps of their number.
+/// Generates connection ids. They are distinct among the recv blocks of the node, because each block counts
+/// in steps of the number of recv blocks.
 #[derive(Debug)]
 struct ConnectionIds {
     first: u32,
     next: u32,
     recv_instances: u32,
-    /// The numbers have started again, so an id may belong to a connection that has lived since then.
+    /// The numbers have wrapped around, so an old connection may still have the next one.
     has_wrapped: bool,
 }
 
-/// A socket that a client has opened.
+/// A socket that a client has just opened.
 struct Opened {
     socket: SocketId,
     peer: Peer,
@@ -70,7 +72,7 @@ struct Opened {
 }
 
 impl RecvBlock {
-    /// The block of recv instance `own`.
+    /// Creates the block of recv instance `own`.
     pub fn new(own: Address, directory: &Directory, settings: RecvSettings) -> RecvBlock {
         let sql_instances = directory.instances(Module::Sql).max(1);
         let first_id = u32::from(own.instance) + 1;
@@ -103,7 +105,7 @@ impl RecvBlock {
         }
     }
 
-    /// Handles one event of the world.
+    /// Handles one event of a socket or timer.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
@@ -128,8 +130,8 @@ impl RecvBlock {
         }
     }
 
-    /// Asks for the next parts of long answers. It waits for the end of the turn because only then, after the
-    /// turn's output is written, does the block learn which sockets are full.
+    /// Requests the next parts of long answers. Only at the end of the turn, after the turn's output is
+    /// written, does the block know which sockets are full.
     pub fn before_publish(&mut self, outbox: &mut Outbox<Signal>) {
         for socket in self.wanting_part.drain(..) {
             if let Some(connection) = find(&mut self.connections, socket)
@@ -146,7 +148,7 @@ impl RecvBlock {
         self.count
     }
 
-    /// Answers with rows of `junctor_info.counters`, the only table that recv has rows of.
+    /// Replies with rows of `junctor_info.counters`, the only status table to which recv contributes.
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let rows = counter_rows(&self.counted, context.own_address, context.thread());
         let reply = ReadStatusReply { operation: request.operation, rows };
@@ -166,7 +168,7 @@ impl RecvBlock {
         self.counted.connections += 1;
         let mut random = [0; CHALLENGE_BYTES];
         context.random.bytes(&mut random);
-        let id = self.ids.take(&self.connections);
+        let id = self.ids.next_free(&self.connections);
         let sql = self.local_sql.unwrap_or((id.0 % u32::from(self.sql_instances)) as u16);
         let opening = LinkOpening {
             connection: id,
@@ -213,7 +215,7 @@ impl RecvBlock {
         }
     }
 
-    /// Closes connections whose login has taken too long.
+    /// Closes connections whose login has exceeded the timeout.
     fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.is_login_timer_running = false;
         while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.turn_start) {
@@ -229,7 +231,7 @@ impl RecvBlock {
 
     fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(slot) = self.connections.get_mut(socket.index() as usize) else { return };
-        // A connection that was refused has no record, and its index may have served an older one.
+        // A refused connection has no record, and its socket index may have belonged to an older connection.
         if slot.as_ref().is_none_or(|connection| connection.socket != socket) {
             return;
         }
@@ -267,7 +269,7 @@ impl RecvBlock {
     fn on_command_reply(&mut self, reply: CommandReply, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let CommandReply { connection: id, socket, mut packets, after } = reply;
         let Some(connection) = find(&mut self.connections, socket).filter(|connection| connection.id == id) else {
-            // The client is gone; CloseSession is on its way.
+            // The client has disconnected; CloseSession is on its way.
             context.buffers.give(packets);
             return;
         };
@@ -291,7 +293,7 @@ impl RecvBlock {
             AfterReply::Close => connection.close(outbox),
             AfterReply::NextCommand => {
                 connection.flow.is_busy = false;
-                // The rest of an answer that KILL ended is not asked for.
+                // KILL has ended this answer, so do not request its next part.
                 connection.flow.wants_part = false;
                 if connection.flow.is_output_blocked {
                     connection.flow.wants_next_command = true;
@@ -304,16 +306,16 @@ impl RecvBlock {
 }
 
 impl ConnectionIds {
-    fn take(&mut self, connections: &[Option<Box<Connection>>]) -> ConnectionId {
+    fn next_free(&mut self, connections: &[Option<Box<Connection>>]) -> ConnectionId {
         loop {
             let id = ConnectionId(self.next);
             self.next = self.next.checked_add(self.recv_instances).unwrap_or_else(|| {
-                // Going on modulo 2^32 could yield the ids of another recv block.
+                // Counting on modulo 2^32 could produce the ids of another recv block, so restart.
                 self.has_wrapped = true;
                 self.first
             });
-            // KILL and the session are found by the id, so two connections must not share one. Before the
-            // numbers wrap no search is needed.
+            // KILL and the session are found by the connection id, so no two connections may share one.
+            // Before the numbers wrap, no search is needed.
             let is_taken = || connections.iter().flatten().any(|connection| connection.id == id);
             if !self.has_wrapped || !is_taken() {
                 return id;
@@ -333,7 +335,10 @@ mod tests {
     #[test]
     fn ids_start_again_at_the_first_one_of_their_instance() {
         let mut ids = ConnectionIds { first: 2, next: u32::MAX - 1, recv_instances: 3, has_wrapped: false };
-        assert_eq!([ids.take(&[]), ids.take(&[]), ids.take(&[])], [u32::MAX - 1, 2, 5].map(ConnectionId));
+        assert_eq!(
+            [ids.next_free(&[]), ids.next_free(&[]), ids.next_free(&[])],
+            [u32::MAX - 1, 2, 5].map(ConnectionId)
+        );
         assert!(ids.has_wrapped);
     }
 }

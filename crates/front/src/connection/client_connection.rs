@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a command besides its framing: no copy of a command that arrived alone.
-//! One connection: received bytes become commands, one at a time.
+//! Hot path, budget 60 instructions a command, framing not counted: no copy of a command that arrived alone.
+//! One connection: turns received bytes into commands, one at a time.
 
 use std::ops::Range;
 
@@ -13,11 +13,11 @@ use crate::account::Peer;
 use crate::protocol::{Input, LinkContext, LoggedIn};
 use crate::protocol_table::Link;
 
-/// Received bytes that may wait behind the command under way. With more, the socket is not read until the
-/// command is done, so that TCP slows the client down.
+/// Maximum number of received bytes that wait while a command runs. Beyond it, the socket is not read until
+/// the command is done, so TCP slows the client down.
 const WAITING_BYTES_MAX: usize = 64 * 1024;
 
-/// The resources of an event handler.
+/// The resources that an event handler may use.
 pub(super) struct RecvTurn<'a, 'c> {
     pub settings: &'a RecvSettings,
     pub context: &'a mut Context<'c>,
@@ -30,36 +30,37 @@ pub(super) struct Connection {
     pub socket: SocketId,
     pub id: ConnectionId,
     pub peer: Peer,
-    /// The sql block that has, or will have, the session.
+    /// The sql block of the session.
     pub sql: Address,
     pub link: Link,
     pub flow: Flow,
-    /// Received bytes; those before `position` are consumed. Empty while no byte waits, so an idle connection
-    /// holds no memory.
+    /// Received bytes; those before `position` are consumed. The buffer is released while it is empty, so an
+    /// idle connection holds no memory.
     pub received: Buffer,
     pub position: usize,
 }
 
-/// Where a connection stands between its client and its session.
+/// Flow control between the client and its session.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     /// A session exists at the sql block.
     pub has_session: bool,
-    /// A command, or the opening of a session, is at the sql block.
+    /// The sql block is executing a command, or is opening the session.
     pub is_busy: bool,
     /// The connection is being closed: received bytes are ignored.
     pub is_closing: bool,
     /// The output exceeds the socket's high-water mark.
     pub is_output_blocked: bool,
-    /// The next part of the answer is due, at the end of the turn or when the output is below its mark again.
+    /// The session must be asked for the next part of the answer: at the end of the turn, or when the output
+    /// falls below its high-water mark.
     pub wants_part: bool,
-    /// The next command starts when the output is below its mark again.
+    /// The next command starts when the output falls below its high-water mark.
     pub wants_next_command: bool,
     pub is_reading_paused: bool,
 }
 
 impl Connection {
-    /// Takes bytes that the socket received.
+    /// Handles bytes that the socket received.
     pub fn on_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
         if self.flow.is_busy || self.flow.is_output_blocked {
             self.flow.wants_next_command |= !self.flow.is_busy;
@@ -73,7 +74,7 @@ impl Connection {
         self.dispatch_received(turn);
     }
 
-    /// Starts with the next command, if one has been received.
+    /// Starts the next command if it has been received.
     pub fn start_next_command(&mut self, turn: &mut RecvTurn<'_, '_>) {
         if !self.received.is_empty() {
             self.dispatch_received(turn);
@@ -89,7 +90,7 @@ impl Connection {
         self.dispatch(bytes, position, turn);
     }
 
-    /// Takes messages from `bytes` at `position` until one of them is a command, and keeps the rest.
+    /// Reads messages from `bytes` at `position` until one is a command. Keeps the bytes after it.
     fn dispatch(&mut self, bytes: Buffer, mut position: usize, turn: &mut RecvTurn<'_, '_>) {
         while !self.flow.is_busy && !self.flow.is_closing {
             let start = position;
@@ -105,7 +106,8 @@ impl Connection {
                 Input::Command(payload) => {
                     let payload = start + payload.start..start + payload.end;
                     if position == bytes.len() {
-                        // Nothing follows, so the buffer travels on with its command and no byte is copied.
+                        // The command is the last message, so the buffer itself goes to the session and no
+                        // byte is copied.
                         return self.forward(bytes, payload, turn);
                     }
                     let mut command = turn.context.buffers.take(payload.len());
@@ -166,7 +168,7 @@ impl Connection {
         outbox.send(self.sql, Signal::Sql(SqlSignal::ContinueCommand(signal)));
     }
 
-    /// Closes the socket once everything sent is written.
+    /// Closes the socket once all queued output is written.
     pub fn close(&mut self, outbox: &mut Outbox<Signal>) {
         self.flow.is_closing = true;
         outbox.request(WorldRequest::CloseSocket { socket: self.socket });
@@ -177,7 +179,7 @@ impl Connection {
             self.received = bytes;
             return;
         }
-        // Moving the rest to the front costs less than it frees once more than half is consumed.
+        // Once more than half is consumed, moving the unread bytes to the front costs less than it frees.
         if self.position > self.received.len() / 2 {
             self.received.drain(..self.position);
             self.position = 0;
@@ -194,7 +196,7 @@ impl Connection {
     }
 
     /// Whether the bytes that wait behind a command exceed their maximum. Bytes of an incomplete command do
-    /// not count: reading must go on until it is complete.
+    /// not count, because reading must go on until it is complete.
     fn is_full(&self) -> bool {
         let waits = self.flow.is_busy || self.flow.is_output_blocked;
         waits && self.received.len() - self.position >= WAITING_BYTES_MAX

@@ -1,9 +1,9 @@
-//! The block recv: the client connections of one thread, of every protocol.
+//! The recv block: the client connections of one thread, for every protocol.
 //!
 //! - **Owns** sockets, received bytes, and the socket's half of each protocol (framing and login).
 //! - **In**: socket events, *CommandReply*, *ReadStatus*. **Out**: *OpenSession*, *ExecuteCommand*,
 //!   *ContinueCommand*, *CloseSession* to the sql block, bytes to sockets.
-//! - **Never** waits, and never looks into a statement.
+//! - **Never** waits, and never interprets a statement.
 
 mod block;
 mod client_connection;

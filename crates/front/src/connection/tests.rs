@@ -1,4 +1,4 @@
-//! The block recv without sockets or sessions: the tests send its events and answer its commands.
+//! The recv block without sockets or sessions: the tests send its events and answer its commands.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,12 +21,12 @@ struct Recv {
     block: RecvBlock,
     delivery: Delivery<Signal>,
     own: Address,
-    /// Requests to the world that no test has taken.
+    /// Requests of the block that no test has checked yet.
     requests: Vec<WorldRequest>,
 }
 
 impl Recv {
-    /// A block that serves one connection, which speaks `protocol`.
+    /// A block with one connection that speaks `protocol`.
     fn new(protocol: Protocol) -> Recv {
         invariant::panic_on_failure();
         let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Sql, 0)]]);
@@ -47,7 +47,7 @@ impl Recv {
         recv
     }
 
-    /// The same, with a session that has no command yet.
+    /// The same, after the login: the session has no command yet.
     fn with_session(protocol: Protocol) -> Recv {
         let mut recv = Recv::new(protocol);
         let login = match protocol {
@@ -122,7 +122,7 @@ impl Recv {
     }
 }
 
-/// A command of each protocol on the wire, and its payload.
+/// A command as it is sent in each protocol, and its payload.
 fn command(protocol: Protocol, number: u8) -> (Vec<u8>, Vec<u8>) {
     match protocol {
         Protocol::MySql => (vec![2, 0, 0, 0, 3, number], vec![3, number]),

@@ -1,5 +1,5 @@
 //! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in
-//! one piece. Packets and logins of one connection.
+//! one piece. The packets and logins of one connection.
 
 use super::login::{Handshake, HandshakeStep, LoginContext, encode_refusal};
 use super::wire::capability::Capabilities;
@@ -14,11 +14,12 @@ use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
 /// Default collation in the greeting: utf8mb4_0900_ai_ci.
 const GREETING_CHARACTER_SET: u8 = 255;
 
-/// The packets of one connection.
+/// The packet layer of one connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     reader: PacketReader,
-    /// Commands arrive; otherwise a login is under way, the first one or that of COM_CHANGE_USER.
+    /// Whether commands are expected. Otherwise a login is in progress, the first one or that of
+    /// COM_CHANGE_USER.
     is_logged_in: bool,
     /// Sequence number of the next packet of the answer.
     sequence: u8,
@@ -32,7 +33,8 @@ impl ProtocolLink for Link {
         let handshake = Handshake::new(opening.peer, opening.challenge);
         handshake.greeting(opening.connection.0, opening.server_version, GREETING_CHARACTER_SET, out);
         Link {
-            // The answer to the greeting continues its numbers. A stranger may send less than a session may.
+            // The client's reply to the greeting continues its sequence numbers. Before the login, a smaller
+            // payload limit applies.
             reader: PacketReader::new(1, HANDSHAKE_PAYLOAD_BYTES_MAX.min(opening.command_bytes_max)),
             is_logged_in: false,
             sequence: 0,
@@ -55,7 +57,7 @@ impl ProtocolLink for Link {
         let mut rest = bytes;
         let packet = match self.reader.next_packet(&mut rest) {
             Ok(Some(packet)) => packet,
-            // The reader keeps the beginning of an incomplete payload, so all bytes are consumed.
+            // The reader has copied the beginning of an incomplete payload, so all bytes are consumed.
             Ok(None) => return (bytes.len() - rest.len(), Input::Incomplete),
             Err(error) => {
                 encode_protocol_error(error, self.reader.failure_sequence(), context.out);
@@ -73,7 +75,7 @@ impl ProtocolLink for Link {
             };
             return (consumed, input);
         }
-        // The payload may lie in the reader, which the login changes.
+        // Copied, because the payload may lie in the reader, which the login changes.
         let payload = payload.to_vec();
         (consumed, self.on_login_packet(&payload, sequence, context))
     }
@@ -81,7 +83,7 @@ impl ProtocolLink for Link {
     #[inline]
     fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool) {
         if is_unsolicited {
-            // MySQL numbers from 0 what it sends between two commands.
+            // MySQL numbers packets that it sends between two commands from 0.
             self.sequence = 0;
         }
         self.sequence = patch_sequences(packets, self.sequence);
@@ -89,7 +91,7 @@ impl ProtocolLink for Link {
 }
 
 impl Link {
-    /// Takes COM_QUIT, COM_CHANGE_USER, or a step of a login.
+    /// Handles COM_QUIT, COM_CHANGE_USER, or a step of a login.
     #[cold]
     fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
         let LinkContext { accounts, out } = context;

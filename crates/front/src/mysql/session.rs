@@ -1,4 +1,4 @@
-//! Hot path, budget 150 instructions a command besides its execution: commands of sessions.
+//! Hot path, budget 150 instructions a command, execution not counted: executes the commands of sessions.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
@@ -14,11 +14,11 @@ use super::wire::command::{Command, StmtExecute, code};
 use super::wire::error::ProtocolError;
 use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 
-/// The protocol's state of one session.
+/// The state that the MySQL protocol keeps for one session.
 #[derive(Debug)]
 pub(crate) struct SessionState {
     capabilities: Capabilities,
-    /// State of prepared statements between their executions.
+    /// State of prepared statements between executions.
     parameters: StatementParameters,
 }
 
@@ -67,7 +67,7 @@ impl ProtocolSession for SessionState {
                 SqlCommand::Ping
             }
             Command::StmtSendLongData { statement_id, parameter, data } => {
-                // Data for an unknown statement or parameter is dropped; otherwise a client could fill memory
+                // Data for an unknown statement or parameter is dropped. Otherwise a client could fill memory
                 // with it.
                 if engine.parameter_count(session, statement_id).is_some_and(|count| parameter < count) {
                     self.parameters.append_long_data(statement_id, parameter, data);
@@ -93,7 +93,7 @@ impl ProtocolSession for SessionState {
                 sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
                 return Progress::Done;
             }
-            // The link takes these two, and the first match took the third.
+            // The link handles the first two, and the first match handled the third.
             Command::Quit | Command::ChangeUser(_) | Command::StmtExecute(_) => return Progress::Close,
         };
         engine.command(session, sql_command, turn, &mut sink)
@@ -144,7 +144,7 @@ impl SessionState {
     }
 }
 
-/// A malformed command ends its connection, after the error.
+/// Appends the error of a malformed command; the connection then closes.
 fn refuse(error: ProtocolError, sink: &mut PacketSink<'_>) -> Progress {
     let code = match error {
         ProtocolError::PacketsOutOfOrder { .. } => ErrorCode::PacketsOutOfOrder,

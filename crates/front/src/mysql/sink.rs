@@ -1,5 +1,5 @@
-//! Hot path, budget 100 instructions an answer besides its rows: no allocation once a plan's header is
-//! encoded. Results of sessions as MySQL packets with sequence number 0; the link numbers them.
+//! Hot path, budget 100 instructions an answer, rows not counted: no allocation once a plan's header is
+//! encoded. Encodes results as MySQL packets with sequence number 0; the link numbers them.
 
 use junctor_model::error::Error;
 use junctor_model::row_encoding::ResultColumn;
@@ -12,18 +12,18 @@ use super::wire::parameter_type::ColumnType;
 use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count};
 use super::wire::status::StatusFlags;
 
-/// Longest single copy in bytes.
+/// Maximum length of a single copy in bytes.
 const COPY_BYTES_MAX: usize = 1024;
 
 /// Appends results to the output of one command.
 #[derive(Debug)]
 pub struct PacketSink<'a> {
-    /// The packets so far.
+    /// The packets encoded so far.
     pub out: &'a mut Vec<u8>,
     /// The capabilities of the connection.
     pub capabilities: Capabilities,
-    /// Start of the current result in `out`, if no part of it has been sent. Then an error replaces it,
-    /// because some clients wait for more rows for ever when an error follows the first ones.
+    /// Start of the current result in `out`, if no part of it has been sent. An error then replaces the
+    /// result, because some clients wait forever for more rows if an error follows the first rows.
     pub result_start: Option<usize>,
 }
 
@@ -121,14 +121,14 @@ impl ResultSink for PacketSink<'_> {
     }
 }
 
-/// The definition of every parameter of a prepared statement. MySQL sends the same one, whatever the
-/// parameter's use.
+/// The definition that is sent for every parameter of a prepared statement. Like MySQL, it does not depend on
+/// how the statement uses the parameter.
 const PARAMETER_DEFINITION: ColumnDefinition<'static> = ColumnDefinition {
     schema: b"",
     table: b"",
-    table_original: b"",
+    org_table: b"",
     name: b"?",
-    name_original: b"",
+    org_name: b"",
     charset: 63,
     length_bytes: 0,
     column_type: ColumnType::VarString,
@@ -149,9 +149,9 @@ fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
     ColumnDefinition {
         schema: column.database.as_bytes(),
         table: column.table.as_bytes(),
-        table_original: column.org_table.as_bytes(),
+        org_table: column.org_table.as_bytes(),
         name: column.name.as_bytes(),
-        name_original: column.org_name.as_bytes(),
+        org_name: column.org_name.as_bytes(),
         charset: column.charset,
         length_bytes: column.length,
         column_type: ColumnType::from_code(column.wire_type).unwrap_or(ColumnType::VarString),
@@ -161,7 +161,7 @@ fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
 }
 
 fn status_flags(completion: &Completion) -> StatusFlags {
-    // A flag is a power of two, so each multiplication is a shift.
+    // A flag is a power of two, so the compiler turns each multiplication into a shift.
     let flag = |flag: StatusFlags, on: bool| StatusFlags::from_bits(flag.bits() * u16::from(on));
     flag(StatusFlags::AUTOCOMMIT, completion.autocommit)
         | flag(StatusFlags::IN_TRANSACTION, completion.in_transaction)
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// The packet of a row, which the error follows.
+    /// A row packet that precedes the error.
     const ROW: &[u8] = b"\x02\0\0\0\x015";
 
     fn answer_with_error(before: &[u8], is_sent: bool) -> Vec<u8> {

@@ -1,6 +1,6 @@
-//! Hot path, budget 50 instructions a parameter: no allocation after the first execution of a statement.
-//! State of a session's prepared statements between their executions: the parameter types bound last, and
-//! long data (COM_STMT_SEND_LONG_DATA).
+//! Hot path, budget 50 instructions a parameter: no allocation after the first execution of a statement. The
+//! state that a session's prepared statements keep between executions: the parameter types that were bound
+//! last, and long data (COM_STMT_SEND_LONG_DATA).
 
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_kernel::require;
@@ -11,13 +11,14 @@ use super::wire::error::ProtocolError;
 use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters};
 use crate::protocol::DecodedParameters;
 
-/// Maximum long data of one session in bytes. An execution that lacks some of its data fails with error 1153.
+/// Maximum size of one session's long data in bytes. Data beyond it is dropped, and the execution then fails
+/// with error 1153.
 const LONG_DATA_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The prepared statements of one session that have such state.
+/// The state of one session's prepared statements, for those that have bound types or long data.
 #[derive(Debug, Default)]
 pub(crate) struct StatementParameters {
-    /// Ordered by number.
+    /// Ordered by statement id.
     statements: Vec<Statement>,
     long_data_bytes: usize,
 }
@@ -27,8 +28,8 @@ struct Statement {
     number: u32,
     bound_types: Vec<ParameterType>,
     long_data: Vec<(u16, Vec<u8>)>,
-    /// Some long data was dropped, so the rest is not what the client sent.
-    is_cut: bool,
+    /// Some long data was dropped, so the value would not be the one that the client sent.
+    is_truncated: bool,
 }
 
 impl StatementParameters {
@@ -47,7 +48,7 @@ impl StatementParameters {
     /// Decodes the parameters of an execution, which consumes the statement's long data.
     ///
     /// # Errors
-    /// `Malformed` for inconsistent bytes, `PacketTooLarge` when long data was dropped.
+    /// `Malformed` for inconsistent bytes, `PacketTooLarge` if long data was dropped.
     pub fn decode(
         &mut self,
         execution: &StmtExecute<'_>,
@@ -60,7 +61,7 @@ impl StatementParameters {
             return Ok(());
         }
         let statement = self.entry(execution.statement_id);
-        if statement.is_cut {
+        if statement.is_truncated {
             self.forget_long_data(execution.statement_id);
             return Err(ProtocolError::PacketTooLarge);
         }
@@ -81,12 +82,12 @@ impl StatementParameters {
     }
 
     /// Appends to the long data of a parameter. Data beyond the session's maximum is dropped, and the
-    /// execution fails.
+    /// execution will fail.
     pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
         let is_too_much = self.long_data_bytes + data.len() > LONG_DATA_BYTES_MAX;
-        let Statement { long_data, is_cut, .. } = self.entry(statement);
+        let Statement { long_data, is_truncated, .. } = self.entry(statement);
         if is_too_much {
-            *is_cut = true;
+            *is_truncated = true;
             return;
         }
         match long_data.iter_mut().find(|(known, _)| *known == parameter) {
@@ -102,7 +103,7 @@ impl StatementParameters {
             let statement = &mut self.statements[position];
             let dropped = statement.long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             statement.long_data.clear();
-            statement.is_cut = false;
+            statement.is_truncated = false;
             self.release_long_data(dropped);
         }
     }
@@ -116,7 +117,7 @@ impl StatementParameters {
     }
 
     fn release_long_data(&mut self, bytes: usize) {
-        // Below zero the session could never send long data again.
+        // An underflow would prevent the session from ever sending long data again.
         require!(bytes <= self.long_data_bytes, "dropped long data was counted");
         self.long_data_bytes -= bytes;
     }
@@ -130,8 +131,8 @@ fn decode_with_long_data<'l>(
     long: &dyn Fn(usize) -> Option<&'l [u8]>,
     builder: &mut ParametersBuilder,
 ) -> Result<(), ProtocolError> {
-    // The decoder wants the packet and the long data to live equally long; copying the packet shortens its
-    // lifetime to theirs.
+    // The decoder requires one lifetime for the packet and the long data. Copying the packet gives it the
+    // shorter one.
     let bytes = execution.parameters.bytes.to_vec();
     let mut block = execution.parameters;
     block.bytes = &bytes;
@@ -143,7 +144,8 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
     match value {
         ParameterValue::Null => builder.push(ValueRef::Null),
         ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
-        // Some drivers send every positive integer as unsigned. As in a literal, only the value decides.
+        // Some drivers send every positive integer as unsigned. As for a literal, only the value decides the
+        // type.
         ParameterValue::Unsigned(value) => builder.push(match i64::try_from(value) {
             Ok(value) => ValueRef::Int(value),
             Err(_) => ValueRef::UInt(value),
@@ -161,7 +163,7 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
     }
 }
 
-/// A decimal number of at most 38 digits. A longer one stays text, which the comparison converts like any
+/// Parses a decimal number of at most 38 digits. A longer one stays text, which comparisons convert like any
 /// other text.
 fn decimal(text: &[u8]) -> Option<Decimal> {
     let text = std::str::from_utf8(text).ok()?;
@@ -220,7 +222,7 @@ mod tests {
         assert!(decoded.bytes.len() > chunk.len());
         decoded.trim();
         assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
-        // A refused execution keeps no memory either.
+        // A refused execution keeps no memory, either.
         parameters.append_long_data(1, 0, &chunk);
         assert!(parameters.decode(&execution, 2, &mut decoded).is_err());
         decoded.trim();

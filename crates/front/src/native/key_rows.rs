@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a key: joins the answers of partitions to one frame, with an index from
+//! Hot path, budget 20 instructions a key: joins the replies of partitions into one frame, with an index from
 //! keys to rows.
 
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -7,16 +7,16 @@ use junctor_sql::result::{KeyRows, NO_PARTITION};
 use junctor_wire::frame;
 use junctor_wire::reply::{KEY_ROWS_HEADER_BYTES, NOT_FOUND, begin_key_rows, end_key_rows};
 
-/// Writes the frame to `out`, which is empty. If the first answer has room for the frame's header, its buffer
-/// becomes the frame's.
+/// Writes the frame to `out`, which must be empty. If the first reply has space for the frame's header, its
+/// buffer becomes the frame's buffer.
 ///
-/// Errors: 1153 if the frame is too long, 1105 if an answer has fewer packets than keys.
+/// Errors: 1153 if the frame is too long, 1105 if a reply has fewer packets than keys.
 pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Vec<u8>) -> Result<()> {
     let KeyRows { order, parts, head_bytes } = rows;
     parts.sort_by_key(|(partition, ..)| *partition);
     let mut starts = [0u32; PARTITIONS_PER_TABLE_MAX as usize];
     let mut parts = parts.iter_mut().peekable();
-    // Parts of one partition follow each other, in the order of their packets.
+    // The parts of one partition are adjacent, in the order of their packets.
     let mut last = NO_PARTITION;
     match parts.next_if(|(_, is_prefixed, _)| *is_prefixed) {
         Some((partition, _, bytes)) => {
@@ -37,8 +37,8 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
     let body_end = out.len();
     out.resize(body_end + order.len() * 4, 0);
     let (body, index) = out.split_at_mut(body_end);
-    // The packets of a partition are in the order of its keys, so one cursor a partition finds each key's
-    // packet.
+    // A partition's packets are in the order of its keys, so one cursor per partition finds the packet of
+    // each key.
     for (entry, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
         let mut at = NOT_FOUND;
         if let Some(start) = starts.get_mut(usize::from(*partition)) {
@@ -80,7 +80,7 @@ mod tests {
         vec![2, 0, 0, 0, 0, byte]
     }
 
-    /// The last byte of each key's row.
+    /// The last byte of the row of each key.
     fn found(rows: &mut KeyRows) -> Vec<Option<u8>> {
         let mut out = Vec::new();
         assemble(7, 1, rows, &mut out).expect("a short frame");

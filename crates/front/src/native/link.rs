@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. Frames and
-//! logins of one connection.
+//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. The frames
+//! and logins of one connection.
 
 use junctor_wire::reply::{self, Greeting};
 use junctor_wire::request::{Login, kind};
@@ -8,10 +8,10 @@ use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, VERSION, frame};
 use crate::account::{Challenge, Claim, Peer, Refusal};
 use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
 
-/// Collation of the session, as a number of MySQL: utf8mb4_0900_ai_ci. The protocol has only UTF-8.
+/// Collation of the session, as MySQL's id: utf8mb4_0900_ai_ci. The protocol supports only UTF-8.
 const CHARACTER_SET: u16 = 255;
 
-/// The frames of one connection.
+/// The frame layer of one connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     is_logged_in: bool,
@@ -39,7 +39,7 @@ impl ProtocolLink for Link {
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
         let Some((_, length)) = frame::decode_header(bytes) else { return (0, Input::Incomplete) };
         let longest = if self.is_logged_in { self.command_bytes_max } else { LOGIN_PAYLOAD_BYTES_MAX };
-        // Only rows continue in a second frame, so a frame of the maximum length is no request.
+        // Only rows continue in a second frame, so a request cannot have the maximum length.
         if length > longest || length >= frame::PAYLOAD_BYTES_MAX {
             encode_refusal(&packet_too_large(), context.out);
             return (0, Input::Close);
@@ -57,7 +57,7 @@ impl ProtocolLink for Link {
         (frame_bytes, input)
     }
 
-    /// Frames carry no numbers of their own.
+    /// Frames have no sequence numbers, so nothing must be completed.
     #[inline]
     fn finish_answer(&mut self, _packets: &mut [u8], _is_unsolicited: bool) {}
 }
@@ -96,7 +96,8 @@ impl Link {
     }
 }
 
-/// Appends the reason why a connection is refused or ended. It answers no request, so its number is 0.
+/// Appends the reason why a connection is refused or ended. It is not the reply to a request, so its number
+/// is 0.
 fn encode_refusal(refusal: &Refusal, out: &mut Vec<u8>) {
     reply::encode_failed(0, refusal.errno, refusal.sqlstate, &refusal.message, out);
 }

@@ -1,5 +1,5 @@
-//! The native protocol: frames and logins, requests, answers. Crate `junctor-wire` has its bytes, which
-//! clients use too. A session behaves as one of the MySQL protocol, with two differences: rows are always
+//! The native protocol: frames and logins, requests, replies. Crate `junctor-wire`, which clients use too,
+//! defines the encoding. A session behaves as in the MySQL protocol, with two differences: rows are always
 //! binary, and a request can read rows by primary key without a statement.
 
 mod link;

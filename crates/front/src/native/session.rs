@@ -1,4 +1,4 @@
-//! Hot path, budget 150 instructions a request besides its execution: requests of sessions.
+//! Hot path, budget 150 instructions a request, execution not counted: executes the requests of sessions.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use junctor_wire::{Malformed, Request};
 use super::sink::NativeSink;
 use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 
-/// Bytes before the keys of a read: kind, number, reader.
+/// Bytes that precede the keys of a read: kind, number, reader.
 const BEFORE_KEYS_BYTES: usize = 9;
 
-/// The protocol's state of one session.
+/// The state that the native protocol keeps for one session.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
-    /// Number of the request under way; its answer repeats it. 0 if there is none.
+    /// Number of the current request, which its reply repeats. 0 if no request is being executed.
     number: u32,
-    /// The engine's number of each prepared statement, by the client's handle.
+    /// The SQL engine's id of each prepared statement, by the client's handle.
     statements: BTreeMap<u32, u32>,
 }
 
-/// The parameters of an execution as the client sent them.
+/// The parameters of an execution, as the client sent them.
 #[derive(Clone, Copy)]
 struct Execution<'a> {
     handle: u32,
@@ -54,7 +54,7 @@ impl ProtocolSession for SessionState {
 
     #[inline]
     fn begin_command(&mut self, payload: &[u8]) {
-        // 0 where the payload is too short to have a number: then its answer is an error.
+        // A payload that is too short for a number gets an error reply with number 0.
         let number = payload.get(1..).and_then(|bytes| bytes.first_chunk());
         self.number = number.map_or(0, |number| u32::from_le_bytes(*number));
     }
@@ -153,8 +153,8 @@ impl SessionState {
         parameters.clear();
         let parsed = parse_values(count, values, &mut |value| {
             parameters.builder.push(match value {
-                // Some drivers send every positive integer as unsigned. As in a literal, only the value
-                // decides.
+                // Some drivers send every positive integer as unsigned. As for a literal, only the value
+                // decides the type.
                 ValueRef::UInt(number) => i64::try_from(number).map_or(value, ValueRef::Int),
                 value => value,
             });
@@ -177,7 +177,7 @@ impl SessionState {
     }
 }
 
-/// The number and the meaning of a request, which begins with its kind.
+/// Decodes a request, which begins with its kind. Returns its number and the request.
 #[inline]
 fn parse(payload: &[u8]) -> (u32, Result<Option<Request<'_>>, Malformed>) {
     match payload.split_first() {
@@ -186,14 +186,14 @@ fn parse(payload: &[u8]) -> (u32, Result<Option<Request<'_>>, Malformed>) {
     }
 }
 
-/// Confirms a request that is no statement: ROW_COUNT() and the warnings stay those of the statement before
-/// it.
+/// Confirms a request that is not a statement. ROW_COUNT() and the warnings of the previous statement stay
+/// unchanged.
 fn confirm(session: &Session, sink: &mut NativeSink<'_>) -> Progress {
     sink.complete(&session.completion());
     Progress::Done
 }
 
-/// A malformed request ends its connection, after the error.
+/// Appends the error of a malformed request; the connection then closes.
 fn refuse(error: Malformed, sink: &mut NativeSink<'_>) -> Progress {
     sink.error(&Error::new(ErrorCode::MalformedPacket, error.to_string()));
     Progress::Close

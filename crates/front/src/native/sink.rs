@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions an answer besides its rows: results of sessions as frames of the native
-//! protocol.
+//! Hot path, budget 60 instructions an answer, rows not counted: encodes results of sessions as frames of the
+//! native protocol.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
@@ -11,13 +11,14 @@ use super::key_rows;
 /// Appends results to the output of one request.
 #[derive(Debug)]
 pub(crate) struct NativeSink<'a> {
-    /// The frames so far.
+    /// The frames encoded so far.
     pub out: &'a mut Vec<u8>,
-    /// The number of the request. Its answer repeats it.
+    /// The number of the request, which its reply repeats.
     pub number: u32,
-    /// Start of the current result in `out`, if no part of it has been sent. Then an error replaces it.
+    /// Start of the current result in `out`, if no part of it has been sent. An error then replaces the
+    /// result.
     pub result_start: Option<usize>,
-    /// The engine's number of the statement that the request prepared.
+    /// The SQL engine's id of the statement that the request prepared.
     pub prepared: Option<u32>,
 }
 
@@ -69,7 +70,7 @@ impl ResultSink for NativeSink<'_> {
     }
 
     fn field_list(&mut self, _columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
-        // No request of this protocol lists fields.
+        // This protocol has no request that lists fields.
         self.complete(completion);
     }
 

@@ -1,13 +1,13 @@
 //! Hot path, budget 10 instructions an execution: the decoded parameters of the current execution, in the
-//! form in which they are sent to the partitions.
+//! form in which they are sent to partitions.
 
 use junctor_expression::ParametersBuilder;
 
-/// Capacity in bytes that is kept between executions.
+/// Maximum capacity in bytes that is kept between executions.
 const BYTES_KEPT: usize = 64 * 1024;
 
-/// The parameters of the current execution, decoded from a protocol's form. All sessions of a block share one
-/// instance, because thousands of idle sessions must not keep a copy each.
+/// The parameters of the current execution. All sessions of a block share one instance, because thousands of
+/// idle sessions must not keep a buffer each.
 #[derive(Debug, Default)]
 pub(crate) struct DecodedParameters {
     pub builder: ParametersBuilder,
@@ -16,14 +16,14 @@ pub(crate) struct DecodedParameters {
 }
 
 impl DecodedParameters {
-    /// Removes the parameters and keeps the memory.
+    /// Removes the parameters but keeps the memory.
     pub fn clear(&mut self) {
         self.builder.clear();
         self.bytes.clear();
     }
 
-    /// Frees the memory of very long parameters. Must be called after the execution, whether or not it
-    /// succeeded.
+    /// Frees the memory if the parameters were very long. Must be called after each execution, whether or not
+    /// it succeeded.
     pub fn trim(&mut self) {
         if self.bytes.capacity().max(self.builder.capacity()) > BYTES_KEPT {
             *self = DecodedParameters::default();

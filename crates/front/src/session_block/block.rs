@@ -1,5 +1,5 @@
-//! Hot path, budget 150 instructions a command besides its execution, with `client_command.rs`.
-//! The struct of the block and the dispatch of its signals.
+//! Hot path, budget 150 instructions a command, execution not counted, together with `client_command.rs`. The
+//! state of the sql block, and the dispatch of its signals.
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
@@ -17,7 +17,7 @@ use crate::protocol::DecodedParameters;
 
 type SeededState = foldhash::fast::FixedState;
 
-/// The block.
+/// The state of an sql block.
 pub struct SqlBlock {
     pub(super) own: Address,
     pub(super) engine: Engine,
@@ -30,13 +30,13 @@ pub struct SqlBlock {
 }
 
 impl SqlBlock {
-    /// The block around an engine. At most `admitted_max` sessions are in the data plane at a time.
+    /// Creates the block. At most `admitted_max` sessions are in the data plane at a time.
     pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
         SqlBlock {
             own,
             engine,
             parameters: DecodedParameters::default(),
-            // A fixed seed: a run of the simulator repeats exactly.
+            // A fixed seed, so that a run of the simulator repeats exactly.
             sessions: HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221)),
             admission: Admission::new(admitted_max),
             timeout_sweep: TimeoutSweep::default(),
@@ -45,7 +45,8 @@ impl SqlBlock {
         }
     }
 
-    /// The resources that sessions hold, by name, for checkers. All are 0 when nobody is connected.
+    /// The number of each kind of resource that sessions hold, by name, for checkers. All are 0 when nobody
+    /// is connected.
     pub fn held(&self) -> [(&'static str, usize); 5] {
         let (admitted, waiting) = self.admission.counts();
         [
@@ -108,7 +109,7 @@ impl SqlBlock {
         }
     }
 
-    /// Handles one event of the world.
+    /// Handles one event of a timer or of deferred work.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.engine.counters.signals += 1;
         let mut turn = TurnContext::new(context, outbox);
@@ -120,7 +121,7 @@ impl SqlBlock {
         }
     }
 
-    /// The thread's turn from `start` to `end` is over.
+    /// Called when the thread's turn, which ran from `start` to `end`, is over.
     #[inline]
     pub fn turn_ended(&mut self, start: Time, end: Time) {
         self.engine.end_turn(start, end);

@@ -1,4 +1,4 @@
-//! Hot path, budget 150 instructions a command besides its execution: sessions and their commands, from
+//! Hot path, budget 150 instructions a command, execution not counted: sessions and their commands, from
 //! *OpenSession* to *CloseSession*.
 
 use junctor_gateway::{Event, TurnContext};
@@ -15,7 +15,7 @@ use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, pa
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
 
-/// A step of a session in the engine, when the event that it waited for has happened.
+/// A call into the SQL engine that continues a session after the event for which it waited.
 pub(super) type Step = fn(&mut Engine, &mut Session, &mut TurnContext<'_>, &mut dyn ResultSink) -> Progress;
 
 impl SqlBlock {
@@ -26,7 +26,7 @@ impl SqlBlock {
         let Some(protocol) = protocol else { return };
         let (mut protocol, mut traits) = SessionState::open(protocol, &login);
         if reset && let Some(mut old) = self.sessions.remove(&connection) {
-            // COM_SET_OPTION outlives COM_CHANGE_USER.
+            // COM_CHANGE_USER keeps the effect of COM_SET_OPTION.
             traits.multi_statements = old.session.allows_multi_statements();
             self.engine.close_session(&mut old.session, turn);
             self.leave_admission(&mut old);
@@ -77,14 +77,14 @@ impl SqlBlock {
         };
         let reply = CommandReply { connection, socket, packets: answer, after };
         turn.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
-        // The replaced session may have held a ticket that others wait for.
+        // The replaced session may have held a ticket for which others wait.
         self.admit_waiting(turn);
     }
 
     pub(super) fn on_execute_command(&mut self, command: ExecuteCommand, turn: &mut TurnContext<'_>) {
         let connection = command.connection;
         let Some(record) = self.sessions.get_mut(&connection) else {
-            // KILL or a timeout ended the session; recv sent the command before it learned so.
+            // KILL or a timeout has ended the session; recv sent the command before it learned of that.
             turn.buffers.give(command.bytes);
             return;
         };
@@ -95,7 +95,7 @@ impl SqlBlock {
         self.engine.counters.commands += 1;
         if !record.is_admitted {
             record.is_admitted = self.admission.try_enter();
-            // KILL passes those that wait: it may be what makes room for them.
+            // KILL does not queue, because it may be what frees a ticket for those that wait.
             if !record.is_admitted && !is_kill(&record.protocol, payload) {
                 self.admission.wait(connection);
                 self.engine.counters.admission_waits += 1;
@@ -109,7 +109,7 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// Continues a session with an answer of the data plane.
+    /// Continues a session with a reply of the data plane.
     pub(super) fn resume(&mut self, connection: ConnectionId, event: Event, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
@@ -120,7 +120,7 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// The client has room for the next part of its answer.
+    /// Continues an answer, because the client has space for the next part.
     pub(super) fn on_continue_command(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.unsent.sent = None;
@@ -133,7 +133,7 @@ impl SqlBlock {
                 record.command = CommandState::BetweenStatements(NextStatement::Due);
                 return self.end_step(connection, turn);
             }
-            // KILL cut the answer short.
+            // KILL has ended the answer early.
             _ => return,
         }
         record.take_answer_buffer(turn);
@@ -141,8 +141,8 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// Another step of a statement is due. An interrupted statement of a lost connection takes it too: the
-    /// step undoes it, and nothing else would.
+    /// Runs another step of a statement. This includes interrupted statements of lost connections: the step
+    /// undoes the statement, and nothing else would.
     pub(super) fn on_continue_statement(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get(&connection) else { return };
         if matches!(record.command, CommandState::Running) || record.is_disconnected {
@@ -164,13 +164,13 @@ impl SqlBlock {
             CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {}
         }
         record.is_disconnected = true;
-        // A write is rolled back, but a commit goes on: the record stays until the engine is done.
+        // A write is rolled back, but a commit continues. The record stays until the engine is done.
         self.engine.interrupt(&mut record.session, turn);
         self.end_step(connection, turn);
         self.admit_waiting(turn);
     }
 
-    /// Executes a step of a session whose command is running.
+    /// Runs a step of a session whose command is in progress.
     pub(super) fn run_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>, step: Step) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         require!(
@@ -184,8 +184,8 @@ impl SqlBlock {
         self.end_step(connection, turn);
     }
 
-    /// Ends every step of a session: returns its ticket when nothing of it is in the data plane, and removes
-    /// it when its connection is gone and nothing is under way.
+    /// Called at the end of every step of a session. Returns the session's ticket if the session has no work
+    /// in the data plane. Removes the session if its connection is gone and it has no work at all.
     pub(super) fn end_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(mut record) = self.sessions.get_mut(&connection) else { return };
         let is_idle = !self.engine.is_busy(&record.session);
@@ -199,8 +199,8 @@ impl SqlBlock {
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
         }
-        // A session that waits for a metadata lock makes room for those that hold it, which must go on to
-        // release it.
+        // A session that waits for a metadata lock returns its ticket, because the holders of the lock need
+        // tickets in order to finish and release it.
         let is_outside = match record.command {
             CommandState::Idle if is_idle => true,
             CommandState::BetweenStatements(NextStatement::Due) => {
@@ -213,8 +213,8 @@ impl SqlBlock {
             record.is_admitted = false;
             self.admission.leave();
         }
-        // Others may wait for its row locks, so its next command must not wait for them. A schema change,
-        // which locks rows while it fills an index, gives its ticket back before.
+        // Others may wait for this session's row locks, so its next command must not queue behind them. A
+        // schema change, which locks rows while it fills an index, returns its ticket earlier.
         verify!(
             record.is_admitted || !record.session.holds_locks() || record.session.waits_for_tables(),
             "a session with locks holds a ticket of admission"
@@ -262,7 +262,7 @@ impl SqlBlock {
     }
 }
 
-/// Executes a command of a session that is admitted, or needs no ticket.
+/// Executes a command of a session that has a ticket or needs none.
 fn start_command(
     engine: &mut Engine,
     parameters: &mut DecodedParameters,
@@ -285,7 +285,7 @@ fn start_command(
     send_progress(engine, record, progress, turn);
 }
 
-/// Sends what a step produced, and finishes the command if the step was its last.
+/// Sends the output of a step, and finishes the command if the step was its last one.
 pub(super) fn send_progress(
     engine: &mut Engine,
     record: &mut SessionRecord,
@@ -293,7 +293,7 @@ pub(super) fn send_progress(
     turn: &mut TurnContext<'_>,
 ) {
     if progress == Progress::Waiting {
-        // A reply may come after KILL has ended its statement; it has no answer to add.
+        // A reply may arrive after KILL has ended its statement. It adds nothing to the answer.
         return;
     }
     let is_answer_due = !matches!(record.command, CommandState::Idle) || record.is_ending || record.is_disconnected;
@@ -309,7 +309,7 @@ pub(super) fn send_progress(
         Progress::Close => AfterReply::Close,
     };
     if progress == Progress::MoreOutput {
-        // The client gets a part of the result, so an error cannot replace it any more.
+        // The client gets a part of the result, so an error can no longer replace it.
         record.result_start = None;
     } else {
         engine.note_done(&mut record.session, record.statement_start, turn.turn_start);
@@ -320,7 +320,7 @@ pub(super) fn send_progress(
         }
     }
     if record.is_disconnected {
-        // Nobody asks for the next part, so the rest of the answer must not wait for that.
+        // The client is gone and will not ask for the next part, so continue without being asked.
         if progress == Progress::MoreOutput {
             engine.interrupt(&mut record.session, turn);
         }
@@ -339,8 +339,8 @@ pub(super) fn send_progress(
     }
 }
 
-/// Marks a part of an answer as too much for a delegated turn. The socket's own thread is woken, which writes
-/// the part before it asks for the next one.
+/// Marks a part of an answer as too much for a delegated turn, in which another thread would handle it. The
+/// socket's own thread is woken, and writes this part before it asks for the next one.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
     turn.outbox.mark_heavy(recv);
 }

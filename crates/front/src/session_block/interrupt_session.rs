@@ -1,4 +1,4 @@
-//! Sessions that are stopped from outside: by KILL of another session, or by a time limit.
+//! Stops sessions: KILL from another session, or an exceeded time limit.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::Error;
@@ -12,7 +12,7 @@ use super::client_command::send_progress;
 use super::state::{CommandState, NextStatement, SessionRecord};
 
 impl SqlBlock {
-    /// Handles KILL of a session, if it belongs to this block.
+    /// Handles KILL if the session belongs to this block.
     pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
         let InterruptSession { operation, reply_to, connection, ends } = signal;
         let is_known =
@@ -24,13 +24,13 @@ impl SqlBlock {
         turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
     }
 
-    /// Ends a session that has exceeded a time limit. Between two commands its client gets `error`.
+    /// Ends a session that has exceeded a time limit. If no command is in progress, the client gets `error`.
     pub(super) fn end_session(&mut self, connection: ConnectionId, error: &Error, turn: &mut TurnContext<'_>) {
         self.stop(connection, true, Some(error), turn);
     }
 
-    /// Stops the command of a session, and with `ends` the session. The client gets the answer of the
-    /// command, or between two commands the `farewell`.
+    /// Stops the command of a session and, if `ends`, the session. The client gets the command's reply or,
+    /// between two commands, the `farewell`.
     fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<&Error>, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= ends;
@@ -60,7 +60,7 @@ impl SqlBlock {
                 if next == NextStatement::AwaitsAdmission {
                     self.admission.cancel_wait(connection);
                 }
-                // The error follows the results of the statements before it.
+                // The error follows the results of the earlier statements.
                 *result_start = Some(answer.len());
                 let mut sink = protocol.sink(answer, *result_start);
                 self.engine.refuse_command(session, turn, sink.as_result_sink())

@@ -1,5 +1,6 @@
-//! Sessions that wait for the metadata lock of a table, which a schema change holds. Main asks for tables
-//! with *BlockTables* and releases them with *UnblockTables*; the engine knows which session waits for what.
+//! Sessions that wait for the metadata lock of a table while a schema change holds it. The main block takes
+//! the lock with *BlockTables* and releases it with *UnblockTables*. The SQL engine knows which session waits
+//! for which table.
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::Duration;
@@ -15,11 +16,11 @@ use super::state::CommandState;
 const STATUS_ROWS_MAX: usize = 4096;
 /// Interval at which the deadlines of waiting sessions are checked, in milliseconds.
 const METADATA_LOCK_TIMER_MS: u64 = 100;
-/// The token of the timer that checks them.
+/// The token of the timer that checks these deadlines.
 pub(super) const METADATA_LOCK_TIMER: u64 = 0x7461_626c_6573;
-/// Sessions that one expiry of the timer fails.
+/// Maximum number of sessions that time out in one expiry of the timer.
 const TIMED_OUT_PER_TIMER: usize = 32;
-/// The number of the work that starts statements which have waited.
+/// The number of the deferred work that starts statements after their wait.
 pub(super) const METADATA_LOCK_WORK: u32 = 0x7461_626c;
 
 impl SqlBlock {
@@ -41,7 +42,8 @@ impl SqlBlock {
         }
     }
 
-    /// A row of a transaction is awaited, and that transaction waits for a metadata lock.
+    /// Another transaction waits for a row of this session's transaction, which itself waits for a metadata
+    /// lock.
     pub(super) fn on_hasten_transaction(&mut self, signal: HastenTransaction, turn: &mut TurnContext<'_>) {
         if let Some(record) = self.sessions.get_mut(&signal.connection) {
             self.engine.hasten(&mut record.session, signal.transaction, turn);
@@ -49,8 +51,8 @@ impl SqlBlock {
         self.queue_retry(turn);
     }
 
-    /// Schedules the statements that may start now. Each has a turn of its own, because it may send as much
-    /// as any command.
+    /// Schedules the statements that can start now. Each starts in a separate turn, because it may send as
+    /// much as any command.
     fn queue_retry(&mut self, turn: &mut TurnContext<'_>) {
         if self.engine.has_table_waiters() {
             let signal = ContinueWork { work: METADATA_LOCK_WORK };
@@ -60,7 +62,7 @@ impl SqlBlock {
 
     pub(super) fn retry_next_waiter(&mut self, turn: &mut TurnContext<'_>) {
         let Some(connection) = self.engine.next_table_waiter(turn) else { return };
-        // The next waiter has a turn of its own.
+        // The next waiter starts in another turn.
         self.queue_retry(turn);
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         if !record.is_admitted && !self.admission.try_enter() {
@@ -90,7 +92,7 @@ impl SqlBlock {
         }
     }
 
-    /// Answers with this block's rows of `junctor_info.metadata_locks`, ordered by connection.
+    /// Replies with this block's rows of `junctor_info.metadata_locks`, ordered by connection.
     pub(super) fn on_read_metadata_locks(&self, request: ReadStatus, turn: &mut TurnContext<'_>) {
         let mut sessions: Vec<&Session> = self.sessions.values().map(|record| &record.session).collect();
         sessions.sort_unstable_by_key(|session| session.connection());

@@ -1,9 +1,9 @@
-//! The block sql: sessions, of every protocol. Crate `junctor-sql` executes their statements.
+//! The sql block: sessions of every protocol. Crate `junctor-sql` executes their statements.
 //!
-//! - **Owns** the sessions of its connections, the session's half of each protocol, and the admission queue.
+//! - **Owns** the sessions of its connections, the session half of each protocol, and the admission queue.
 //! - **In**: *OpenSession*, *ExecuteCommand*, *ContinueCommand*, *CloseSession* from recv; *InterruptSession*
 //!   and *ReadStatus* from other sql blocks; changes of schema and settings; the replies of the data plane.
-//! - **Out**: *CommandReply* to recv, and whatever the gateway sends for the sessions.
+//! - **Out**: *CommandReply* to recv, and the signals that the gateway sends for the sessions.
 //! - **Never** touches storage or sockets.
 
 mod block;

@@ -1,5 +1,5 @@
-//! Texts of several statements: from one statement to the next. Results of statements that follow each other
-//! closely are sent together.
+//! Command texts with several statements: starts each statement after the previous one. Results that are
+//! complete within a short time of each other are sent together.
 
 use std::collections::VecDeque;
 
@@ -15,27 +15,27 @@ use super::block::SqlBlock;
 use super::client_command::{mark_part, send_progress};
 use super::state::{CommandState, NextStatement, SessionRecord, payload_of};
 
-/// The number of the work that starts the next statement of a text.
+/// The number of the deferred work that starts the next statement of a text.
 pub(super) const STATEMENT_WORK: u32 = 0x7374_6174;
-/// The token of the timer that sends held-back results.
+/// The token of the timer that sends results which were held back.
 pub(super) const STATEMENT_TIMER: u64 = 0x7374_6174_656d;
-/// Longest time that a result is held back for the one after it, in milliseconds.
+/// Maximum time that a result is held back for the next one, in milliseconds.
 const RESULT_WAIT_MS: u64 = 10;
-/// Sessions whose results one expiry of the timer sends.
+/// Maximum number of sessions whose results one expiry of the timer sends.
 const UNSENT_PER_TIMER: usize = 32;
 
-/// The sessions that execute a text of several statements.
+/// The sessions that are executing a text with several statements.
 #[derive(Debug, Default)]
 pub(super) struct MultiStatementQueues {
-    /// Sessions whose next statement starts in a turn of its own. Some have been stopped meanwhile.
+    /// Sessions whose next statement starts in a separate turn. Some of them may have been stopped already.
     next_statements: VecDeque<ConnectionId>,
-    /// Sessions that held results back when a statement had to wait.
+    /// Sessions that had results held back when a statement had to wait.
     unsent: VecDeque<ConnectionId>,
     is_timer_running: bool,
 }
 
-/// A statement is done and another one follows: a large result is sent now, a small one leaves with what
-/// follows.
+/// Called when a statement is done and another one follows. Sends a large result now; a small one is sent
+/// together with later results.
 #[cold]
 pub(super) fn after_statement(engine: &mut Engine, record: &mut SessionRecord, turn: &mut TurnContext<'_>) {
     engine.note_done(&mut record.session, record.statement_start, turn.turn_start);
@@ -61,8 +61,8 @@ impl SqlBlock {
         if !matches!(record.command, CommandState::BetweenStatements(NextStatement::Queued)) {
             return;
         }
-        // The statement before may have been KILL, which needs no ticket, or a schema change, which returns
-        // its own.
+        // The previous statement may have been KILL, which needs no ticket, or a schema change, which returns
+        // its ticket.
         if !record.is_admitted && !self.admission.try_enter() {
             self.admission.wait(connection);
             record.command = CommandState::BetweenStatements(NextStatement::AwaitsAdmission);
@@ -87,7 +87,7 @@ impl SqlBlock {
         self.admit_waiting(turn);
     }
 
-    /// Sends results that have been held back behind a long statement, to each client as far as it has room.
+    /// Sends results that are held back while a long statement runs, to each client that has space.
     pub(super) fn on_statement_timer(&mut self, turn: &mut TurnContext<'_>) {
         self.multi_statement.is_timer_running = false;
         for _ in 0..self.multi_statement.unsent.len().min(UNSENT_PER_TIMER) {
@@ -101,7 +101,7 @@ impl SqlBlock {
 }
 
 impl MultiStatementQueues {
-    /// The session has to wait: the timer will send its finished results.
+    /// Called when the session has to wait: the timer will send its finished results.
     fn queue_unsent(&mut self, record: &mut SessionRecord, turn: &mut TurnContext<'_>) {
         if !std::mem::replace(&mut record.unsent.is_queued, true) {
             self.unsent.push_back(record.session.connection());
@@ -118,7 +118,7 @@ impl MultiStatementQueues {
 }
 
 impl SessionRecord {
-    /// Makes room for an answer or its next part, unless some of it is already there.
+    /// Allocates a buffer for an answer or its next part, unless the record has one.
     pub(super) fn take_answer_buffer(&mut self, turn: &mut TurnContext<'_>) {
         if self.answer.is_empty() {
             let empty = std::mem::replace(&mut self.answer, turn.buffers.take(4096));
@@ -126,14 +126,14 @@ impl SessionRecord {
         }
     }
 
-    /// Sends the results before the current one, or before the statement that waits for admission.
+    /// Sends the results that precede the current one, or that precede a statement waiting for admission.
     pub(super) fn send_finished_results(&mut self, turn: &mut TurnContext<'_>) {
         let is_waiting = matches!(
             self.command,
             CommandState::Running | CommandState::BetweenStatements(NextStatement::AwaitsAdmission)
         );
         let can_send = is_waiting && !self.is_disconnected;
-        // At most one part is under way: a client that does not read holds back everything else.
+        // At most one part is in flight: if a client does not read, nothing more is sent.
         let has_room = self.unsent.sent.is_none_or(|sent| sent < self.state_since);
         let Some(start) = self.result_start.filter(|start| *start > 0 && can_send && has_room) else { return };
         let mut rest = turn.buffers.take(4096);

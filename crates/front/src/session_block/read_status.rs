@@ -1,4 +1,4 @@
-//! Status tables of this block: what its sessions do, and what it has counted.
+//! Status tables of this block: the activity of its sessions, and its counters.
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::Time;

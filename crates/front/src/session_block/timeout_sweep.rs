@@ -1,5 +1,5 @@
-//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. One timer
-//! visits all sessions in turn, so that a session costs no timer of its own.
+//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. A single
+//! timer visits all sessions in turn, so sessions need no timers of their own.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ use super::state::{CommandState, SessionRecord};
 /// Maximum number of sessions that one expiry of the timer checks.
 const SESSIONS_PER_SWEEP: usize = 1024;
 /// Interval at which each session is checked, in milliseconds. With many sessions the timer expires more
-/// often.
+/// often and checks a part of them.
 const SWEEP_MS: u64 = 1000;
 
-/// The order in which sessions are checked. Sessions that have ended meanwhile are skipped.
+/// The order in which sessions are checked. Sessions that have already ended are skipped.
 #[derive(Debug, Default)]
 pub(super) struct TimeoutSweep {
     order: VecDeque<ConnectionId>,
@@ -41,7 +41,8 @@ impl TimeoutSweep {
 }
 
 impl SqlBlock {
-    /// Ends sessions that have waited for a command, or kept a transaction open, longer than their limit.
+    /// Ends sessions that have waited for a command, or have kept a transaction open, longer than their
+    /// limit.
     pub(super) fn on_timeout_sweep(&mut self, turn: &mut TurnContext<'_>) {
         self.timeout_sweep.is_timer_running = false;
         for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {

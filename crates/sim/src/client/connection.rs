@@ -233,7 +233,7 @@ impl Client {
             packet_bytes_max: PAYLOAD_BYTES_MAX as u32,
             charset: CHARSET,
             user: b"root",
-            authentication: b"",
+            auth_response: b"",
             database: self.options.database.unwrap_or_default().as_bytes(),
             plugin: Some(NATIVE_PASSWORD),
             attributes: Default::default(),

@@ -1,8 +1,9 @@
-//! The login exchange, from the greeting to a verified identity, and again for COM_CHANGE_USER. The only
-//! method is `mysql_native_password`; a client that starts with another one is asked to switch.
+//! The login exchange, from the greeting to a verified identity; also used for COM_CHANGE_USER. The only
+//! authentication method is `mysql_native_password`. A client that starts with another method is asked to
+//! switch.
 //!
-//! [`Handshake`] is a state machine without input or output: it takes payloads and appends packets to the
-//! caller's buffer.
+//! [`Handshake`] is a state machine that does no I/O: it takes payloads, and appends packets to the caller's
+//! buffer.
 
 use super::wire::authentication_switch::AuthenticationSwitch;
 use super::wire::capability::Capabilities;
@@ -15,7 +16,7 @@ use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
 use crate::account::{self, Accounts, Challenge, Peer, Refusal};
 
-/// The result of one payload of the client.
+/// The outcome of one payload from the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandshakeStep {
     /// A packet was appended; the client's next packet must have this sequence number.
@@ -23,7 +24,8 @@ pub enum HandshakeStep {
         /// The sequence number to expect.
         expected_sequence: u8,
     },
-    /// The client proved its identity. Nothing was appended: the OK packet is due once the database is found.
+    /// The client proved its identity. Nothing was appended: the caller sends the OK packet once it has found
+    /// the database.
     Authenticated(Box<Authenticated>),
     /// The login failed and its error packet was appended. The connection closes once that packet is sent.
     Refused(Refusal),
@@ -34,11 +36,11 @@ pub enum HandshakeStep {
 pub struct Authenticated {
     /// User name.
     pub user: String,
-    /// The first default database, if any. The caller must check that it exists.
+    /// The initial default database, if any. The caller must check that it exists.
     pub database: Option<String>,
     /// The capabilities of both sides.
     pub capabilities: Capabilities,
-    /// Number of the collation that the client asked for; `None` keeps the connection's.
+    /// Id of the collation that the client asked for; `None` keeps the connection's collation.
     pub charset: Option<u16>,
     /// The client's description of itself, encoded; see [`ConnectAttributes::new`].
     pub attributes: Vec<u8>,
@@ -58,9 +60,9 @@ impl Authenticated {
 pub struct LoginContext<'a> {
     /// The accounts of the server.
     pub accounts: &'a Accounts,
-    /// Sequence number of the client's last packet. The answer has the next one.
+    /// Sequence number of the client's last packet. The reply has the next number.
     pub sequence: u8,
-    /// Packets of the answer are appended here.
+    /// The packets of the reply are appended here.
     pub out: &'a mut Vec<u8>,
 }
 
@@ -93,7 +95,7 @@ struct Claim {
 }
 
 impl Handshake {
-    /// The login of a client at `peer`. The connection keeps `challenge` for COM_CHANGE_USER, as MySQL does.
+    /// A login of a client at `peer`. The connection reuses `challenge` for COM_CHANGE_USER, as MySQL does.
     pub const fn new(peer: Peer, challenge: Challenge) -> Self {
         Self { challenge, peer, state: State::Greeted }
     }
@@ -112,9 +114,9 @@ impl Handshake {
         PacketWriter::new(out, 0).packet(|out| greeting.encode(out));
     }
 
-    /// Takes a payload of the client and appends the answer.
+    /// Handles a payload of the client and appends the reply.
     pub fn on_packet(&mut self, payload: &[u8], context: &mut LoginContext<'_>) -> HandshakeStep {
-        // A failed login stays finished: one guess for each connection.
+        // A failed login stays finished: each connection has one attempt.
         match std::mem::replace(&mut self.state, State::Finished) {
             State::Greeted => match ClientAnswer::parse(payload) {
                 Ok(ClientAnswer::Response(response)) => self.on_response(&response, context),
@@ -145,7 +147,7 @@ impl Handshake {
             charset: change_user.charset,
             attributes: change_user.attributes.as_bytes().to_vec(),
         };
-        self.prove(claim, change_user.plugin, change_user.authentication, context)
+        self.prove(claim, change_user.plugin, change_user.auth_response, context)
     }
 
     fn on_response(&mut self, response: &HandshakeResponse<'_>, context: &mut LoginContext<'_>) -> HandshakeStep {
@@ -159,11 +161,11 @@ impl Handshake {
             charset: Some(u16::from(response.charset)),
             attributes: response.attributes.as_bytes().to_vec(),
         };
-        self.prove(claim, response.plugin, response.authentication, context)
+        self.prove(claim, response.plugin, response.auth_response, context)
     }
 
-    /// Decides if the proof was made by our method, otherwise asks for one. A client that names no method
-    /// uses ours.
+    /// Verifies the proof if it was made with our method. Otherwise asks the client to switch to our method.
+    /// A client that names no method uses ours.
     fn prove(
         &mut self,
         claim: Claim,
@@ -198,7 +200,7 @@ impl Handshake {
     }
 }
 
-/// Appends the error packet of a refusal, with this sequence number.
+/// Appends the error packet of a refusal with this sequence number.
 pub(super) fn encode_refusal(refusal: &Refusal, sequence: u8, out: &mut Vec<u8>) {
     let reply = ErrorReply { errno: refusal.errno, sqlstate: refusal.sqlstate, message: refusal.message.as_bytes() };
     PacketWriter::new(out, sequence).packet(|out| reply.encode(out));

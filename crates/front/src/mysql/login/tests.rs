@@ -36,7 +36,7 @@ fn login<'a>(user: &'a str, proof: &'a [u8]) -> HandshakeResponse<'a> {
         packet_bytes_max: 0,
         charset: 45,
         user: user.as_bytes(),
-        authentication: proof,
+        auth_response: proof,
         database: b"test",
         plugin: Some(NATIVE_PASSWORD),
         attributes: ConnectAttributes::default(),
@@ -60,7 +60,7 @@ fn change(handshake: &mut Handshake, command: &ChangeUser<'_>, out: &mut Vec<u8>
     handshake.on_change_user(command, Capabilities::SERVER, &mut context)
 }
 
-/// The error number and text of a refusal, which must be what was sent as packet `sequence`.
+/// The error number and text of a refusal, which must also have been sent as packet `sequence`.
 fn refused(step: HandshakeStep, out: &[u8], sequence: u8) -> (u16, String) {
     let HandshakeStep::Refused(refusal) = step else { panic!("refused, not {step:?}") };
     assert_eq!(out[3], sequence);
@@ -217,7 +217,7 @@ fn a_change_of_user_is_a_login_with_the_same_salt() {
     let proof = password_proof(b"secret", &SALT);
     let change_user = ChangeUser {
         user: b"anna",
-        authentication: &proof,
+        auth_response: &proof,
         database: b"",
         charset: None,
         plugin: Some(NATIVE_PASSWORD),
@@ -236,7 +236,7 @@ fn a_change_of_user_is_a_login_with_the_same_salt() {
     let step = take(&mut handshake, &proof, 2, &mut out);
     assert!(matches!(step, HandshakeStep::Authenticated(_)));
 
-    let wrong = ChangeUser { authentication: b"", ..change_user };
+    let wrong = ChangeUser { auth_response: b"", ..change_user };
     out.clear();
     let step = change(&mut handshake, &wrong, &mut out);
     assert_eq!(refused(step, &out, 1).0, 1045);

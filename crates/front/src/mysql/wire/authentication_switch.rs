@@ -1,4 +1,5 @@
-//! The server's request to prove the password by another method. The client answers with the bare proof.
+//! The server's request that the client prove its password with another method. The client replies with the
+//! bare proof.
 
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_zero_terminated};
@@ -8,9 +9,9 @@ const HEADER: u8 = 0xfe;
 /// A request to use another authentication method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthenticationSwitch<'a> {
-    /// Name of the method.
+    /// Name of the authentication method.
     pub plugin: &'a [u8],
-    /// The challenge, without its closing zero byte.
+    /// The challenge, without its terminating zero byte.
     pub salt: &'a [u8],
 }
 
@@ -23,10 +24,10 @@ impl<'a> AuthenticationSwitch<'a> {
         out.push(0);
     }
 
-    /// Reads the request, as a client does.
+    /// Decodes the request, as a client does.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if the method's name does not end.
+    /// [`ProtocolError::Malformed`] if the name of the method is not terminated.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("header")? != HEADER {

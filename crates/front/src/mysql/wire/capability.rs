@@ -1,17 +1,17 @@
-//! Capability bits: the features that server and client may use with each other.
+//! Capability bits: the protocol features that server and client support.
 
 use std::ops::{BitAnd, BitOr};
 
-/// A set of capability bits. A connection has the intersection of the server's and the client's.
+/// A set of capability bits. A connection uses the intersection of the server's and the client's sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities(u32);
 
 impl Capabilities {
     /// No capability.
     pub const NONE: Self = Self(0);
-    /// Passwords by the 4.1 method. A MariaDB client takes a server without it for a MariaDB server.
+    /// Passwords of the 4.1 method. A MariaDB client takes a server without this bit for a MariaDB server.
     pub const LONG_PASSWORD: Self = Self(1);
-    /// Affected rows of an update are the rows matched, not the rows changed.
+    /// UPDATE reports the number of matched rows, not of changed rows.
     pub const FOUND_ROWS: Self = Self(1 << 1);
     /// Column flags have 16 bits.
     pub const LONG_FLAG: Self = Self(1 << 2);
@@ -27,9 +27,9 @@ impl Capabilities {
     pub const PROTOCOL_41: Self = Self(1 << 9);
     /// The session times out after `interactive_timeout`, not `wait_timeout`.
     pub const INTERACTIVE: Self = Self(1 << 10);
-    /// The connection goes on with TLS.
+    /// The connection continues with TLS.
     pub const SSL: Self = Self(1 << 11);
-    /// Status flags of OK packets say whether a transaction is open.
+    /// OK packets have status flags, which report whether a transaction is open.
     pub const TRANSACTIONS: Self = Self(1 << 13);
     /// Authentication by a 20-byte challenge.
     pub const SECURE_CONNECTION: Self = Self(1 << 15);
@@ -37,7 +37,7 @@ impl Capabilities {
     pub const MULTI_STATEMENTS: Self = Self(1 << 16);
     /// Several results for one query.
     pub const MULTI_RESULTS: Self = Self(1 << 17);
-    /// Several results for one prepared statement.
+    /// A prepared statement may have several results.
     pub const PS_MULTI_RESULTS: Self = Self(1 << 18);
     /// Authentication methods have names and can be switched.
     pub const PLUGIN_AUTH: Self = Self(1 << 19);
@@ -47,13 +47,13 @@ impl Capabilities {
     pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
     /// OK packets may report changes of the session's state.
     pub const SESSION_TRACK: Self = Self(1 << 23);
-    /// OK packets with header 0xFE end results, instead of EOF packets.
+    /// An OK packet with header 0xFE ends a result, instead of an EOF packet.
     pub const DEPRECATE_EOF: Self = Self(1 << 24);
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
     /// The capabilities of this server. SSL, COMPRESS, LOCAL_FILES, SESSION_TRACK and QUERY_ATTRIBUTES are
-    /// absent because the server does not do what they promise.
+    /// missing because the server does not implement them.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
@@ -83,7 +83,7 @@ impl Capabilities {
         self.0
     }
 
-    /// Whether every capability of `other` is in this set.
+    /// Whether this set contains every capability of `other`.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

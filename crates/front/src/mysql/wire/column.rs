@@ -1,4 +1,4 @@
-//! Column definitions: the metadata of a result's column, a statement's parameter, or a table's field.
+//! Column definitions: the metadata of a result column, of a statement's parameter, or of a table's column.
 
 use std::ops::BitOr;
 
@@ -9,12 +9,12 @@ use super::parameter_type::ColumnType;
 const CATALOG: &[u8] = b"def";
 const FIXED_BYTES: u64 = 12;
 
-/// Properties of a column.
+/// The flags of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ColumnFlags(u16);
 
 impl ColumnFlags {
-    /// No property.
+    /// No flag.
     pub const NONE: Self = Self(0);
     /// Never NULL.
     pub const NOT_NULL: Self = Self(1);
@@ -26,7 +26,7 @@ impl ColumnFlags {
     pub const MULTIPLE_KEY: Self = Self(1 << 3);
     /// A BLOB or TEXT.
     pub const BLOB: Self = Self(1 << 4);
-    /// A number without sign.
+    /// An unsigned number.
     pub const UNSIGNED: Self = Self(1 << 5);
     /// Shown with leading zeros.
     pub const ZEROFILL: Self = Self(1 << 6);
@@ -34,15 +34,15 @@ impl ColumnFlags {
     pub const BINARY: Self = Self(1 << 7);
     /// An ENUM.
     pub const ENUM: Self = Self(1 << 8);
-    /// Filled from a sequence.
+    /// Filled from an AUTO_INCREMENT sequence.
     pub const AUTO_INCREMENT: Self = Self(1 << 9);
     /// A TIMESTAMP.
     pub const TIMESTAMP: Self = Self(1 << 10);
     /// A SET.
     pub const SET: Self = Self(1 << 11);
-    /// Has no default, so INSERT must name it.
+    /// Has no default, so INSERT must give a value.
     pub const NO_DEFAULT_VALUE: Self = Self(1 << 12);
-    /// Set to the current time by UPDATE.
+    /// UPDATE sets it to the current time.
     pub const ON_UPDATE_NOW: Self = Self(1 << 13);
     /// A number.
     pub const NUMBER: Self = Self(1 << 15);
@@ -57,7 +57,7 @@ impl ColumnFlags {
         self.0
     }
 
-    /// Whether every property of `other` is in this set.
+    /// Whether this set contains every flag of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -74,29 +74,29 @@ impl BitOr for ColumnFlags {
 /// The definition of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ColumnDefinition<'a> {
-    /// Database; empty for an expression.
+    /// Name of the database; empty for an expression.
     pub schema: &'a [u8],
-    /// Table, by its alias in the statement; empty for an expression.
+    /// Alias of the table in the statement, or its name; empty for an expression.
     pub table: &'a [u8],
-    /// Table, by its own name.
-    pub table_original: &'a [u8],
-    /// Column, by its alias in the statement.
+    /// Name of the table itself.
+    pub org_table: &'a [u8],
+    /// Alias of the column in the statement, or its name.
     pub name: &'a [u8],
-    /// Column, by its own name; empty for an expression.
-    pub name_original: &'a [u8],
-    /// Number of the collation; 63 for bytes and numbers.
+    /// Name of the column itself; empty for an expression.
+    pub org_name: &'a [u8],
+    /// Id of the collation; 63 for bytes and numbers.
     pub charset: u16,
     /// Maximum length of a value as text, in bytes.
     pub length_bytes: u32,
-    /// Type.
+    /// Type of the values.
     pub column_type: ColumnType,
-    /// Properties.
+    /// Flags of the column.
     pub flags: ColumnFlags,
-    /// Digits after the point; 31 if their number is not fixed, 0 for integers and strings.
+    /// Digits after the decimal point; 31 if their number is not fixed, 0 for integers and strings.
     pub decimals: u8,
 }
 
-/// The default of a column, which only COM_FIELD_LIST sends.
+/// The default of a column. Only replies to COM_FIELD_LIST contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnDefault<'a> {
     /// No default, or NULL.
@@ -111,9 +111,9 @@ impl<'a> ColumnDefinition<'a> {
         put_length_encoded_bytes(out, CATALOG);
         put_length_encoded_bytes(out, self.schema);
         put_length_encoded_bytes(out, self.table);
-        put_length_encoded_bytes(out, self.table_original);
+        put_length_encoded_bytes(out, self.org_table);
         put_length_encoded_bytes(out, self.name);
-        put_length_encoded_bytes(out, self.name_original);
+        put_length_encoded_bytes(out, self.org_name);
         out.push(FIXED_BYTES as u8);
         put_u16(out, self.charset);
         put_u32(out, self.length_bytes);
@@ -122,7 +122,7 @@ impl<'a> ColumnDefinition<'a> {
         out.extend_from_slice(&[self.decimals, 0, 0]);
     }
 
-    /// Appends the payload for the answer to COM_FIELD_LIST.
+    /// Appends the payload for a reply to COM_FIELD_LIST.
     pub fn encode_with_default(&self, default: ColumnDefault<'_>, out: &mut Vec<u8>) {
         self.encode(out);
         match default {
@@ -131,18 +131,18 @@ impl<'a> ColumnDefinition<'a> {
         }
     }
 
-    /// Reads either form, as a client does; the default is `None` in the form without one.
+    /// Decodes either form, as a client does. The default is `None` in the form without one.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if a field is cut or the type is unknown.
+    /// [`ProtocolError::Malformed`] if a field is truncated or the type is unknown.
     pub fn parse(payload: &'a [u8]) -> Result<(Self, Option<ColumnDefault<'a>>), ProtocolError> {
         let mut fields = FieldReader::new(payload);
         fields.length_encoded_bytes("catalog")?;
         let schema = fields.length_encoded_bytes("schema")?;
         let table = fields.length_encoded_bytes("table")?;
-        let table_original = fields.length_encoded_bytes("table_original")?;
+        let org_table = fields.length_encoded_bytes("org_table")?;
         let name = fields.length_encoded_bytes("name")?;
-        let name_original = fields.length_encoded_bytes("name_original")?;
+        let org_name = fields.length_encoded_bytes("org_name")?;
         if fields.length_encoded_integer("fixed_length")? != FIXED_BYTES {
             return Err(ProtocolError::Malformed { field: "fixed_length" });
         }
@@ -160,18 +160,8 @@ impl<'a> ColumnDefinition<'a> {
                 None => ColumnDefault::Null,
             }),
         };
-        let definition = Self {
-            schema,
-            table,
-            table_original,
-            name,
-            name_original,
-            charset,
-            length_bytes,
-            column_type,
-            flags,
-            decimals,
-        };
+        let definition =
+            Self { schema, table, org_table, name, org_name, charset, length_bytes, column_type, flags, decimals };
         Ok((definition, default))
     }
 }

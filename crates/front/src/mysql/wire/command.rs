@@ -1,6 +1,6 @@
 //! Hot path, budget 35 instructions a query, 60 an execution: no copy, no allocation, no formatting.
 //!
-//! The commands of clients. Names follow the protocol's own (`COM_STMT_PREPARE` is [`Command::StmtPrepare`]).
+//! The commands of clients, named as in the protocol (`COM_STMT_PREPARE` is [`Command::StmtPrepare`]).
 
 use super::capability::Capabilities;
 use super::change_user::ChangeUser;
@@ -8,17 +8,17 @@ use super::error::ProtocolError;
 use super::field::{FieldReader, put_u16, put_u32, put_zero_terminated};
 use super::parameter::{ParameterBlock, skip_query_attributes};
 
-/// A command of a client. It borrows from the payload that it was read from.
+/// A command of a client. It borrows from the payload from which it was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// Ends the connection; there is no answer.
+    /// Ends the connection. The server does not reply.
     Quit,
     /// Changes the default database.
     InitDb {
         /// Name of the database.
         database: &'a [u8],
     },
-    /// Runs a statement; the answer is in text form.
+    /// Executes a statement; rows are returned in text form.
     Query {
         /// The statement's text, in the connection's character set.
         statement: &'a [u8],
@@ -36,7 +36,7 @@ pub enum Command<'a> {
     ProcessInfo,
     /// Ends another connection.
     ProcessKill {
-        /// Number of the connection.
+        /// Id of that connection.
         connection_id: u32,
     },
     /// Checks that the server is alive.
@@ -55,58 +55,58 @@ pub enum Command<'a> {
         /// The statement's text, in the connection's character set.
         statement: &'a [u8],
     },
-    /// Runs a prepared statement; the answer is in binary form.
+    /// Executes a prepared statement; rows are returned in binary form.
     StmtExecute(StmtExecute<'a>),
-    /// Appends to the value of a parameter; there is no answer.
+    /// Appends to the value of a parameter. The server does not reply.
     StmtSendLongData {
-        /// Number of the statement.
+        /// Id of the statement.
         statement_id: u32,
         /// Position of the parameter, from 0.
         parameter: u16,
         /// The bytes to append.
         data: &'a [u8],
     },
-    /// Closes a prepared statement; there is no answer.
+    /// Closes a prepared statement. The server does not reply.
     StmtClose {
-        /// Number of the statement.
+        /// Id of the statement.
         statement_id: u32,
     },
     /// Drops the long data of a statement and closes its cursor.
     StmtReset {
-        /// Number of the statement.
+        /// Id of the statement.
         statement_id: u32,
     },
     /// Fetches rows of a cursor.
     StmtFetch {
-        /// Number of the statement.
+        /// Id of the statement.
         statement_id: u32,
         /// Maximum number of rows.
         row_count: u32,
     },
-    /// A command this server does not know, to be answered with error 1047. An empty payload is command 0.
+    /// A command that this server does not know. The reply is error 1047. An empty payload is command 0.
     Unknown(u8),
 }
 
 /// An execution of a prepared statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StmtExecute<'a> {
-    /// Number of the statement.
+    /// Id of the statement.
     pub statement_id: u32,
     /// The cursor that the client wants, if any.
     pub cursor: CursorKind,
-    /// The parameters, to be decoded with [`super::parameter::decode_parameters`].
+    /// The parameters, not yet decoded; see [`super::parameter::decode_parameters`].
     pub parameters: ParameterBlock<'a>,
 }
 
-/// The cursor an execution asks for.
+/// The kind of cursor that an execution requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CursorKind {
     /// All rows at once.
     #[default]
     None,
-    /// Rows on demand, forward.
+    /// Rows on demand, in forward direction.
     ReadOnly,
-    /// A kind that MySQL names but does not have: for update, or scrollable.
+    /// A kind that MySQL defines but does not support: for update, or scrollable.
     Unsupported,
 }
 
@@ -136,11 +136,11 @@ const OPTION_MULTI_STATEMENTS_OFF: u16 = 1;
 const CURSOR_MASK: u8 = 0x07;
 
 impl<'a> Command<'a> {
-    /// Reads a payload on a connection with `capabilities`. Bytes behind the last field are ignored, because
+    /// Decodes a payload of a connection with `capabilities`. Ignores bytes after the last field, because
     /// clients of several generations send some.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if a field is cut.
+    /// [`ProtocolError::Malformed`] if a field is truncated.
     #[inline]
     pub fn parse(payload: &'a [u8], capabilities: Capabilities) -> Result<Self, ProtocolError> {
         let Some((&command, body)) = payload.split_first() else { return Ok(Self::Unknown(0)) };
@@ -184,7 +184,7 @@ impl<'a> Command<'a> {
         })
     }
 
-    /// Appends the payload, as a client with `capabilities` does; queries carry no attributes.
+    /// Appends the payload, as a client with `capabilities` does. Queries carry no attributes.
     pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         match *self {
             Self::Quit => out.push(code::QUIT),

@@ -1,4 +1,4 @@
-//! Connection attributes: a client's description of itself (program, library, process) at login.
+//! Connection attributes, with which a client describes itself at login (program, library, process).
 
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer};
@@ -6,18 +6,18 @@ use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_int
 /// Maximum length of a client's attributes in bytes.
 pub const CONNECT_ATTRIBUTES_BYTES_MAX: usize = 64 * 1024;
 
-/// A checked view of attributes: every name and value lies inside the bytes.
+/// Attributes that have been checked: every name and value lies inside the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectAttributes<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> ConnectAttributes<'a> {
-    /// Checks `bytes`, a run of length-encoded names and values.
+    /// Checks `bytes`, a sequence of length-encoded names and values.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if a name or value is cut or there are more than
-    /// [`CONNECT_ATTRIBUTES_BYTES_MAX`].
+    /// [`ProtocolError::Malformed`] if a name or value is truncated, or if `bytes` has more than
+    /// [`CONNECT_ATTRIBUTES_BYTES_MAX`] bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self, ProtocolError> {
         const FIELD: &str = "connect_attributes";
         if bytes.len() > CONNECT_ATTRIBUTES_BYTES_MAX {
@@ -31,8 +31,7 @@ impl<'a> ConnectAttributes<'a> {
         Ok(Self { bytes })
     }
 
-    /// Takes attributes from `fields`. If nothing is left there are none: a client without attributes omits
-    /// their length.
+    /// Decodes the attributes at the front of `fields`. A client without attributes omits even their length.
     pub(super) fn parse(fields: &mut FieldReader<'a>) -> Result<Self, ProtocolError> {
         if fields.is_empty() {
             return Ok(Self::default());
@@ -40,7 +39,7 @@ impl<'a> ConnectAttributes<'a> {
         Self::new(fields.length_encoded_bytes("connect_attributes")?)
     }
 
-    /// Appends the attributes with their length in front.
+    /// Appends the attributes with their length prefix.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         put_length_encoded_bytes(out, self.bytes);
     }

@@ -1,18 +1,20 @@
-//! Violations of the protocol, as MySQL error numbers. Every one of them ends its connection.
+//! Protocol violations and their MySQL error numbers. Every violation ends its connection.
 
 use std::fmt;
 
-/// Why a client's bytes were refused. The answer is [`ProtocolError::errno`], and the connection closes.
+/// Why a client's bytes were refused. The server replies with [`ProtocolError::errno`] and closes the
+/// connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// A packet did not carry the next sequence number: bytes were lost or the client's state is not ours.
+    /// A packet does not have the next sequence number: bytes were lost, or client and server disagree on the
+    /// state.
     PacketsOutOfOrder {
-        /// The sequence number that was due.
+        /// The sequence number that was expected.
         expected: u8,
         /// The sequence number that arrived.
         received: u8,
     },
-    /// A payload, assembled from its packets, is longer than `max_allowed_packet` bytes.
+    /// A payload, assembled from its packets, exceeds `max_allowed_packet` bytes.
     PacketTooLarge,
     /// A field lies outside its packet or holds a value that the protocol does not define.
     Malformed {
@@ -31,7 +33,7 @@ impl ProtocolError {
         }
     }
 
-    /// The SQLSTATE that goes with [`ProtocolError::errno`].
+    /// The SQLSTATE of [`ProtocolError::errno`].
     pub const fn sqlstate(self) -> [u8; 5] {
         match self {
             Self::PacketsOutOfOrder { .. } | Self::PacketTooLarge => *b"08S01",

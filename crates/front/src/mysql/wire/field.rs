@@ -1,16 +1,17 @@
 //! Hot path, budget 10 instructions a field: no allocation, no formatting.
 //!
-//! The field encodings of all messages: little-endian integers, length-encoded integers and strings,
-//! zero-terminated strings. [`FieldReader`] is the checked view of a payload; the `put_` functions are its
-//! inverse.
+//! The encodings of fields in all messages: little-endian integers, length-encoded integers and strings,
+//! zero-terminated strings. [`FieldReader`] decodes a payload with bounds checks; the `put_` functions
+//! encode.
 
 use super::error::ProtocolError;
 
 /// First byte of a length-encoded NULL.
 pub const NULL_MARK: u8 = 0xfb;
 
-/// Takes fields from the front of a payload. A field that does not lie completely inside the payload is
-/// [`ProtocolError::Malformed`] with the name that the caller gives. No length in the payload is trusted.
+/// Reads fields from the front of a payload. A field that does not lie completely inside the payload is
+/// [`ProtocolError::Malformed`], with the field name that the caller passes. No length in the payload is
+/// trusted.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldReader<'a> {
     rest: &'a [u8],
@@ -23,25 +24,25 @@ impl<'a> FieldReader<'a> {
         Self { rest: payload }
     }
 
-    /// Whether every byte was taken.
+    /// Whether the whole payload has been read.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// Bytes not taken yet.
+    /// Number of unread bytes.
     #[inline]
     pub const fn remaining_bytes(&self) -> usize {
         self.rest.len()
     }
 
-    /// Takes everything that is left.
+    /// Reads all remaining bytes.
     #[inline]
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
-    /// Takes `count` bytes.
+    /// Reads `count` bytes.
     #[inline]
     pub fn bytes(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], ProtocolError> {
         match self.rest.split_at_checked(count) {
@@ -53,7 +54,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes `N` bytes as an array.
+    /// Reads `N` bytes as an array.
     #[inline]
     pub fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], ProtocolError> {
         match self.rest.split_first_chunk::<N>() {
@@ -65,32 +66,32 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes one byte.
+    /// Reads one byte.
     #[inline]
     pub fn u8(&mut self, field: &'static str) -> Result<u8, ProtocolError> {
         Ok(self.array::<1>(field)?[0])
     }
 
-    /// Takes two bytes, least significant first.
+    /// Reads a little-endian integer of two bytes.
     #[inline]
     pub fn u16(&mut self, field: &'static str) -> Result<u16, ProtocolError> {
         Ok(u16::from_le_bytes(self.array(field)?))
     }
 
-    /// Takes four bytes, least significant first.
+    /// Reads a little-endian integer of four bytes.
     #[inline]
     pub fn u32(&mut self, field: &'static str) -> Result<u32, ProtocolError> {
         Ok(u32::from_le_bytes(self.array(field)?))
     }
 
-    /// Takes eight bytes, least significant first.
+    /// Reads a little-endian integer of eight bytes.
     #[inline]
     pub fn u64(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
         Ok(u64::from_le_bytes(self.array(field)?))
     }
 
-    /// Takes a length-encoded integer of one, three, four or nine bytes. The marks of NULL and of an error
-    /// packet are no integers.
+    /// Reads a length-encoded integer of one, three, four or nine bytes. The markers of NULL and of an error
+    /// packet are not integers.
     #[inline]
     pub fn length_encoded_integer(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
         match self.u8(field)? {
@@ -105,7 +106,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes a byte string that has its length in front.
+    /// Reads a byte string with a length prefix.
     #[inline]
     pub fn length_encoded_bytes(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
         let length = self.length_encoded_integer(field)?;
@@ -115,7 +116,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes a byte string that has its length in front, or NULL.
+    /// Reads a byte string with a length prefix, or NULL.
     #[inline]
     pub fn length_encoded_nullable(&mut self, field: &'static str) -> Result<Option<&'a [u8]>, ProtocolError> {
         if self.rest.first() == Some(&NULL_MARK) {
@@ -125,7 +126,7 @@ impl<'a> FieldReader<'a> {
         self.length_encoded_bytes(field).map(Some)
     }
 
-    /// Takes a byte string and its zero byte, which is not returned.
+    /// Reads a byte string up to its terminating zero byte, which is not returned.
     pub fn zero_terminated(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
         match self.rest.iter().position(|&byte| byte == 0) {
             Some(length) => {
@@ -137,7 +138,7 @@ impl<'a> FieldReader<'a> {
         }
     }
 
-    /// Takes a byte string up to its zero byte, or to the end of the payload: some clients omit the last
+    /// Reads a byte string up to its zero byte, or to the end of the payload: some clients omit the last
     /// zero.
     pub fn zero_terminated_or_rest(&mut self) -> &'a [u8] {
         match self.rest.iter().position(|&byte| byte == 0) {
@@ -151,19 +152,19 @@ impl<'a> FieldReader<'a> {
     }
 }
 
-/// Appends two bytes, least significant first.
+/// Appends a little-endian integer of two bytes.
 #[inline]
 pub fn put_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends four bytes, least significant first.
+/// Appends a little-endian integer of four bytes.
 #[inline]
 pub fn put_u32(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Appends eight bytes, least significant first.
+/// Appends a little-endian integer of eight bytes.
 #[inline]
 pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
@@ -184,15 +185,15 @@ pub fn put_length_encoded_integer(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Appends a byte string with its length in front.
+/// Appends a byte string with a length prefix.
 #[inline]
 pub fn put_length_encoded_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_length_encoded_integer(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Appends a byte string and a zero byte. The string is cut at its first zero, which the encoding cannot
-/// express.
+/// Appends a byte string and a zero byte. The string is truncated at its first zero, which the encoding
+/// cannot represent.
 pub fn put_zero_terminated(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     out.extend_from_slice(&bytes[..length]);

@@ -1,4 +1,4 @@
-//! The first packet of a connection, from the server: protocol version 10.
+//! The greeting, which the server sends first: protocol version 10.
 
 use super::capability::Capabilities;
 use super::error::ProtocolError;
@@ -19,17 +19,17 @@ const SALT_FIRST_BYTES: usize = 8;
 pub struct Greeting<'a> {
     /// Version text. Drivers branch on its leading number.
     pub server_version: &'a [u8],
-    /// Number of the connection, as CONNECTION_ID() and KILL know it.
+    /// The connection's id, as in CONNECTION_ID() and KILL.
     pub connection_id: u32,
-    /// The challenge: no zero byte, each below 128.
+    /// The challenge. Each byte is from 1 to 127.
     pub salt: [u8; SALT_BYTES],
     /// The server's capabilities.
     pub capabilities: Capabilities,
-    /// Low byte of the default collation's number.
+    /// Low byte of the default collation's id.
     pub charset: u8,
     /// State of the new session.
     pub status: StatusFlags,
-    /// Name of the authentication method the challenge is for.
+    /// Name of the authentication method that the challenge is for.
     pub plugin: &'a [u8],
 }
 
@@ -52,10 +52,10 @@ impl<'a> Greeting<'a> {
         put_zero_terminated(out, self.plugin);
     }
 
-    /// Reads a greeting, as a client does.
+    /// Decodes a greeting, as a client does.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] for another protocol version or a challenge of another length.
+    /// [`ProtocolError::Malformed`] if the protocol version or the length of the challenge differs.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("protocol_version")? != PROTOCOL_VERSION {

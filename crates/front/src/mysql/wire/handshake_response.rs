@@ -1,4 +1,4 @@
-//! The client's answer to the greeting: its identity, capabilities, and proof of the password.
+//! The client's reply to the greeting: its identity, capabilities, and proof of the password.
 
 use super::capability::Capabilities;
 use super::connect_attributes::ConnectAttributes;
@@ -7,44 +7,44 @@ use super::field::{FieldReader, put_length_encoded_bytes, put_u32, put_zero_term
 
 const FILLER_BYTES: usize = 23;
 
-/// The possible answers to the greeting.
+/// The possible replies to the greeting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAnswer<'a> {
     /// A login in the form of protocol 4.1.
     Response(HandshakeResponse<'a>),
-    /// The client wants TLS before it names its user.
+    /// A request for TLS, which comes before the client names its user.
     TlsRequest,
     /// A client from before protocol 4.1.
     TooOld,
 }
 
-/// The login of a client, protocol 4.1.
+/// A client's login in protocol 4.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandshakeResponse<'a> {
-    /// The capabilities that the client wants. They decide which other fields are present.
+    /// The capabilities that the client requests. They decide which other fields are present.
     pub capabilities: Capabilities,
-    /// Longest packet in bytes that the client accepts; 0 if unspecified.
+    /// Maximum packet size in bytes that the client accepts; 0 if unspecified.
     pub packet_bytes_max: u32,
-    /// Low byte of the client's collation number.
+    /// Low byte of the id of the client's collation.
     pub charset: u8,
     /// User name.
     pub user: &'a [u8],
-    /// Proof of the password; empty for no password.
-    pub authentication: &'a [u8],
-    /// Database to start in; empty for none.
+    /// The authentication response; empty for no password.
+    pub auth_response: &'a [u8],
+    /// Initial default database; empty for none.
     pub database: &'a [u8],
-    /// Method of the proof; `None` if the client names none.
+    /// Name of the authentication method; `None` if the client names none.
     pub plugin: Option<&'a [u8]>,
     /// The client's description of itself.
     pub attributes: ConnectAttributes<'a>,
 }
 
 impl<'a> ClientAnswer<'a> {
-    /// Reads a client's first payload. As old clients do, it may omit database, method and attributes at the
-    /// end although the capabilities promise them, and the zero byte of the last string.
+    /// Decodes a client's first payload. The payload may end early: old clients omit the database, method and
+    /// attributes although their capabilities announce them, or the terminating zero of the last string.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if any other field is cut.
+    /// [`ProtocolError::Malformed`] if any other field is truncated.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         let [low_0, low_1] = fields.array("capabilities")?;
@@ -61,7 +61,7 @@ impl<'a> ClientAnswer<'a> {
             return Ok(Self::TlsRequest);
         }
         let user = fields.zero_terminated("user")?;
-        let authentication = parse_authentication(&mut fields, capabilities)?;
+        let auth_response = parse_auth_response(&mut fields, capabilities)?;
         let database: &[u8] = match capabilities.contains(Capabilities::CONNECT_WITH_DB) {
             true => fields.zero_terminated_or_rest(),
             false => &[],
@@ -76,7 +76,7 @@ impl<'a> ClientAnswer<'a> {
             packet_bytes_max,
             charset,
             user,
-            authentication,
+            auth_response,
             database,
             plugin,
             attributes,
@@ -85,7 +85,7 @@ impl<'a> ClientAnswer<'a> {
 }
 
 impl HandshakeResponse<'_> {
-    /// Appends the payload, with the fields that the capabilities name.
+    /// Appends the payload with the fields that the capabilities announce.
     pub fn encode(&self, out: &mut Vec<u8>) {
         put_u32(out, self.capabilities.bits());
         put_u32(out, self.packet_bytes_max);
@@ -93,13 +93,13 @@ impl HandshakeResponse<'_> {
         out.extend_from_slice(&[0; FILLER_BYTES]);
         put_zero_terminated(out, self.user);
         if self.capabilities.contains(Capabilities::PLUGIN_AUTH_LENENC) {
-            put_length_encoded_bytes(out, self.authentication);
+            put_length_encoded_bytes(out, self.auth_response);
         } else if self.capabilities.contains(Capabilities::SECURE_CONNECTION) {
-            let length = self.authentication.len().min(usize::from(u8::MAX));
+            let length = self.auth_response.len().min(usize::from(u8::MAX));
             out.push(length as u8);
-            out.extend_from_slice(&self.authentication[..length]);
+            out.extend_from_slice(&self.auth_response[..length]);
         } else {
-            put_zero_terminated(out, self.authentication);
+            put_zero_terminated(out, self.auth_response);
         }
         if self.capabilities.contains(Capabilities::CONNECT_WITH_DB) {
             put_zero_terminated(out, self.database);
@@ -113,11 +113,11 @@ impl HandshakeResponse<'_> {
     }
 }
 
-fn parse_authentication<'a>(
+fn parse_auth_response<'a>(
     fields: &mut FieldReader<'a>,
     capabilities: Capabilities,
 ) -> Result<&'a [u8], ProtocolError> {
-    const FIELD: &str = "authentication";
+    const FIELD: &str = "auth_response";
     if capabilities.contains(Capabilities::PLUGIN_AUTH_LENENC) {
         fields.length_encoded_bytes(FIELD)
     } else if capabilities.contains(Capabilities::SECURE_CONNECTION) {

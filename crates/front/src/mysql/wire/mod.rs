@@ -1,8 +1,8 @@
-//! The bytes of the MySQL client/server protocol, one file per message. [`field::FieldReader`] checks bounds,
-//! so that the messages' `parse` and `encode` deal with meaning only.
+//! The messages of the MySQL client/server protocol, one per file. [`field::FieldReader`] checks bounds, so
+//! the `parse` and `encode` functions of the messages need not.
 //!
-//! Every `encode` appends a payload; [`packet::PacketWriter`] adds the headers. Every `parse` takes a payload
-//! from [`packet::PacketReader`], never panics, and names the field that it could not read.
+//! Every `encode` appends a payload; [`packet::PacketWriter`] adds the packet headers. Every `parse` takes a
+//! payload from [`packet::PacketReader`], never panics, and names the field that it could not read.
 
 pub mod packet;
 

@@ -1,45 +1,45 @@
 //! Hot path, budget 40 instructions a whole packet in, 20 a packet out: no copy, no allocation, no
 //! formatting.
 //!
-//! Framing: a packet is a 3-byte length, a sequence number and at most 16 MiB - 1 bytes. A longer payload is
-//! split into full packets and a shorter last one, which may be empty.
+//! Packets: each has a 3-byte length, a sequence number and at most 16 MiB - 1 bytes of payload. A longer
+//! payload is split into full packets and a shorter last packet, which may be empty.
 
 use junctor_kernel::require;
 
 use super::error::ProtocolError;
 
-/// Bytes in front of every packet: length (3) and sequence number (1).
+/// Bytes before the payload of every packet: length (3) and sequence number (1).
 pub const HEADER_BYTES: usize = 4;
 
 /// Maximum payload of one packet in bytes. A packet of exactly this size continues in the next one.
 pub const PACKET_PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
 
-/// Maximum payload in bytes before a client is authenticated: a stranger cannot make the server keep more.
+/// Maximum payload in bytes before a client is authenticated. It bounds the memory that a stranger can claim.
 pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;
 
-/// A whole payload: a command, or a step of the handshake.
+/// A whole payload: a command, or a step of the login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// The bytes, joined if they arrived in several packets.
     pub payload: &'a [u8],
     /// Sequence number of the last packet of the payload.
     pub sequence: u8,
-    /// Whether the payload lies in the reader, because it arrived in several packets or receptions, and not
-    /// in the input.
+    /// Whether the payload was assembled in the reader's buffer, because it arrived in several packets or
+    /// pieces. Otherwise it lies in the input.
     pub is_assembled: bool,
 }
 
 impl Packet<'_> {
-    /// Sequence number of the first packet of the answer.
+    /// Sequence number of the first packet of the reply.
     #[inline]
     pub const fn reply_sequence(&self) -> u8 {
         self.sequence.wrapping_add(1)
     }
 }
 
-/// Finds payloads in received bytes. A packet that lies completely in one received slice is returned in
-/// place. The bytes of an incomplete one are kept in a buffer that exists only until it is complete, so an
-/// idle connection holds none.
+/// Finds payloads in received bytes. If a packet lies completely in one received slice, its payload is
+/// returned without a copy. The bytes of an incomplete packet are kept in a buffer that exists only until the
+/// packet is complete, so an idle connection holds no buffer.
 ///
 /// The buffer grows with the bytes that arrive, never with the length that a header claims.
 #[derive(Debug)]
@@ -55,21 +55,21 @@ pub struct PacketReader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Between payloads; nothing is kept.
+    /// Between payloads; no bytes are kept.
     Idle,
-    /// Inside a header, or before a continuing one.
+    /// Inside a header, or before the header of a continuation packet.
     Header,
-    /// Inside a packet that lacks `missing_bytes`. It is `last` if no other packet continues it.
+    /// Inside a packet that lacks `missing_bytes`. `last` tells whether the packet ends its payload.
     Body { missing_bytes: usize, last: bool },
     /// The payload in `assembled` was returned; the next call drops it.
     Delivered,
-    /// The rest of the stream has no defined meaning.
+    /// The reader has failed, so the remaining bytes have no defined meaning.
     Failed(ProtocolError),
 }
 
 impl PacketReader {
-    /// A reader whose payloads start with the sequence number `first_sequence` (0 for commands, 1 for the
-    /// answer to the greeting) and have at most `payload_bytes_max` bytes.
+    /// A reader of payloads with at most `payload_bytes_max` bytes. Each starts with the sequence number
+    /// `first_sequence`: 0 for commands, 1 for the reply to the greeting.
     pub const fn new(first_sequence: u8, payload_bytes_max: usize) -> Self {
         Self {
             assembled: Vec::new(),
@@ -82,7 +82,7 @@ impl PacketReader {
         }
     }
 
-    /// Sets the sequence number with which each further payload starts. Call it between payloads.
+    /// Sets the sequence number with which all further payloads start. Call it between payloads.
     pub fn expect_sequence(&mut self, first_sequence: u8) {
         self.first_sequence = first_sequence;
     }
@@ -92,33 +92,33 @@ impl PacketReader {
         self.payload_bytes_max = payload_bytes_max;
     }
 
-    /// Bytes of memory kept for an incomplete payload.
+    /// Bytes of memory used for an incomplete payload.
     pub fn buffered_bytes(&self) -> usize {
         self.assembled.capacity()
     }
 
-    /// Takes the assembled payload that the last call returned, which saves a copy.
+    /// Returns the assembled payload of the last call by value, which saves a copy.
     pub fn take_assembled(&mut self) -> Vec<u8> {
         require!(self.stage == Stage::Delivered, "an assembled payload is taken once, after it was returned");
         std::mem::take(&mut self.assembled)
     }
 
-    /// Whether no payload is incomplete.
+    /// Whether the reader is between payloads.
     pub fn is_idle(&self) -> bool {
         matches!(self.stage, Stage::Idle | Stage::Delivered)
     }
 
-    /// Sequence number for the answer to a failure: one more than the last number that arrived.
+    /// Sequence number for the error packet after a failure: one more than the last number that arrived.
     pub const fn failure_sequence(&self) -> u8 {
         self.header[3].wrapping_add(1)
     }
 
-    /// Takes the next payload from the front of `input`. Returns `None` when all of `input` was taken and the
-    /// next payload is incomplete. Call it until it returns `None`.
+    /// Reads the next payload from the front of `input`. Returns `None` when `input` is used up and the next
+    /// payload is incomplete. Call it until it returns `None`.
     ///
     /// # Errors
-    /// [`ProtocolError::PacketsOutOfOrder`] and [`ProtocolError::PacketTooLarge`]; after the first error
-    /// every call returns it again and takes nothing.
+    /// [`ProtocolError::PacketsOutOfOrder`] and [`ProtocolError::PacketTooLarge`]. After the first error,
+    /// every call returns that error again and consumes nothing.
     #[inline]
     pub fn next_packet<'s, 'i: 's>(&'s mut self, input: &mut &'i [u8]) -> Result<Option<Packet<'s>>, ProtocolError> {
         if matches!(self.stage, Stage::Idle)
@@ -189,7 +189,7 @@ impl PacketReader {
         }
     }
 
-    /// Takes bytes of a header. True when it is complete.
+    /// Reads header bytes. Returns true when the header is complete.
     fn take_header(&mut self, input: &mut &[u8]) -> bool {
         let have = usize::from(self.header_bytes);
         let (taken, rest) = input.split_at(input.len().min(HEADER_BYTES - have));
@@ -214,7 +214,7 @@ impl PacketReader {
         Stage::Body { missing_bytes: length, last: length < PACKET_PAYLOAD_BYTES_MAX }
     }
 
-    /// Moves up to `missing_bytes` of `input` into the buffer and returns their number.
+    /// Moves up to `missing_bytes` of `input` into the buffer. Returns the number of bytes moved.
     fn take_body(&mut self, input: &mut &[u8], missing_bytes: usize) -> usize {
         let (taken, rest) = input.split_at(input.len().min(missing_bytes));
         *input = rest;
@@ -229,7 +229,7 @@ impl PacketReader {
     }
 }
 
-/// Appends packets to the caller's buffer and counts sequence numbers.
+/// Appends packets to the caller's buffer and assigns sequence numbers.
 #[derive(Debug)]
 pub struct PacketWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -237,19 +237,19 @@ pub struct PacketWriter<'a> {
 }
 
 impl<'a> PacketWriter<'a> {
-    /// A writer whose next packet has the number `first_sequence`.
+    /// A writer whose next packet has the sequence number `first_sequence`.
     #[inline]
     pub fn new(out: &'a mut Vec<u8>, first_sequence: u8) -> Self {
         Self { out, sequence: first_sequence }
     }
 
-    /// Number of the next packet.
+    /// Sequence number of the next packet.
     #[inline]
     pub const fn sequence(&self) -> u8 {
         self.sequence
     }
 
-    /// Appends one payload, which `encode` writes. `encode` must not remove bytes from the buffer.
+    /// Appends one payload, written by `encode`, which must not remove bytes from the buffer.
     #[inline]
     pub fn packet(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
@@ -264,7 +264,7 @@ impl<'a> PacketWriter<'a> {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Appends packets that were encoded elsewhere, and numbers them.
+    /// Appends packets that are already encoded, and numbers them.
     #[inline]
     pub fn encoded_packets(&mut self, packets: &[u8]) {
         let start = self.out.len();
@@ -272,8 +272,8 @@ impl<'a> PacketWriter<'a> {
         self.sequence = patch_sequences(&mut self.out[start..], self.sequence);
     }
 
-    /// Makes room for the further headers of a long payload, from its end to its start, so that no byte is
-    /// overwritten before it is moved. Writes all headers.
+    /// Inserts the additional headers of a long payload, from its end to its start, so that no byte is
+    /// overwritten before it is moved. Then writes all headers.
     #[cold]
     fn split(&mut self, start: usize, length: usize) {
         let further_packets = length / PACKET_PAYLOAD_BYTES_MAX;
@@ -292,11 +292,12 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Numbers the packets in `bytes` from `first_sequence` on and returns the number after the last one. Rows
-/// are encoded where they are read, with sequence number 0, because only the connection knows how many
-/// packets precede them.
+/// Numbers the packets in `bytes` from `first_sequence` on. Returns the number after the last one. Rows are
+/// encoded where they are read, with sequence number 0, because only the connection knows how many packets
+/// precede them.
 ///
-/// Stops the node if `bytes` is not a run of complete packets: sent, they would corrupt the client's stream.
+/// Stops the node unless `bytes` consists of complete packets: sending anything else would corrupt the
+/// client's stream.
 #[inline]
 pub fn patch_sequences(bytes: &mut [u8], first_sequence: u8) -> u8 {
     let mut sequence = first_sequence;

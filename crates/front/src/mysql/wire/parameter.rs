@@ -1,6 +1,6 @@
 //! Hot path, budget 70 instructions an execution and 70 a number in it: no allocation once types are bound.
 //!
-//! The parameters of COM_STMT_EXECUTE, and the query attributes that travel in the same form.
+//! The parameters of COM_STMT_EXECUTE, and query attributes, which have the same form.
 
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_u16, put_u32, put_u64};
@@ -9,7 +9,7 @@ pub use super::parameter_type::{ColumnType, ParameterType};
 /// Maximum number of parameters of one statement; the protocol counts them in 16 bits.
 pub const PARAMETER_COUNT_MAX: usize = 65_535;
 
-/// The value of a parameter. Dates and times are as the client sent them and may not exist in the calendar.
+/// The value of a parameter. Dates and times are as the client sent them, and may not exist in the calendar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ParameterValue<'a> {
     /// NULL.
@@ -26,7 +26,7 @@ pub enum ParameterValue<'a> {
     Decimal(&'a [u8]),
     /// Characters in the connection's character set.
     Text(&'a [u8]),
-    /// Bytes without character set.
+    /// Bytes without a character set.
     Blob(&'a [u8]),
     /// A DATE.
     Date(DateValue),
@@ -65,7 +65,7 @@ pub struct DateTimeValue {
 /// A signed duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimeValue {
-    /// Whether the duration is below zero.
+    /// Whether the duration is negative.
     pub negative: bool,
     /// Whole days.
     pub days: u32,
@@ -79,24 +79,25 @@ pub struct TimeValue {
     pub microseconds: u32,
 }
 
-/// The undecoded part of COM_STMT_EXECUTE: only the statement knows how many parameters it holds.
+/// The undecoded part of COM_STMT_EXECUTE. Decoding needs the statement, which knows its number of
+/// parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParameterBlock<'a> {
     /// Null bitmap, types and values.
     pub bytes: &'a [u8],
-    /// Whether QUERY_ATTRIBUTES was negotiated, so that the block has names and a count of its own.
+    /// Whether QUERY_ATTRIBUTES was negotiated. The block then has parameter names and a count.
     pub named: bool,
 }
 
-/// Decodes the parameters of one execution and gives each, in order, to `sink`.
+/// Decodes the parameters of one execution and passes each, in order, to `sink`.
 ///
-/// `bound_types` are the types of the last execution of this statement (empty at the first). New types from
-/// the client replace them. `long_data` gives the parameters that arrived by COM_STMT_SEND_LONG_DATA; their
-/// values are not in the block. Query attributes behind the parameters are ignored.
+/// `bound_types` are the types of this statement's last execution (empty at the first). New types from the
+/// client replace them. `long_data` returns the parameters that arrived by COM_STMT_SEND_LONG_DATA; the block
+/// has no values for these. Query attributes after the parameters are ignored.
 ///
 /// # Errors
-/// [`ProtocolError::Malformed`] if a field is cut, a type is unknown, or no types were ever sent. The caller
-/// must drop the values that `sink` got before.
+/// [`ProtocolError::Malformed`] if a field is truncated, a type is unknown, or no types were ever sent. The
+/// caller must drop the values that `sink` already received.
 pub fn decode_parameters<'a>(
     block: &ParameterBlock<'a>,
     parameter_count: usize,
@@ -132,7 +133,7 @@ pub fn decode_parameters<'a>(
     Ok(())
 }
 
-/// Takes the query attributes in front of the text of a COM_QUERY and ignores their values.
+/// Skips the query attributes that precede the text of a COM_QUERY.
 pub(super) fn skip_query_attributes(fields: &mut FieldReader<'_>) -> Result<(), ProtocolError> {
     let count = read_count(fields)?;
     if fields.length_encoded_integer("parameter_set_count")? != 1 {
@@ -168,7 +169,8 @@ fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, ProtocolError> {
     }
 }
 
-/// Checks that the bytes of all types are there before it allocates, so a false count costs no memory.
+/// Reads the types. Checks that the bytes of all of them are present before it allocates, so a false count
+/// costs no memory.
 fn read_types(
     fields: &mut FieldReader<'_>,
     named: bool,
@@ -241,7 +243,7 @@ fn bytes_value(column_type: ColumnType, bytes: &[u8]) -> ParameterValue<'_> {
     }
 }
 
-/// A date of 0, 4, 7 or 11 bytes. Omitted fields at the end are zero.
+/// Reads a date of 0, 4, 7 or 11 bytes. Fields omitted at the end are zero.
 fn read_date_time(fields: &mut FieldReader<'_>) -> Result<DateTimeValue, ProtocolError> {
     const FIELD: &str = "date_value";
     let length = fields.u8(FIELD)?;
@@ -263,7 +265,7 @@ fn read_date_time(fields: &mut FieldReader<'_>) -> Result<DateTimeValue, Protoco
     Ok(value)
 }
 
-/// A duration of 0, 8 or 12 bytes. Omitted fields at the end are zero.
+/// Reads a duration of 0, 8 or 12 bytes. Fields omitted at the end are zero.
 fn read_time(fields: &mut FieldReader<'_>) -> Result<TimeValue, ProtocolError> {
     const FIELD: &str = "time_value";
     let length = fields.u8(FIELD)?;
@@ -282,7 +284,7 @@ fn read_time(fields: &mut FieldReader<'_>) -> Result<TimeValue, ProtocolError> {
     Ok(value)
 }
 
-/// Appends a parameter block without names, as a client does: null bitmap, types if `send_types`, and values.
+/// Appends a parameter block without names, as a client does: NULL bitmap, types if `send_types`, and values.
 pub fn encode_parameters(parameters: &[(ParameterType, ParameterValue<'_>)], send_types: bool, out: &mut Vec<u8>) {
     if parameters.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The types of columns and parameters, by their numbers in the protocol.
+//! The types of columns and parameters, with their codes in the protocol.
 
 use super::error::ProtocolError;
 
@@ -6,7 +6,7 @@ use super::error::ProtocolError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ColumnType {
-    /// DECIMAL in its old form; sent as text.
+    /// DECIMAL in its old form, sent as text.
     Decimal = 0,
     /// 1-byte integer.
     Tiny = 1,
@@ -63,7 +63,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// The type with this number, if there is one.
+    /// The type with this code, if it exists.
     #[inline]
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
@@ -98,7 +98,7 @@ impl ColumnType {
         })
     }
 
-    /// The number of the type.
+    /// The code of the type.
     #[inline]
     pub const fn code(self) -> u8 {
         self as u8
@@ -110,17 +110,17 @@ impl ColumnType {
 pub struct ParameterType {
     /// How the value is encoded.
     pub column_type: ColumnType,
-    /// Whether an integer has no sign.
+    /// Whether an integer is unsigned.
     pub unsigned: bool,
 }
 
 impl ParameterType {
     const UNSIGNED_FLAG: u8 = 0x80;
 
-    /// Reads the two bytes of a bound type.
+    /// Decodes the two bytes of a bound type.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if no type has this number.
+    /// [`ProtocolError::Malformed`] if no type has this code.
     #[inline]
     pub const fn from_bytes(bytes: [u8; 2]) -> Result<Self, ProtocolError> {
         match ColumnType::from_code(bytes[0]) {

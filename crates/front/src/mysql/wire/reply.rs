@@ -1,14 +1,14 @@
 //! Hot path, budget 90 instructions an OK packet with its header: no allocation, no formatting.
 //!
-//! The server's short answers: OK, ERR, EOF, the number of columns, and the head of a prepared statement.
+//! The server's short replies: OK, ERR, EOF, the number of columns, and the header of a prepared statement.
 
 use super::capability::Capabilities;
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_length_encoded_bytes, put_length_encoded_integer, put_u16, put_u32};
 use super::status::StatusFlags;
 
-/// Maximum length of an error's text in bytes. Longer texts are cut, because clients have buffers of this
-/// size.
+/// Maximum length of an error's text in bytes. Longer texts are truncated, because clients have buffers of
+/// this size.
 pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
 
 /// Largest integer that is its own length-encoded form.
@@ -18,18 +18,18 @@ const OK_HEADER: u8 = 0x00;
 const EOF_HEADER: u8 = 0xfe;
 const ERROR_HEADER: u8 = 0xff;
 
-/// A statement succeeded.
+/// The reply to a successful statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OkReply<'a> {
-    /// Rows changed, or matched if the client set FOUND_ROWS.
+    /// Number of rows changed, or matched if the client set FOUND_ROWS.
     pub affected_rows: u64,
     /// First value generated for an AUTO_INCREMENT column; 0 for none.
     pub last_insert_id: u64,
     /// State of the session after the statement.
     pub status: StatusFlags,
-    /// Warnings of the statement, at most 65,535.
+    /// Number of warnings of the statement, at most 65,535.
     pub warning_count: u16,
-    /// Text such as `Rows matched: 1  Changed: 1  Warnings: 0`; empty for none.
+    /// A text such as `Rows matched: 1  Changed: 1  Warnings: 0`; empty for none.
     pub info: &'a [u8],
 }
 
@@ -46,7 +46,8 @@ impl<'a> OkReply<'a> {
         self.encode_with_header(EOF_HEADER, out);
     }
 
-    /// The text has its length in front whether or not state is tracked, because client libraries read it so.
+    /// The text always has a length prefix, even if the session's state is not tracked, because client
+    /// libraries expect it.
     fn encode_with_header(&self, header: u8, out: &mut Vec<u8>) {
         let [status_low, status_high] = self.status.bits().to_le_bytes();
         let [warnings_low, warnings_high] = self.warning_count.to_le_bytes();
@@ -64,10 +65,10 @@ impl<'a> OkReply<'a> {
         }
     }
 
-    /// Reads either form, as a client does.
+    /// Decodes either form, as a client does.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if the payload is another one.
+    /// [`ProtocolError::Malformed`] if the payload is a different packet.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         let header = fields.u8("header")?;
@@ -83,7 +84,7 @@ impl<'a> OkReply<'a> {
     }
 }
 
-/// A statement or a login failed.
+/// The reply to a failed statement or login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorReply<'a> {
     /// MySQL error number.
@@ -100,7 +101,8 @@ impl<'a> ErrorReply<'a> {
         ErrorReply { errno: error.errno(), sqlstate: error.sqlstate(), message: error.message().as_bytes() }
     }
 
-    /// Appends the payload. A text longer than [`ERROR_MESSAGE_BYTES_MAX`] is cut between two characters.
+    /// Appends the payload. A text longer than [`ERROR_MESSAGE_BYTES_MAX`] is truncated between two
+    /// characters.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(ERROR_HEADER);
         put_u16(out, self.errno);
@@ -109,10 +111,10 @@ impl<'a> ErrorReply<'a> {
         out.extend_from_slice(cut_between_characters(self.message, ERROR_MESSAGE_BYTES_MAX));
     }
 
-    /// Reads the payload, as a client does. Before the login a server may omit the SQLSTATE.
+    /// Decodes the payload, as a client does. Before the login a server may omit the SQLSTATE.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if the payload is another one.
+    /// [`ProtocolError::Malformed`] if the payload is a different packet.
     pub fn parse(payload: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("header")? != ERROR_HEADER {
@@ -127,17 +129,18 @@ impl<'a> ErrorReply<'a> {
     }
 }
 
-/// The end of column definitions, of rows, or of a list of fields, in its two forms.
+/// The end of column definitions, of rows, or of a field list. It has two forms: EOF, and OK with header
+/// 0xFE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResultEnd {
     /// State of the session.
     pub status: StatusFlags,
-    /// Warnings of the statement.
+    /// Number of warnings of the statement.
     pub warning_count: u16,
 }
 
 impl ResultEnd {
-    /// Appends the payload that ends rows or a list of fields, in the form the client negotiated.
+    /// Appends the payload that ends rows or a field list, in the form that the client negotiated.
     #[inline]
     pub fn encode(&self, capabilities: Capabilities, out: &mut Vec<u8>) {
         if capabilities.contains(Capabilities::DEPRECATE_EOF) {
@@ -155,10 +158,10 @@ impl ResultEnd {
         out.extend_from_slice(&[EOF_HEADER, warnings_low, warnings_high, status_low, status_high]);
     }
 
-    /// Reads an EOF payload, as a client does.
+    /// Decodes an EOF payload, as a client does.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if the payload is another one.
+    /// [`ProtocolError::Malformed`] if the payload is a different packet.
     pub fn parse_eof(payload: &[u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("header")? != EOF_HEADER || payload.len() != 5 {
@@ -170,28 +173,28 @@ impl ResultEnd {
 }
 
 /// Whether an EOF packet follows column definitions: those of a result, and those of a prepared statement's
-/// columns and parameters if it has any.
+/// columns and parameters, if it has any.
 #[inline]
 pub const fn columns_have_end(capabilities: Capabilities) -> bool {
     !capabilities.contains(Capabilities::DEPRECATE_EOF)
 }
 
-/// Appends the payload that starts a result: how many column definitions follow.
+/// Appends the payload that starts a result: the number of column definitions that follow.
 #[inline]
 pub fn encode_column_count(column_count: u16, out: &mut Vec<u8>) {
     put_length_encoded_integer(out, u64::from(column_count));
 }
 
-/// The head of the answer to COM_STMT_PREPARE; definitions of parameters, then of columns, follow.
+/// The header of the reply to COM_STMT_PREPARE. The definitions of parameters and then of columns follow it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrepareReply {
-    /// Number of the statement on this connection.
+    /// Id of the statement on this connection.
     pub statement_id: u32,
-    /// Columns of the statement's result; 0 if it has none.
+    /// Number of columns of the statement's result; 0 if it has none.
     pub column_count: u16,
     /// Number of the statement's parameters.
     pub parameter_count: u16,
-    /// Warnings of the preparation.
+    /// Number of warnings of the preparation.
     pub warning_count: u16,
 }
 
@@ -206,10 +209,10 @@ impl PrepareReply {
         put_u16(out, self.warning_count);
     }
 
-    /// Reads the payload, as a client does.
+    /// Decodes the payload, as a client does.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`] if the payload is another one.
+    /// [`ProtocolError::Malformed`] if the payload is a different packet.
     pub fn parse(payload: &[u8]) -> Result<Self, ProtocolError> {
         let mut fields = FieldReader::new(payload);
         if fields.u8("header")? != OK_HEADER {
@@ -224,7 +227,7 @@ impl PrepareReply {
     }
 }
 
-/// The longest start of `text` that has at most `bytes_max` bytes and does not end inside a UTF-8 character.
+/// The longest prefix of `text` that has at most `bytes_max` bytes and does not end inside a UTF-8 character.
 pub fn cut_between_characters(text: &[u8], bytes_max: usize) -> &[u8] {
     if text.len() <= bytes_max {
         return text;

@@ -1,9 +1,9 @@
-//! Status flags: the state of the session and of the last result, in every OK and EOF packet.
+//! Status flags: the state of the session and of the last result, sent in every OK and EOF packet.
 
 use std::ops::BitOr;
 
 /// A set of status flags. Drivers read AUTOCOMMIT and IN_TRANSACTION from every OK packet, so every packet
-/// must carry them when they hold.
+/// must have them whenever they are set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StatusFlags(u16);
 
@@ -24,9 +24,9 @@ impl StatusFlags {
     pub const CURSOR_EXISTS: Self = Self(1 << 6);
     /// The cursor has no more rows.
     pub const LAST_ROW_SENT: Self = Self(1 << 7);
-    /// The schema was dropped by this statement.
+    /// The statement dropped a database.
     pub const DATABASE_DROPPED: Self = Self(1 << 8);
-    /// Backslash is a plain character in string literals.
+    /// A backslash is an ordinary character in string literals.
     pub const NO_BACKSLASH_ESCAPES: Self = Self(1 << 9);
     /// The statement must be prepared again, because its columns changed.
     pub const METADATA_CHANGED: Self = Self(1 << 10);
@@ -43,12 +43,12 @@ impl StatusFlags {
         self.0
     }
 
-    /// Whether every flag of `other` is in this set.
+    /// Whether this set contains every flag of `other`.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// This set with the flags of `other` added or taken away.
+    /// This set with the flags of `other` added or removed.
     pub const fn with(self, other: Self, on: bool) -> Self {
         if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
     }

@@ -9,7 +9,7 @@ use crate::mysql::wire::parameter::decode_parameters;
 use crate::mysql::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd};
 use proptest::prelude::*;
 
-/// Bytes that pass the first checks: small numbers, length marks and zeros are frequent.
+/// Bytes that often pass the first checks: small numbers, length markers and zeros are frequent.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop_oneof![Just(0_u8), 0_u8..32, 0xf5_u8.., any::<u8>()], 0..100)
 }
@@ -91,7 +91,7 @@ proptest! {
 
     #[test]
     fn a_login_comes_back(
-        bits: u32, charset: u8, user in "[^\0]{0,40}", authentication in prop::collection::vec(1_u8.., 0..255),
+        bits: u32, charset: u8, user in "[^\0]{0,40}", auth_response in prop::collection::vec(1_u8.., 0..255),
         database in "[^\0]{0,40}",
     ) {
         let capabilities = Capabilities::from_bits(bits).without(Capabilities::SSL | Capabilities::CONNECT_ATTRS)
@@ -102,7 +102,7 @@ proptest! {
             packet_bytes_max: bits,
             charset,
             user: user.as_bytes(),
-            authentication: &authentication,
+            auth_response: &auth_response,
             database: if has(Capabilities::CONNECT_WITH_DB) { database.as_bytes() } else { b"" },
             plugin: has(Capabilities::PLUGIN_AUTH).then_some(b"mysql_native_password"),
             attributes: Default::default(),

@@ -65,7 +65,7 @@ fn cut_commands_are_malformed() {
 fn every_command_comes_back() {
     let change_user = ChangeUser {
         user: b"root",
-        authentication: b"12345678901234567890",
+        auth_response: b"12345678901234567890",
         database: b"test",
         charset: Some(255),
         plugin: Some(NATIVE_PASSWORD),

@@ -2,7 +2,7 @@ use crate::mysql::wire::error::ProtocolError;
 use crate::mysql::wire::packet::{PACKET_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
 use proptest::prelude::*;
 
-/// All payloads and their last sequence numbers, from the stream cut at `cuts`.
+/// Reads the stream in pieces that end at `cuts`. Returns all payloads with their last sequence numbers.
 fn read_all(stream: &[u8], cuts: &[usize], reader: &mut PacketReader) -> Result<Vec<(Vec<u8>, u8)>, ProtocolError> {
     let mut payloads = Vec::new();
     let mut start = 0;

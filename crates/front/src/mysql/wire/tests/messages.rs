@@ -41,7 +41,7 @@ fn length_encoded_integers_use_the_shortest_form() {
 }
 
 #[test]
-fn marks_are_no_lengths() {
+fn marker_bytes_are_not_lengths() {
     for mark in [0xfb, 0xff] {
         let mut fields = FieldReader::new(std::slice::from_ref(&mark));
         assert_eq!(fields.length_encoded_integer("value"), Err(ProtocolError::Malformed { field: "value" }));
@@ -130,9 +130,9 @@ fn a_column_has_the_documented_bytes() {
     let column = ColumnDefinition {
         schema: b"",
         table: b"",
-        table_original: b"",
+        org_table: b"",
         name: b"@@version_comment",
-        name_original: b"",
+        org_name: b"",
         charset: 8,
         length_bytes: 28,
         column_type: ColumnType::VarString,
@@ -147,13 +147,13 @@ fn a_column_has_the_documented_bytes() {
 }
 
 #[test]
-fn a_listed_field_carries_its_default() {
+fn field_list_columns_carry_their_defaults() {
     let column = ColumnDefinition {
         schema: b"test",
         table: b"t",
-        table_original: b"t",
+        org_table: b"t",
         name: b"id",
-        name_original: b"id",
+        org_name: b"id",
         charset: 63,
         length_bytes: 11,
         column_type: ColumnType::Long,
@@ -196,7 +196,7 @@ fn the_greeting_has_the_documented_layout() {
 }
 
 #[test]
-fn only_kept_promises_are_announced() {
+fn unsupported_capabilities_are_not_announced() {
     for refused in [
         Capabilities::SSL,
         Capabilities::COMPRESS,
@@ -208,7 +208,7 @@ fn only_kept_promises_are_announced() {
     }
 }
 
-/// The answer of a 5.5.8 client, from the protocol's documentation.
+/// The login of a 5.5.8 client, from the protocol's documentation.
 const ANSWER_5_5_8: &str = "8d a6 0f 00 00 00 00 01 08 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 \
     70 61 6d 00 14 ab 09 ee f6 bc b1 32 3e 61 14 38 65 c0 99 1d 95 7d 75 d4 47 74 65 73 74 00 6d 79 73 71 6c 5f 6e 61 \
     74 69 76 65 5f 70 61 73 73 77 6f 72 64 00";
@@ -218,7 +218,7 @@ fn the_documented_answer_of_a_client_is_read() {
     let bytes = hex(ANSWER_5_5_8);
     let Ok(ClientAnswer::Response(response)) = ClientAnswer::parse(&bytes) else { panic!("a response") };
     assert_eq!(response.user, b"pam");
-    assert_eq!(response.authentication.len(), 20);
+    assert_eq!(response.auth_response.len(), 20);
     assert_eq!(response.database, b"test");
     assert_eq!(response.plugin, Some(NATIVE_PASSWORD));
     assert_eq!((response.charset, response.packet_bytes_max), (8, 1 << 24));
@@ -240,7 +240,7 @@ fn fields_missing_at_the_end_are_empty() {
 }
 
 #[test]
-fn a_cut_answer_never_becomes_another_one() {
+fn a_truncated_response_is_refused() {
     let whole = hex(ANSWER_5_5_8);
     for length in (0..32 + 4 + 21).filter(|length| *length != 0) {
         assert!(ClientAnswer::parse(&whole[..length]).is_err(), "cut to {length} bytes");
@@ -249,7 +249,7 @@ fn a_cut_answer_never_becomes_another_one() {
 }
 
 #[test]
-fn every_variant_of_an_answer_comes_back() {
+fn handshake_responses_round_trip() {
     let mut attributes = Vec::new();
     put_attribute(&mut attributes, b"_client_name", b"libmariadb");
     put_attribute(&mut attributes, b"_pid", b"");
@@ -273,7 +273,7 @@ fn every_variant_of_an_answer_comes_back() {
             packet_bytes_max: 1 << 24,
             charset: 45,
             user: b"root",
-            authentication: b"12345678901234567890",
+            auth_response: b"12345678901234567890",
             database: if has(Capabilities::CONNECT_WITH_DB) { b"test" } else { b"" },
             plugin: has(Capabilities::PLUGIN_AUTH).then_some(b"caching_sha2_password"),
             attributes: match has(Capabilities::CONNECT_ATTRS) {

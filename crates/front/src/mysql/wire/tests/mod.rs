@@ -6,7 +6,7 @@ mod framing;
 mod messages;
 mod parameters;
 
-/// Bytes from hexadecimal text with spaces.
+/// Decodes hexadecimal text with spaces.
 fn hex(text: &str) -> Vec<u8> {
     text.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("two hexadecimal digits")).collect()
 }
