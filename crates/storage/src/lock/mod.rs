@@ -9,7 +9,7 @@ mod range;
 mod shards;
 mod table;
 
-pub use range::{NewKey, PartitionIndex, RANGE_BYTES_MAX, RANGES_MAX, RangeEntry, WIDE_RANGES_MAX};
+pub use range::{IndexPartition, NewKey, RANGE_BYTES_MAX, RANGES_MAX, RangeEntry, WIDE_RANGES_MAX};
 pub use table::{LOCKS_MAX, LockEntry, LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -28,10 +28,10 @@ pub const RANGE_BYTES_MAX: usize = 64 << 20;
 /// them.
 pub const WIDE_RANGES_MAX: usize = 4096;
 
-/// An index of one partition.
+/// The part of an index that belongs to one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PartitionIndex {
-    /// The partition that holds this part of the index.
+pub struct IndexPartition {
+    /// The partition.
     pub partition: PartitionId,
     /// The index. The primary key's also serves to lock every row.
     pub index: IndexId,
@@ -43,8 +43,8 @@ pub type NewKey = (IndexId, Box<[u8]>);
 /// A row of the status table of range locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeEntry {
-    /// The index of a partition that the range belongs to.
-    pub place: PartitionIndex,
+    /// The part of the index that the range belongs to.
+    pub place: IndexPartition,
     /// The lower end of the range.
     pub lower: Bound<Arc<[u8]>>,
     /// The upper end of the range. For a waiting insert both ends are its key.
@@ -60,7 +60,7 @@ pub struct RangeEntry {
 /// All range locks of one ldm, and the inserts that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct RangeTable {
-    indexes: BTreeMap<PartitionIndex, IndexRanges>,
+    indexes: BTreeMap<IndexPartition, IndexRanges>,
     by_transaction: BTreeMap<TransactionId, Vec<HeldRange>>,
     /// In order of arrival.
     waiters: BTreeMap<u64, Waiter>,
@@ -91,9 +91,9 @@ struct WideRange {
 /// A range, or ranges, that a transaction holds.
 #[derive(Debug)]
 enum HeldRange {
-    Prefix(PartitionIndex, Arc<[u8]>),
+    Prefix(IndexPartition, Arc<[u8]>),
     /// All of the transaction's wide ranges in this index: one or more.
-    Wide(PartitionIndex),
+    Wide(IndexPartition),
 }
 
 #[derive(Debug)]
@@ -119,14 +119,14 @@ impl RangeTable {
 
     /// The indexes of a partition that have locked ranges.
     pub fn indexes_of(&self, partition: PartitionId) -> impl Iterator<Item = IndexId> {
-        let place = |index| PartitionIndex { partition, index };
+        let place = |index| IndexPartition { partition, index };
         self.indexes.range(place(IndexId(0))..=place(IndexId(u16::MAX))).map(|(place, _)| place.index)
     }
 
     /// Locks a range. The holder of a range may lock it again.
     pub fn lock(
         &mut self,
-        place: PartitionIndex,
+        place: IndexPartition,
         bounds: RangeBounds<'_>,
         transaction: TransactionId,
         mode: LockMode,
@@ -169,7 +169,7 @@ impl RangeTable {
     }
 
     /// Whether another transaction holds a range that contains the key.
-    pub fn blocks(&self, place: PartitionIndex, key: &[u8], transaction: TransactionId) -> bool {
+    pub fn blocks(&self, place: IndexPartition, key: &[u8], transaction: TransactionId) -> bool {
         self.indexes.get(&place).is_some_and(|ranges| !ranges.each_holder(key, &mut |holder| holder == transaction))
     }
 
@@ -263,7 +263,7 @@ impl RangeTable {
     /// then.
     fn each_blocker(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         waiter.keys.iter().all(|(index, key)| {
-            let place = PartitionIndex { partition: waiter.partition, index: *index };
+            let place = IndexPartition { partition: waiter.partition, index: *index };
             let ranges = self.indexes.get(&place);
             ranges.is_none_or(|ranges| {
                 ranges.each_holder(key, &mut |holder| holder == waiter.transaction || visit(holder))
@@ -288,7 +288,7 @@ impl RangeTable {
             waiter.keys.iter().map(|(index, key)| {
                 let key: Arc<[u8]> = key.as_ref().into();
                 RangeEntry {
-                    place: PartitionIndex { partition: waiter.partition, index: *index },
+                    place: IndexPartition { partition: waiter.partition, index: *index },
                     lower: Bound::Included(Arc::clone(&key)),
                     upper: Bound::Included(key),
                     transaction: waiter.transaction,
@@ -393,7 +393,7 @@ impl IndexRanges {
         true
     }
 
-    fn entries(&self, place: PartitionIndex) -> impl Iterator<Item = RangeEntry> {
+    fn entries(&self, place: IndexPartition) -> impl Iterator<Item = RangeEntry> {
         let wide = self.wide.iter().map(move |range| RangeEntry {
             place,
             lower: range.lower.clone(),

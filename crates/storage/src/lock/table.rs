@@ -16,7 +16,7 @@ use crate::index::RangeBounds;
 use crate::invariant::{require, verify};
 
 use super::pool::{NONE, Pool};
-use super::range::{NewKey, PartitionIndex, RangeEntry, RangeTable};
+use super::range::{IndexPartition, NewKey, RangeEntry, RangeTable};
 use super::shards::ShardedTable;
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
@@ -179,7 +179,7 @@ impl LockTable {
     /// waits.
     pub fn lock_range(
         &mut self,
-        place: PartitionIndex,
+        place: IndexPartition,
         bounds: RangeBounds<'_>,
         transaction: TransactionId,
         mode: LockMode,
@@ -188,7 +188,7 @@ impl LockTable {
     }
 
     /// Whether another transaction holds a range that contains the key.
-    pub fn is_range_locked_by_other(&self, place: PartitionIndex, key: &[u8], transaction: TransactionId) -> bool {
+    pub fn is_range_locked_by_other(&self, place: IndexPartition, key: &[u8], transaction: TransactionId) -> bool {
         self.ranges.blocks(place, key, transaction)
     }
 

@@ -7,7 +7,7 @@ use junctor_signals::input::HashedKey;
 use junctor_signals::program::{self, WriteAction, WriteProgram};
 use junctor_signals::write_rows::WriteRows;
 use junctor_storage::index::RangeBounds;
-use junctor_storage::lock::{LockMode, LockTable, NewKey, PartitionIndex, WaiterId, WaiterToken};
+use junctor_storage::lock::{IndexPartition, LockMode, LockTable, NewKey, WaiterId, WaiterToken};
 use junctor_storage::partition_store::PartitionStore;
 
 use super::change_rows::lock_table_full;
@@ -22,7 +22,7 @@ pub(super) fn lock_range(
     index: IndexId,
     bounds: RangeBounds<'_>,
 ) -> Result<()> {
-    let place = PartitionIndex { partition: request.partition, index };
+    let place = IndexPartition { partition: request.partition, index };
     let mode = mode_of(&request.program);
     locks.lock_range(place, bounds, request.transaction, mode).map_err(lock_table_full)
 }
@@ -98,7 +98,7 @@ fn wait(
     token: WaiterToken,
 ) -> Option<WaiterId> {
     let is_blocked = |(index, key): &NewKey| {
-        locks.is_range_locked_by_other(PartitionIndex { partition, index: *index }, key, transaction)
+        locks.is_range_locked_by_other(IndexPartition { partition, index: *index }, key, transaction)
     };
     if !keys.iter().any(is_blocked) {
         return None;

@@ -7,11 +7,11 @@ use proptest::prelude::*;
 use crate::index::RangeBounds;
 use crate::lock::LockMode::{Exclusive, Shared};
 use crate::lock::{
-    LockKey, LockReply, LockTable, LockTableFull, PartitionIndex, WIDE_RANGES_MAX, WaiterId, WaiterToken,
+    IndexPartition, LockKey, LockReply, LockTable, LockTableFull, WIDE_RANGES_MAX, WaiterId, WaiterToken,
 };
 
 const PARTITION: PartitionId = PartitionId { table: TableId(1), index: 0 };
-const PLACE: PartitionIndex = PartitionIndex { partition: PARTITION, index: IndexId(2) };
+const PLACE: IndexPartition = IndexPartition { partition: PARTITION, index: IndexId(2) };
 
 fn table() -> LockTable {
     LockTable::new(7, 1000)
@@ -54,7 +54,7 @@ fn a_range_keeps_keys_of_others_out_and_lets_readers_in() {
     assert_eq!(blocked, [false, true, true, true, false]);
     assert!(!is_blocked(&table, b"b", 1), "the own range");
     assert!(is_blocked(&table, b"cc", 1), "the range of the other reader");
-    assert!(!table.is_range_locked_by_other(PartitionIndex { index: IndexId(1), ..PLACE }, b"cc", TransactionId(3)));
+    assert!(!table.is_range_locked_by_other(IndexPartition { index: IndexId(1), ..PLACE }, b"cc", TransactionId(3)));
     assert_eq!((release(&mut table, 1), release(&mut table, 2)), (vec![], vec![]));
     assert_eq!(table.request_count(), 0);
 }
