@@ -12,7 +12,7 @@ use crate::statement::{Reply, Statement};
 
 mod auto_increment;
 mod bank_transfer;
-mod compound_write;
+mod multi_step_write;
 mod counter;
 mod deadlock_storm;
 mod read_while_write;
@@ -29,7 +29,6 @@ mod user_lock;
 
 pub use auto_increment::AutoIncrement;
 pub use bank_transfer::BankTransfer;
-pub use compound_write::CompoundWrite;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use foreign_key::ForeignKey;
@@ -37,6 +36,7 @@ pub use history::Histories;
 pub use index_while_update::IndexWhileUpdate;
 pub use interruption::Interruption;
 pub use long_transaction::LongTransaction;
+pub use multi_step_write::MultiStepWrite;
 pub use phantom::Phantom;
 pub use read_while_write::ReadWhileWrite;
 pub use schema_change::SchemaChange;
@@ -107,7 +107,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
         "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
-        "compound_write" => Box::new(CompoundWrite::new(sessions, rounds, rows)),
+        "multi_step_write" => Box::new(MultiStepWrite::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
         "user_lock" => Box::new(UserLock::new(sessions, rounds, rows)),
         "long_transaction" => Box::new(LongTransaction::new(sessions, rounds, rows)),

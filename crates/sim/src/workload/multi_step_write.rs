@@ -1,6 +1,6 @@
-//! Compound writes in autocommit mode, in transactions and several in one text, which KILL interrupts at any
-//! moment. Each write changes every row, so a reader sees equal values only: interrupted writes are undone
-//! completely. Finished transactions leave nothing behind.
+//! Writes of several steps (upserts, copies, ordered writes) in autocommit mode, in transactions and several
+//! in one text, which KILL interrupts at any moment. Each write changes every row, so a reader sees equal
+//! values only: interrupted writes are undone completely. Finished transactions leave nothing behind.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ const NO_SUCH_THREAD: u16 = 1094;
 /// Number of marks reserved for each log, and thus the maximum number of rows.
 const MARKS: i64 = 1_000;
 
-/// The workload `compound_write`.
+/// The workload `multi_step_write`.
 #[derive(Debug)]
-pub struct CompoundWrite {
+pub struct MultiStepWrite {
     rows: i64,
     raised: Counter,
     shifted: Counter,
@@ -144,7 +144,7 @@ impl Tally {
     }
 }
 
-impl CompoundWrite {
+impl MultiStepWrite {
     /// Creates the workload with this number of sessions, rounds of each session, and rows.
     pub fn new(sessions: usize, rounds: u32, rows: i64) -> Self {
         let session = |_| Session { rounds_left: rounds, log: 0, work: Work::NewConnection };
@@ -336,9 +336,9 @@ impl CompoundWrite {
     }
 }
 
-impl Workload for CompoundWrite {
+impl Workload for MultiStepWrite {
     fn name(&self) -> &'static str {
-        "compound_write"
+        "multi_step_write"
     }
 
     fn setup(&self) -> Vec<Statement> {
