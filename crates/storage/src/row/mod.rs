@@ -1,7 +1,7 @@
 //! The rows of a partition: stable row ids, and a chain of versions for each, newest first.
 
 mod compact;
-mod cut;
+mod overflow_value;
 mod map;
 mod store;
 mod version;

@@ -7,13 +7,14 @@ use junctor_model::row::RowFormat;
 
 use super::Writer;
 use super::compact::Compaction;
-use super::cut::{cut_image, free_cuts, is_inline, join_image, overflow_blocks};
 use super::map::RowMap;
-use super::version::{RowVersion, VERSION_HEADER_BYTES, is_cut, write_commit, write_older, write_version};
+use super::overflow_value::{free_overflow, is_inline, move_to_overflow, overflow_blocks, reassemble_image};
+use super::version::{RowVersion, VERSION_HEADER_BYTES, has_overflow_values, write_commit, write_older, write_version};
 use crate::invariant::require;
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
-/// Maximum number of bytes of a version in its page. Longer images have their long values cut out first.
+/// Maximum number of bytes of a version in its page. The long values of a longer image go to overflow
+/// pages first.
 const STORED_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8;
 
 /// The rows of one partition.
@@ -24,7 +25,7 @@ pub struct RowStore {
     pub(super) compaction: Compaction,
     overflow: OverflowStore,
     version_count: u64,
-    /// The stored form of an image while values are cut out of it.
+    /// The stored form of an image while its long values move to overflow pages.
     scratch: Vec<u8>,
 }
 
@@ -125,10 +126,10 @@ impl RowStore {
     /// The whole image of a stored one.
     #[inline]
     pub(crate) fn whole<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
-        if !is_cut(stored) {
+        if !has_overflow_values(stored) {
             return stored;
         }
-        join_image(stored, &self.overflow, scratch);
+        reassemble_image(stored, &self.overflow, scratch);
         scratch
     }
 
@@ -175,7 +176,7 @@ impl RowStore {
         let RowStore { blocks, overflow, scratch, .. } = self;
         let stored = match image {
             Some(image) if !is_inline(image) => {
-                cut_image(format, image, overflow, need, scratch)?;
+                move_to_overflow(format, image, overflow, need, scratch)?;
                 Some(&scratch[..])
             }
             image => image,
@@ -186,7 +187,7 @@ impl RowStore {
             if let (Some(image), Some(stored)) = (image, stored)
                 && !is_inline(image)
             {
-                free_cuts(stored, overflow);
+                free_overflow(stored, overflow);
             }
             return Err(OutOfMemory);
         };
@@ -202,7 +203,7 @@ impl RowStore {
     pub(crate) fn free_version(&mut self, location: Location) {
         let version = RowVersion::read(location, self.blocks.at(location));
         if version.has_overflow() {
-            free_cuts(version.stored(), &mut self.overflow);
+            free_overflow(version.stored(), &mut self.overflow);
         }
         self.blocks.free(location);
         require!(self.version_count > 0, "a version that is freed was counted when it was made");

@@ -80,7 +80,7 @@ impl<'a> RowVersion<'a> {
     /// read.
     #[inline]
     pub fn has_overflow(&self) -> bool {
-        is_cut(self.stored())
+        has_overflow_values(self.stored())
     }
 
     /// The image as stored: whole unless `has_overflow`, and empty for a deletion.
@@ -111,7 +111,7 @@ impl<'a> RowVersion<'a> {
 
 /// Whether long values of a stored image are in overflow pages.
 #[inline]
-pub(super) fn is_cut(stored: &[u8]) -> bool {
+pub(super) fn has_overflow_values(stored: &[u8]) -> bool {
     stored.first().is_some_and(|flags| flags & FLAG_OVERFLOW != 0)
 }
 
