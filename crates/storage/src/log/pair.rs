@@ -92,7 +92,7 @@ pub fn decode_slot(kind: u16, bytes: &[u8]) -> Result<Option<PairSlot>, UnknownP
     })
 }
 
-/// The newest content of a pair, from its files 0 and 1. `None` is a file that is absent or has no whole copy.
+/// The newest content of a pair, from its files 0 and 1. `None` stands for a file without a whole copy.
 pub fn newest_slot(zero: Option<PairSlot>, one: Option<PairSlot>) -> Option<PairSlot> {
     match (zero, one) {
         (Some(zero), Some(one)) => Some(if zero.generation > one.generation { zero } else { one }),

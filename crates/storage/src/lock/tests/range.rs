@@ -70,7 +70,7 @@ fn a_key_waits_for_all_ranges_that_have_it_and_others_go_first_come_first_served
     let whom =
         |table: &LockTable, waiter| table.blockers_of(waiter).iter().map(|blocker| blocker.0.0).collect::<Vec<u64>>();
     assert_eq!((whom(&table, first), whom(&table, second)), (vec![1, 2], vec![1, 2]));
-    assert_eq!(release(&mut table, 1), []);
+    assert_eq!(release(&mut table, 1), [0; 0]);
     assert_eq!(whom(&table, first), [2]);
     assert_eq!(release(&mut table, 2), [3, 4]);
     assert!(!table.is_waiting(first));
@@ -104,7 +104,7 @@ fn a_transaction_that_ends_while_it_waits_is_granted_nothing() {
     let other = wait(&mut table, b"k", 3);
     assert!(table.cancel(waiter, &mut Vec::new()));
     assert!(!table.cancel(waiter, &mut Vec::new()));
-    assert_eq!(release(&mut table, 3), []);
+    assert_eq!(release(&mut table, 3), [0; 0]);
     assert!(!table.is_waiting(other));
     assert_eq!((release(&mut table, 1), table.request_count()), (vec![], 0));
 }

@@ -50,10 +50,10 @@ fn shared_locks_are_shared_and_exclusive_ones_are_not() {
     let named = blockers(&table, third);
     assert_eq!(named, [1, 2]);
     assert_eq!(ask(&mut table, 2, 3, Exclusive), LockReply::Granted);
-    assert_eq!(release(&mut table, 1), []);
+    assert_eq!(release(&mut table, 1), [0; 0]);
     assert_eq!(release(&mut table, 2), [3]);
     assert_eq!(table.held(key(1), TransactionId(3)), Some(Exclusive));
-    assert_eq!(release(&mut table, 3), []);
+    assert_eq!(release(&mut table, 3), [0; 0]);
     assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
 }
 
@@ -134,7 +134,7 @@ fn a_leaving_transaction_is_granted_nothing() {
     ask(&mut table, 1, 1, Shared);
     ask(&mut table, 1, 2, Shared);
     waiter(ask(&mut table, 1, 1, Exclusive));
-    assert_eq!(release(&mut table, 1), []);
+    assert_eq!(release(&mut table, 1), [0; 0]);
     assert_eq!(table.request_count(), 1);
 }
 
@@ -149,7 +149,7 @@ fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
     waiter(ask(&mut table, 1, 4, Exclusive));
     waiter(ask(&mut table, 1, 4, Exclusive));
     assert!(table.cancel(writer, &mut Vec::new()));
-    assert_eq!(release(&mut table, 4), []);
+    assert_eq!(release(&mut table, 4), [0; 0]);
     assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (1, 1, 0));
 }
 
@@ -335,7 +335,7 @@ fn many_locks_are_given_back_step_by_step() {
     }
     assert_eq!((steps, granted.len()), (3, 10));
     assert!(!table.release_some(TransactionId(1), 3, &mut granted), "it has nothing");
-    (11..21).for_each(|transaction| assert_eq!(release(&mut table, transaction), []));
+    (11..21).for_each(|transaction| assert_eq!(release(&mut table, transaction), [0; 0]));
     assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
 }
 
@@ -347,7 +347,7 @@ fn an_empty_table_gives_back_what_a_long_transaction_has_taken() {
         let waiting = waiter(ask(&mut table, 5, 77, Shared));
         assert_eq!(release(&mut table, round), [77]);
         assert!(!table.is_waiting(waiting));
-        assert_eq!(release(&mut table, 77), []);
+        assert_eq!(release(&mut table, 77), [0; 0]);
         assert!(!table.is_waiting(waiting), "the name of a record that is gone names nothing");
         assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
     }

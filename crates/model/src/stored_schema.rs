@@ -1,0 +1,783 @@
+//! The schema as it lies on disk: JSON with names of its own (`docs/format.md`, "Schema").
+//!
+//! The structures here repeat those of [`crate::schema`] on purpose. A field may be renamed there at any
+//! time; a name here is part of the format. A reader refuses a version that it does not know, and fields that
+//! it does not know.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::collation::CollationId;
+use crate::foreign_key::{ForeignKey, ReferentialAction};
+use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use crate::limit::PARTITIONS_PER_TABLE_MAX;
+use crate::schema::{
+    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState,
+    TableDefinition, TableKind,
+};
+use crate::value::{Decimal, Value};
+
+/// The version that is written.
+pub const SCHEMA_FORMAT_VERSION: u32 = 1;
+
+/// The difference of two dictionaries. From the empty one, it is the whole schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DictionaryChange {
+    /// Version of the dictionary after the change.
+    pub version: u64,
+    /// Ids of tables from this one on were never used.
+    pub next_table: TableId,
+    /// Databases that are new or changed.
+    pub databases: Vec<DatabaseDefinition>,
+    /// Names of databases that are gone.
+    pub databases_dropped: Vec<Box<str>>,
+    /// Tables that are new or changed, hidden ones included.
+    pub tables: Vec<TableDefinition>,
+    /// Tables that are gone.
+    pub tables_dropped: Vec<TableId>,
+}
+
+/// Why stored bytes are not a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredSchemaError {
+    /// The bytes have a version that this program does not know.
+    UnknownVersion(u32),
+    /// The bytes do not describe a schema.
+    Invalid(Box<str>),
+}
+
+impl fmt::Display for StoredSchemaError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoredSchemaError::UnknownVersion(version) => {
+                write!(formatter, "the stored schema has the unknown version {version}")
+            }
+            StoredSchemaError::Invalid(message) => write!(formatter, "the stored schema is invalid: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for StoredSchemaError {}
+
+impl DictionaryChange {
+    /// The change from one dictionary to a later one.
+    pub fn between(before: &Dictionary, after: &Dictionary, next_table: TableId) -> DictionaryChange {
+        let is_new_database = |database: &&DatabaseDefinition| before.database(&database.name) != Some(*database);
+        let databases_before = before.databases().filter(|database| after.database(&database.name).is_none());
+        let tables_before = before.tables().filter(|layout| after.table(layout.definition.id).is_none());
+        let changed_tables = after.tables().filter(|layout| {
+            let old = before.table(layout.definition.id);
+            old.is_none_or(|old| !Arc::ptr_eq(old, layout) && old.definition != layout.definition)
+        });
+        DictionaryChange {
+            version: after.version,
+            next_table,
+            databases: after.databases().filter(is_new_database).cloned().collect(),
+            databases_dropped: databases_before.map(|database| database.name.clone()).collect(),
+            tables: changed_tables.map(|layout| layout.definition.clone()).collect(),
+            tables_dropped: tables_before.map(|layout| layout.definition.id).collect(),
+        }
+    }
+
+    /// Makes the change in a dictionary.
+    pub fn apply(self, dictionary: &mut Dictionary) {
+        dictionary.version = self.version;
+        // Removals first: a table that was renamed to the name of a dropped one keeps that name.
+        self.tables_dropped.iter().for_each(|id| dictionary.remove_table(*id));
+        for table in &self.tables {
+            dictionary.remove_table(table.id);
+        }
+        self.databases.into_iter().for_each(|database| dictionary.put_database(database));
+        self.tables.into_iter().for_each(|table| dictionary.put_table(table));
+        self.databases_dropped.iter().for_each(|name| dictionary.remove_database(name));
+    }
+
+    /// The bytes on disk.
+    pub fn encode(&self) -> Vec<u8> {
+        let stored = StoredChange {
+            format: SCHEMA_FORMAT_VERSION,
+            version: self.version,
+            next_table: self.next_table.0,
+            databases: self.databases.iter().map(StoredDatabase::from).collect(),
+            databases_dropped: self.databases_dropped.clone(),
+            tables: self.tables.iter().map(StoredTable::from).collect(),
+            tables_dropped: self.tables_dropped.iter().map(|id| id.0).collect(),
+        };
+        // Structures of strings, numbers and lists have no way to fail.
+        serde_json::to_vec(&stored).expect("a stored schema is JSON")
+    }
+
+    /// The change that the bytes describe.
+    ///
+    /// # Errors
+    /// The version is unknown, or the bytes are not a schema.
+    pub fn decode(bytes: &[u8]) -> Result<DictionaryChange, StoredSchemaError> {
+        let invalid = |error: serde_json::Error| StoredSchemaError::Invalid(error.to_string().into());
+        // The version decides how the rest is read, so it is read alone first.
+        let StoredVersion { format } = serde_json::from_slice(bytes).map_err(invalid)?;
+        if format != SCHEMA_FORMAT_VERSION {
+            return Err(StoredSchemaError::UnknownVersion(format));
+        }
+        let stored: StoredChange = serde_json::from_slice(bytes).map_err(invalid)?;
+        let databases = stored.databases.into_iter().map(DatabaseDefinition::try_from);
+        let tables = stored.tables.into_iter().map(TableDefinition::try_from);
+        Ok(DictionaryChange {
+            version: stored.version,
+            next_table: TableId(stored.next_table),
+            databases: databases.collect::<Result<_, _>>()?,
+            databases_dropped: stored.databases_dropped,
+            tables: tables.collect::<Result<_, _>>()?,
+            tables_dropped: stored.tables_dropped.into_iter().map(TableId).collect(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct StoredVersion {
+    format: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredChange {
+    format: u32,
+    version: u64,
+    next_table: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    databases: Vec<StoredDatabase>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    databases_dropped: Vec<Box<str>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tables: Vec<StoredTable>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tables_dropped: Vec<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredDatabase {
+    name: Box<str>,
+    collation: Box<str>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredTable {
+    id: u32,
+    version: u32,
+    database: Box<str>,
+    name: Box<str>,
+    /// The unique index whose entries the table holds: (base table, index).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    entries_of: Option<(u32, u16)>,
+    columns: Vec<StoredColumn>,
+    indexes: Vec<StoredIndex>,
+    partition_columns: Vec<u16>,
+    partition_count: u16,
+    #[serde(default, skip_serializing_if = "is_false")]
+    partition_by_written: bool,
+    collation: Box<str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    comment: Box<str>,
+    next_index: u16,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    foreign_keys: Vec<StoredForeignKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredColumn {
+    name: Box<str>,
+    r#type: StoredType,
+    #[serde(default, skip_serializing_if = "is_false")]
+    nullable: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<StoredValue>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    auto_increment: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    hidden: bool,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    comment: Box<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    display_width: Option<u16>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum StoredType {
+    Integer { bytes: u8, unsigned: bool },
+    Double {},
+    Char { length: u16, collation: Box<str> },
+    Varchar { length: u16, collation: Box<str> },
+    Text { length_bytes: u8, collation: Box<str> },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum StoredValue {
+    Null {},
+    Int(i64),
+    Uint(u64),
+    /// The bits of the number, so that none is rounded.
+    DoubleBits(u64),
+    /// Digits with a sign, and how many of them follow the point.
+    Decimal {
+        digits: Box<str>,
+        scale: u8,
+    },
+    /// Hexadecimal, two digits a byte.
+    Bytes(Box<str>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredIndex {
+    id: u16,
+    name: Box<str>,
+    kind: StoredIndexKind,
+    columns: Vec<u16>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    building: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum StoredIndexKind {
+    Primary { ordered: bool },
+    Unique { ordered: bool, entries: u32 },
+    Ordered {},
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredForeignKey {
+    name: Box<str>,
+    columns: Vec<u16>,
+    /// (database, table)
+    parent: (Box<str>, Box<str>),
+    parent_columns: Vec<Box<str>>,
+    on_delete: StoredAction,
+    on_update: StoredAction,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredAction {
+    NoAction,
+    Restrict,
+    Cascade,
+    SetNull,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn invalid(message: impl fmt::Display) -> StoredSchemaError {
+    StoredSchemaError::Invalid(message.to_string().into())
+}
+
+fn collation(name: &str) -> Result<CollationId, StoredSchemaError> {
+    CollationId::from_name(name).map_err(|_| invalid(format_args!("collation {name} is unknown")))
+}
+
+impl From<&DatabaseDefinition> for StoredDatabase {
+    fn from(database: &DatabaseDefinition) -> StoredDatabase {
+        StoredDatabase { name: database.name.clone(), collation: database.collation.name().into() }
+    }
+}
+
+impl TryFrom<StoredDatabase> for DatabaseDefinition {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredDatabase) -> Result<DatabaseDefinition, StoredSchemaError> {
+        Ok(DatabaseDefinition { collation: collation(&stored.collation)?, name: stored.name })
+    }
+}
+
+impl From<&TableDefinition> for StoredTable {
+    fn from(table: &TableDefinition) -> StoredTable {
+        StoredTable {
+            id: table.id.0,
+            version: table.version.0,
+            database: table.database.clone(),
+            name: table.name.clone(),
+            entries_of: match table.kind {
+                TableKind::Base => None,
+                TableKind::UniqueEntries { base, index } => Some((base.0, index.0)),
+            },
+            columns: table.columns.iter().map(StoredColumn::from).collect(),
+            indexes: table.indexes.iter().map(StoredIndex::from).collect(),
+            partition_columns: numbers(&table.partition_columns),
+            partition_count: table.partition_count,
+            partition_by_written: table.partition_by_written,
+            collation: table.collation.name().into(),
+            comment: table.comment.clone(),
+            next_index: table.next_index.0,
+            foreign_keys: table.foreign_keys.iter().map(StoredForeignKey::from).collect(),
+        }
+    }
+}
+
+impl TryFrom<StoredTable> for TableDefinition {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredTable) -> Result<TableDefinition, StoredSchemaError> {
+        let columns = stored.columns.into_iter().map(ColumnDefinition::try_from).collect::<Result<Vec<_>, _>>()?;
+        let indexes: Vec<IndexDefinition> = stored.indexes.into_iter().map(IndexDefinition::from).collect();
+        let foreign_keys: Vec<ForeignKey> = stored.foreign_keys.into_iter().map(ForeignKey::from).collect();
+        let partition_columns = column_numbers(stored.partition_columns);
+        let used = indexes.iter().flat_map(|index| &index.columns).chain(&partition_columns);
+        let used = used.chain(foreign_keys.iter().flat_map(|key| &key.columns));
+        // Every later access is by position, so a position out of range must not get past here.
+        if let Some(column) = used.into_iter().find(|column| usize::from(column.0) >= columns.len()) {
+            return Err(invalid(format_args!("table {} has no column {}", stored.name, column.0)));
+        }
+        if !matches!(indexes.first().map(|index| index.kind), Some(IndexKind::Primary { .. })) {
+            return Err(invalid(format_args!("table {} does not begin with a primary key", stored.name)));
+        }
+        if stored.partition_count == 0 || usize::from(stored.partition_count) > usize::from(PARTITIONS_PER_TABLE_MAX) {
+            return Err(invalid(format_args!("table {} has {} partitions", stored.name, stored.partition_count)));
+        }
+        Ok(TableDefinition {
+            id: TableId(stored.id),
+            version: SchemaVersion(stored.version),
+            database: stored.database,
+            name: stored.name,
+            kind: match stored.entries_of {
+                None => TableKind::Base,
+                Some((base, index)) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
+            },
+            columns,
+            indexes,
+            partition_columns,
+            partition_count: stored.partition_count,
+            partition_by_written: stored.partition_by_written,
+            collation: collation(&stored.collation)?,
+            comment: stored.comment,
+            next_index: IndexId(stored.next_index),
+            foreign_keys,
+        })
+    }
+}
+
+fn numbers(columns: &[ColumnNumber]) -> Vec<u16> {
+    columns.iter().map(|column| column.0).collect()
+}
+
+fn column_numbers(numbers: Vec<u16>) -> Vec<ColumnNumber> {
+    numbers.into_iter().map(ColumnNumber).collect()
+}
+
+impl From<&ColumnDefinition> for StoredColumn {
+    fn from(column: &ColumnDefinition) -> StoredColumn {
+        StoredColumn {
+            name: column.name.clone(),
+            r#type: column.column_type.into(),
+            nullable: column.nullable,
+            default: column.default.as_ref().map(StoredValue::from),
+            auto_increment: column.auto_increment,
+            hidden: column.hidden,
+            comment: column.comment.clone(),
+            display_width: column.display_width,
+        }
+    }
+}
+
+impl TryFrom<StoredColumn> for ColumnDefinition {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredColumn) -> Result<ColumnDefinition, StoredSchemaError> {
+        Ok(ColumnDefinition {
+            column_type: stored.r#type.try_into()?,
+            default: stored.default.map(Value::try_from).transpose()?,
+            name: stored.name,
+            nullable: stored.nullable,
+            auto_increment: stored.auto_increment,
+            hidden: stored.hidden,
+            comment: stored.comment,
+            display_width: stored.display_width,
+        })
+    }
+}
+
+impl From<ColumnType> for StoredType {
+    fn from(column_type: ColumnType) -> StoredType {
+        let name = |collation: CollationId| collation.name().into();
+        match column_type {
+            ColumnType::Integer { bytes, unsigned } => StoredType::Integer { bytes, unsigned },
+            ColumnType::Double => StoredType::Double {},
+            ColumnType::Char { length, collation } => StoredType::Char { length, collation: name(collation) },
+            ColumnType::VarChar { length, collation } => StoredType::Varchar { length, collation: name(collation) },
+            ColumnType::Text { length_bytes, collation } => {
+                StoredType::Text { length_bytes, collation: name(collation) }
+            }
+        }
+    }
+}
+
+impl TryFrom<StoredType> for ColumnType {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredType) -> Result<ColumnType, StoredSchemaError> {
+        Ok(match stored {
+            StoredType::Integer { bytes, unsigned } if matches!(bytes, 1..=4 | 8) => {
+                ColumnType::Integer { bytes, unsigned }
+            }
+            StoredType::Text { length_bytes, collation: name } if matches!(length_bytes, 1..=4) => {
+                ColumnType::Text { length_bytes, collation: collation(&name)? }
+            }
+            StoredType::Integer { bytes, .. } | StoredType::Text { length_bytes: bytes, .. } => {
+                return Err(invalid(format_args!("no type has {bytes} bytes")));
+            }
+            StoredType::Double {} => ColumnType::Double,
+            StoredType::Char { length, collation: name } => ColumnType::Char { length, collation: collation(&name)? },
+            StoredType::Varchar { length, collation: name } => {
+                ColumnType::VarChar { length, collation: collation(&name)? }
+            }
+        })
+    }
+}
+
+impl From<&Value> for StoredValue {
+    fn from(value: &Value) -> StoredValue {
+        match value {
+            Value::Null => StoredValue::Null {},
+            Value::Int(number) => StoredValue::Int(*number),
+            Value::UInt(number) => StoredValue::Uint(*number),
+            Value::Double(number) => StoredValue::DoubleBits(number.to_bits()),
+            Value::Decimal(number) => {
+                StoredValue::Decimal { digits: number.mantissa.to_string().into(), scale: number.scale }
+            }
+            Value::Bytes(bytes) => {
+                StoredValue::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
+            }
+        }
+    }
+}
+
+impl TryFrom<StoredValue> for Value {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredValue) -> Result<Value, StoredSchemaError> {
+        Ok(match stored {
+            StoredValue::Null {} => Value::Null,
+            StoredValue::Int(number) => Value::Int(number),
+            StoredValue::Uint(number) => Value::UInt(number),
+            StoredValue::DoubleBits(bits) => Value::Double(f64::from_bits(bits)),
+            StoredValue::Decimal { digits, scale } => {
+                let mantissa = digits.parse().map_err(|_| invalid(format_args!("{digits} is no number")))?;
+                Value::Decimal(Decimal { mantissa, scale })
+            }
+            StoredValue::Bytes(digits) => Value::Bytes(bytes_of(&digits)?),
+        })
+    }
+}
+
+fn bytes_of(digits: &str) -> Result<Vec<u8>, StoredSchemaError> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
+    let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
+    bytes.ok_or_else(|| invalid(format_args!("{digits} is not hexadecimal")))
+}
+
+impl From<&IndexDefinition> for StoredIndex {
+    fn from(index: &IndexDefinition) -> StoredIndex {
+        StoredIndex {
+            id: index.id.0,
+            name: index.name.clone(),
+            kind: match index.kind {
+                IndexKind::Primary { ordered } => StoredIndexKind::Primary { ordered },
+                IndexKind::Unique { ordered, entries } => StoredIndexKind::Unique { ordered, entries: entries.0 },
+                IndexKind::Ordered => StoredIndexKind::Ordered {},
+            },
+            columns: numbers(&index.columns),
+            building: index.state == IndexState::Building,
+        }
+    }
+}
+
+impl From<StoredIndex> for IndexDefinition {
+    fn from(stored: StoredIndex) -> IndexDefinition {
+        IndexDefinition {
+            id: IndexId(stored.id),
+            name: stored.name,
+            kind: match stored.kind {
+                StoredIndexKind::Primary { ordered } => IndexKind::Primary { ordered },
+                StoredIndexKind::Unique { ordered, entries } => {
+                    IndexKind::Unique { ordered, entries: TableId(entries) }
+                }
+                StoredIndexKind::Ordered {} => IndexKind::Ordered,
+            },
+            columns: column_numbers(stored.columns),
+            state: if stored.building { IndexState::Building } else { IndexState::Online },
+        }
+    }
+}
+
+impl From<&ForeignKey> for StoredForeignKey {
+    fn from(key: &ForeignKey) -> StoredForeignKey {
+        StoredForeignKey {
+            name: key.name.clone(),
+            columns: numbers(&key.columns),
+            parent: key.parent.clone(),
+            parent_columns: key.parent_columns.clone(),
+            on_delete: key.on_delete.into(),
+            on_update: key.on_update.into(),
+        }
+    }
+}
+
+impl From<StoredForeignKey> for ForeignKey {
+    fn from(stored: StoredForeignKey) -> ForeignKey {
+        ForeignKey {
+            name: stored.name,
+            columns: column_numbers(stored.columns),
+            parent: stored.parent,
+            parent_columns: stored.parent_columns,
+            on_delete: stored.on_delete.into(),
+            on_update: stored.on_update.into(),
+        }
+    }
+}
+
+impl From<ReferentialAction> for StoredAction {
+    fn from(action: ReferentialAction) -> StoredAction {
+        match action {
+            ReferentialAction::NoAction => StoredAction::NoAction,
+            ReferentialAction::Restrict => StoredAction::Restrict,
+            ReferentialAction::Cascade => StoredAction::Cascade,
+            ReferentialAction::SetNull => StoredAction::SetNull,
+        }
+    }
+}
+
+impl From<StoredAction> for ReferentialAction {
+    fn from(stored: StoredAction) -> ReferentialAction {
+        match stored {
+            StoredAction::NoAction => ReferentialAction::NoAction,
+            StoredAction::Restrict => ReferentialAction::Restrict,
+            StoredAction::Cascade => ReferentialAction::Cascade,
+            StoredAction::SetNull => ReferentialAction::SetNull,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
+        ColumnDefinition {
+            name: name.into(),
+            column_type,
+            nullable: false,
+            default: None,
+            auto_increment: false,
+            hidden: false,
+            comment: "".into(),
+            display_width: None,
+        }
+    }
+
+    fn table(id: u32, name: &str) -> TableDefinition {
+        let collation = CollationId::DEFAULT;
+        let key = ColumnDefinition {
+            auto_increment: true,
+            display_width: Some(11),
+            ..column("id", ColumnType::Integer { bytes: 4, unsigned: true })
+        };
+        let label = ColumnDefinition {
+            nullable: true,
+            default: Some(Value::Bytes(b"a\x00\xff".to_vec())),
+            comment: "with \"quotes\"".into(),
+            ..column("label", ColumnType::VarChar { length: 20, collation })
+        };
+        let index = |id, name: &str, kind, columns: &[u16]| IndexDefinition {
+            id: IndexId(id),
+            name: name.into(),
+            kind,
+            columns: column_numbers(columns.to_vec()),
+            state: IndexState::Online,
+        };
+        let mut by_label = index(2, "by_label", IndexKind::Ordered, &[1]);
+        by_label.state = IndexState::Building;
+        let unique = IndexKind::Unique { ordered: true, entries: TableId(id + 1) };
+        TableDefinition {
+            id: TableId(id),
+            version: SchemaVersion(3),
+            database: "shop".into(),
+            name: name.into(),
+            kind: TableKind::Base,
+            columns: vec![
+                key,
+                label,
+                column("amount", ColumnType::Double),
+                column("code", ColumnType::Char { length: 4, collation: CollationId::BINARY }),
+                column("body", ColumnType::Text { length_bytes: 3, collation }),
+            ],
+            indexes: vec![
+                index(0, "PRIMARY", IndexKind::Primary { ordered: true }, &[0]),
+                index(1, "by_code", unique, &[3]),
+                by_label,
+            ],
+            partition_columns: column_numbers(vec![0]),
+            partition_count: 8,
+            partition_by_written: true,
+            collation,
+            comment: "goods".into(),
+            next_index: IndexId(3),
+            foreign_keys: vec![ForeignKey {
+                name: "fk".into(),
+                columns: column_numbers(vec![0]),
+                parent: ("shop".into(), "parents".into()),
+                parent_columns: vec!["id".into()],
+                on_delete: ReferentialAction::Cascade,
+                on_update: ReferentialAction::NoAction,
+            }],
+        }
+    }
+
+    fn entries(id: u32, base: u32) -> TableDefinition {
+        let kind = TableKind::UniqueEntries { base: TableId(base), index: IndexId(1) };
+        TableDefinition { kind, foreign_keys: Vec::new(), ..table(id, "by_code") }
+    }
+
+    fn dictionary(version: u64, tables: Vec<TableDefinition>) -> Dictionary {
+        let mut dictionary = Dictionary::default();
+        dictionary.version = version;
+        dictionary.put_database(DatabaseDefinition { name: "shop".into(), collation: CollationId::UTF8MB4_BIN });
+        tables.into_iter().for_each(|table| dictionary.put_table(table));
+        dictionary
+    }
+
+    fn definitions(dictionary: &Dictionary) -> Vec<TableDefinition> {
+        dictionary.tables().map(|layout| layout.definition.clone()).collect()
+    }
+
+    /// Writes a change, reads it, and makes it in `before`.
+    fn store_and_apply(before: &Dictionary, after: &Dictionary) -> Dictionary {
+        let change = DictionaryChange::between(before, after, TableId(99));
+        let read = DictionaryChange::decode(&change.encode()).unwrap();
+        assert_eq!(read, change);
+        let mut applied = before.clone();
+        read.apply(&mut applied);
+        applied
+    }
+
+    #[test]
+    fn a_schema_survives_the_way_to_the_disk() {
+        let after = dictionary(7, vec![table(1, "goods"), entries(2, 1), table(5, "parents")]);
+        let applied = store_and_apply(&Dictionary::default(), &after);
+        assert_eq!(applied.version, 7);
+        assert_eq!(definitions(&applied), definitions(&after));
+        assert_eq!(applied.databases().collect::<Vec<_>>(), after.databases().collect::<Vec<_>>());
+        assert_eq!(applied.table_named("shop", "goods").unwrap().definition.id, TableId(1));
+        assert!(applied.table_named("shop", "by_code").is_none(), "hidden tables have no name");
+    }
+
+    #[test]
+    fn a_change_holds_only_what_differs() {
+        let before = dictionary(1, vec![table(1, "goods"), table(5, "parents")]);
+        let mut after = before.clone();
+        after.version = 2;
+        after.remove_table(TableId(5));
+        after.put_table(table(6, "orders"));
+        let change = DictionaryChange::between(&before, &after, TableId(7));
+        assert_eq!(change.tables.iter().map(|table| table.id).collect::<Vec<_>>(), [TableId(6)]);
+        assert_eq!((change.tables_dropped, change.databases), (vec![TableId(5)], vec![]));
+    }
+
+    #[test]
+    fn tables_may_exchange_their_names() {
+        let before = dictionary(1, vec![table(1, "goods"), table(5, "parents")]);
+        let after = dictionary(2, vec![table(1, "parents"), table(5, "goods")]);
+        let applied = store_and_apply(&before, &after);
+        assert_eq!(applied.table_named("shop", "goods").unwrap().definition.id, TableId(5));
+        assert_eq!(applied.table_named("shop", "parents").unwrap().definition.id, TableId(1));
+        let mut without = Dictionary::default();
+        without.version = 3;
+        without.put_database(DatabaseDefinition { name: "other".into(), collation: CollationId::BINARY });
+        let applied = store_and_apply(&before, &without);
+        assert_eq!((applied.tables().count(), applied.databases().count()), (0, 1));
+    }
+
+    /// The text of release 0.1. It must be read by every later release.
+    #[test]
+    fn the_text_on_disk_stays_readable() {
+        let text = r#"{"format":1,"version":4,"next_table":9,
+            "databases":[{"name":"shop","collation":"utf8mb4_bin"}],"tables":[{"id":1,"version":2,
+            "database":"shop","name":"t","columns":[
+            {"name":"a","type":{"integer":{"bytes":8,"unsigned":false}},"default":{"int":-5}},
+            {"name":"b","type":{"varchar":{"length":7,"collation":"utf8mb4_0900_ai_ci"}},"nullable":true,
+             "default":{"bytes":"00fF"}},
+            {"name":"c","type":{"double":{}},"default":{"double_bits":4607182418800017408}},
+            {"name":"d","type":{"text":{"length_bytes":2,"collation":"binary"}},"nullable":true,
+             "default":{"null":{}}}],
+            "indexes":[{"id":0,"name":"PRIMARY","kind":{"primary":{"ordered":true}},"columns":[0]},
+            {"id":1,"name":"u","kind":{"unique":{"ordered":false,"entries":2}},"columns":[1]},
+            {"id":2,"name":"o","kind":{"ordered":{}},"columns":[2,0],"building":true}],
+            "partition_columns":[0],"partition_count":2,"collation":"utf8mb4_0900_ai_ci","next_index":3,
+            "foreign_keys":[{"name":"f","columns":[1],"parent":["shop","p"],"parent_columns":["x"],
+            "on_delete":"set_null","on_update":"restrict"}]}]}"#;
+        let change = DictionaryChange::decode(text.as_bytes()).unwrap();
+        let table = &change.tables[0];
+        let defaults: Vec<Option<Value>> = table.columns.iter().map(|column| column.default.clone()).collect();
+        let expected = [Value::Int(-5), Value::Bytes(vec![0, 255]), Value::Double(1.0), Value::Null];
+        assert_eq!(defaults, expected.map(Some));
+        assert_eq!(table.indexes[2].state, IndexState::Building);
+        assert_eq!(table.foreign_keys[0].on_delete, ReferentialAction::SetNull);
+        assert_eq!(DictionaryChange::decode(&change.encode()), Ok(change));
+    }
+
+    #[test]
+    fn what_is_no_schema_is_refused() {
+        let whole = DictionaryChange::between(&Dictionary::default(), &dictionary(1, vec![table(1, "t")]), TableId(2));
+        let text = String::from_utf8(whole.encode()).unwrap();
+        let refused = |from: &str, to: &str| {
+            assert!(text.contains(from), "{from} is in {text}");
+            DictionaryChange::decode(text.replace(from, to).as_bytes()).unwrap_err().to_string()
+        };
+        let unknown = refused("\"format\":1", "\"format\":2");
+        assert_eq!(unknown, "the stored schema has the unknown version 2");
+        for (from, to, message) in [
+            ("\"partition_columns\":[0]", "\"partition_columns\":[5]", "no column 5"),
+            ("\"partition_count\":8", "\"partition_count\":0", "0 partitions"),
+            ("\"bytes\":4", "\"bytes\":5", "5 bytes"),
+            ("utf8mb4_bin", "utf9", "collation utf9"),
+            ("6100ff", "6100f", "hexadecimal"),
+            ("\"primary\":{\"ordered\":true}", "\"ordered\":{}", "primary key"),
+            ("\"next_table\"", "\"later\":1,\"next_table\"", "unknown field"),
+        ] {
+            let found = refused(from, to);
+            assert!(found.contains(message), "{found}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn values_are_stored_exactly(number: i64, large: u64, bits: u64, mantissa: i128, bytes: Vec<u8>) {
+            let decimal = Value::Decimal(Decimal { mantissa, scale: 9 });
+            let values = [Value::Int(number), Value::UInt(large), Value::Bytes(bytes), decimal];
+            for value in values {
+                let text = serde_json::to_vec(&StoredValue::from(&value)).unwrap();
+                let read = Value::try_from(serde_json::from_slice::<StoredValue>(&text).unwrap());
+                prop_assert_eq!(read, Ok(value));
+            }
+            let stored = StoredValue::from(&Value::Double(f64::from_bits(bits)));
+            let Ok(Value::Double(read)) = Value::try_from(stored) else { panic!("a double is stored as one") };
+            prop_assert_eq!(read.to_bits(), bits);
+        }
+
+        #[test]
+        fn bytes_of_no_meaning_give_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(DictionaryChange::decode(&bytes).is_err());
+        }
+    }
+}
