@@ -1,4 +1,4 @@
-//! `generate`: the pages of `docs/generated`, printed from the tables that the code itself uses.
+//! `generate`: writes the pages of `docs/generated`, from the tables that the code itself uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A page: its path under the root, and its text or the reason why the text cannot be made.
+/// A page: its path relative to the root, and its text or the reason why the text cannot be made.
 pub type Page = (&'static str, Result<String, String>);
 
 /// Writes every page that can be printed.
 ///
 /// # Errors
-/// A sentence: a page cannot be printed or written.
+/// Names the page that cannot be printed or written.
 pub fn run() -> Result<(), String> {
     let mut result = Ok(());
     for (path, page) in pages() {
@@ -29,7 +29,7 @@ pub fn run() -> Result<(), String> {
     result
 }
 
-/// Every page.
+/// All generated pages.
 pub fn pages() -> [Page; 5] {
     let source = |table: &str| fs::read_to_string(root().join(table)).map_err(|error| format!("{table}: {error}"));
     [
@@ -46,7 +46,7 @@ fn write(path: &Path, page: &str) -> Result<(), String> {
     fs::write(path, page).map_err(|error| error.to_string())
 }
 
-/// The output of the binary `junctor` with these arguments.
+/// Runs the binary `junctor` with these arguments and returns its output.
 fn printed_page(words: &[&str]) -> Result<String, String> {
     let shown = format!("cargo run -p junctor -- {}", words.join(" "));
     let output = Command::new(env!("CARGO"))
@@ -63,7 +63,8 @@ fn printed_page(words: &[&str]) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| format!("{shown}: {error}"))
 }
 
-/// The error page, from the text of the `errors!` table: a doc comment, then `Name = errno, "SQLSTATE";`.
+/// Makes the page of errors from the text of the `errors!` table: a doc comment, then `Name = errno,
+/// "SQLSTATE";`.
 pub fn errors_page(source: &str) -> Result<String, String> {
     let table = source.split_once("\nerrors! {\n").ok_or_else(|| format!("{ERROR_TABLE} has no errors! table"))?.1;
     let mut rows = Vec::new();
@@ -92,8 +93,8 @@ pub fn errors_page(source: &str) -> Result<String, String> {
     Ok(head + &rows.into_iter().map(|(_, row)| row).collect::<String>())
 }
 
-/// The counter page, from the text of the `counters!` table: `Name of "module" {`, then `name: "Meaning.";`
-/// until `}`.
+/// Makes the page of counters from the text of the `counters!` table: `Name of "module" {`, then `name:
+/// "Meaning.";` until `}`.
 pub fn counters_page(source: &str) -> Result<String, String> {
     let missing = || format!("{COUNTER_TABLE} has no counters! table");
     let table = source.split_once("\ncounters! {\n").ok_or_else(missing)?.1;
@@ -122,7 +123,7 @@ pub fn counters_page(source: &str) -> Result<String, String> {
     Ok(head + &rows)
 }
 
-/// The page of crash points, from the text of the `crash_points!` table: `STEP = "name": "Meaning.";`.
+/// Makes the page of crash points from the text of the `crash_points!` table: `STEP = "name": "Meaning.";`.
 pub fn crash_points_page(source: &str) -> Result<String, String> {
     let missing = || format!("{CRASH_POINT_TABLE} has no crash_points! table");
     let table = source.split_once("\ncrash_points! {\n").ok_or_else(missing)?.1;

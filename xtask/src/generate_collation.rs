@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 const CODE_POINTS: u32 = 0x11_0000;
-const BASIC_CODE_POINTS: u32 = 0x1_0000;
+const BMP_CODE_POINTS: u32 = 0x1_0000;
 const PAGE_LENGTH: u32 = 128;
 const EXPANSION_FLAG: u16 = 0x8000;
 const NOT_LISTED: u16 = 0xFFFF;
@@ -25,7 +25,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     write(&tables.join("general_ci.bin"), &general_ci_table(&read(general_ci)?)?)
 }
 
-/// A table being built. Pages with equal content are stored once.
+/// A table under construction. Pages with equal content are stored once.
 #[derive(Default)]
 struct Table {
     index: Vec<u16>,
@@ -83,7 +83,7 @@ fn unicode_primary(text: &str) -> Result<Table, String> {
     Ok(table)
 }
 
-/// The non-zero primary weights of every code point in allkeys. Contractions are left out.
+/// The non-zero primary weights of every code point that allkeys lists, without contractions.
 fn listed_weights(text: &str) -> Result<BTreeMap<u32, Vec<u16>>, String> {
     let mut listed = BTreeMap::new();
     for line in text.lines() {
@@ -108,7 +108,7 @@ fn listed_weights(text: &str) -> Result<BTreeMap<u32, Vec<u16>>, String> {
 }
 
 fn general_ci_table(text: &str) -> Result<Table, String> {
-    let mut weights: Vec<u16> = (0..BASIC_CODE_POINTS).map(|code| code as u16).collect();
+    let mut weights: Vec<u16> = (0..BMP_CODE_POINTS).map(|code| code as u16).collect();
     let mut seen = 0;
     for line in text.lines() {
         let (code, weight) = line.split_once('\t').ok_or_else(|| format!("no tab in line: {line}"))?;
@@ -116,7 +116,7 @@ fn general_ci_table(text: &str) -> Result<Table, String> {
         *place = hexadecimal(weight, line)? as u16;
         seen += 1;
     }
-    if seen != BASIC_CODE_POINTS - 0x800 {
+    if seen != BMP_CODE_POINTS - 0x800 {
         return Err(format!("the second file has {seen} weights, not one for each character of the basic plane"));
     }
     let mut table = Table { weights_per_character_max: 1, ..Table::default() };

@@ -1,4 +1,4 @@
-//! The control plane: the blocks main and rep.
+//! The control plane: the main block (schema and distribution) and the rep block (change stream).
 #![forbid(unsafe_code)]
 
 pub mod main_block;

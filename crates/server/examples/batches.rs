@@ -1,6 +1,7 @@
-//! Many statements, or many keys, in one round trip to the node.
+//! Sends many statements, or many keys, in one round trip to the node.
 //!
-//! `cargo run --example batches`, or with the address of a server's native protocol as argument.
+//! `cargo run --example batches` uses a node in this process. An argument is the address of a server's native
+//! protocol.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
     let create = "CREATE TABLE station.measure (place INT, hour INT, degrees DOUBLE, PRIMARY KEY (place, hour))";
     connection.execute(create, params![]).await?;
 
-    // Rows of one table, 64 a statement; all are inserted or none.
+    // Rows of one table, 64 per statement. The transaction makes the insertion atomic.
     let transaction = connection.begin().await?;
     let values: Vec<(i64, i64, f64)> =
         (0..1000).map(|number| (number / 100, number % 100, 15.0 + (number % 7) as f64)).collect();
@@ -47,7 +48,7 @@ async fn measures(mut connection: Connection) -> Result<(), Box<dyn Error>> {
     let failed = results.iter().filter_map(|result| result.as_ref().err());
     failed.for_each(|error| println!("one of {} failed: {error}", results.len()));
 
-    // Keys of two columns. The rows are in the order of the keys.
+    // Keys of two columns. The rows are returned in the order of the keys.
     let reader = connection.key_reader("station.measure", &["degrees"]).await?;
     let keys: Vec<(i64, i64)> = (0..10).map(|place| (place, 0)).chain([(99, 0)]).collect();
     let found = reader.read_many(&keys).await?;

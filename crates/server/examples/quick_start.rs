@@ -1,4 +1,4 @@
-//! A table, some rows, and the ways to read them.
+//! Creates a table with some rows, and shows the ways to read them.
 //!
 //! `cargo run --example quick_start` uses a node in this process. With an address, such as
 //! `-- 127.0.0.1:3308`, it uses a server that was started with `junctor serve --native-port 3308`.
@@ -34,7 +34,7 @@ async fn shop(connection: Connection) -> Result<(), Box<dyn Error>> {
     items.upsert(&[("id", &4), ("name", &"ladle"), ("price", &140)]).await?;
     items.update().add("price", 10).filter(column("name").like("p%")).run().await?;
 
-    // The node evaluates filter, order and limit where the rows are.
+    // The node evaluates filter, order and limit where it stores the rows.
     let dear = items.select(&["name", "price"]).filter(column("price").greater_than(200));
     for row in &dear.order_by("price", Direction::Descending).limit(2).rows().await? {
         println!("{}: {}", row.get::<&str>("name")?, row.get::<i64>("price")?);
@@ -44,7 +44,7 @@ async fn shop(connection: Connection) -> Result<(), Box<dyn Error>> {
         println!("{} items at {} in the mean", row.get::<u64>("items")?, row.get::<f64>("mean")?);
     }
 
-    // By a statement with parameters.
+    // With a statement that has parameters.
     let rows = connection.query("SELECT name FROM shop.item WHERE price < ?", params![200]).await?;
     println!("{} cheap item, {:?}", rows.len(), rows.get(0));
 

@@ -1,9 +1,9 @@
-//! Point selects of one MySQL session, over a socket or a connection in memory:
+//! Runs point selects in one MySQL session, over a socket or an in-memory connection:
 //! `round_trips [tcp|memory] [COUNT] [SPIN_US]`.
 //!
-//! For the instructions of a round trip (both sides, without the operating system), run it under
-//! `valgrind --tool=callgrind` with two counts, and divide the difference of the instructions by that of the
-//! counts.
+//! To measure the instructions of a round trip (both sides, without the operating system), run it under
+//! `valgrind --tool=callgrind` with two counts. Divide the difference of the instructions by the difference
+//! of the counts.
 #![allow(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::error::Error;

@@ -1,7 +1,8 @@
-//! Concurrent transfers between accounts: transactions that retry after a deadlock, a savepoint, and a
+//! Concurrent transfers between accounts. Shows transactions that retry after a deadlock, a savepoint, and a
 //! transaction that is dropped.
 //!
-//! `cargo run --example transactions`, or with the address of a server's native protocol as argument.
+//! `cargo run --example transactions` uses a node in this process. An argument is the address of a server's
+//! native protocol.
 
 use std::error::Error;
 
@@ -36,7 +37,7 @@ async fn bank(mut left: Connection, mut right: Connection) -> std::result::Resul
     let accounts = left.table("bank.account");
     accounts.insert_many(&["id", "balance"], &[params![1, 500], params![2, 500]]).await?;
 
-    // The two lock the same rows in opposite order, so deadlocks happen, and the victims retry.
+    // The two transfers lock the same rows in opposite order, so deadlocks occur, and the victims retry.
     let (one, two) = zip(transfer(&mut left, 1, 2), transfer(&mut right, 2, 1)).await;
     one.and(two)?;
 
@@ -56,7 +57,7 @@ async fn bank(mut left: Connection, mut right: Connection) -> std::result::Resul
     Ok(())
 }
 
-/// Transfers 1 from an account to another, a hundred times.
+/// Transfers 1 from one account to the other, a hundred times.
 async fn transfer(connection: &mut Connection, from: i64, to: i64) -> Result<()> {
     for _ in 0..100 {
         connection

@@ -20,10 +20,10 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a node that serves MySQL clients. Data lives in memory: a stop loses it.
+    /// Run a node that serves MySQL clients. Data is kept in memory only: a stop loses it.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeOptions),
-    /// Run the benchmark of a directory's autobench.conf: sysbench, DBT2 or YCSB, with the program sysbench.
+    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
     /// Compare thread configurations and read routing rules: throughput, latency, thread load, paired ratios.
@@ -77,10 +77,10 @@ struct ServeOptions {
     /// Address to listen at [default: 127.0.0.1]
     #[arg(long, value_name = "ADDR")]
     listen: Option<IpAddr>,
-    /// Port to listen at; 0 takes a free one [default: 3306]
+    /// Port to listen at; 0 for any free port [default: 3306]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
-    /// Port of the native protocol, for clients in Rust; 0 takes a free one [default: none]
+    /// Port of the native protocol, for Rust clients; 0 for any free port [default: none]
     #[arg(long, value_name = "N")]
     native_port: Option<u16>,
     /// Threads and their modules, in NDB's ThreadConfig grammar [default: by the number of CPUs]

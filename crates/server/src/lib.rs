@@ -1,8 +1,8 @@
 //! A Junctor node inside another program.
 //!
-//! The node has threads of its own, as the server has. Connections to it need no socket, and no system call
-//! while both sides are busy. Everything else is the same: sessions, transactions, statements, limits,
-//! errors.
+//! The node runs its own threads, as the server does. Connections to it need no socket, and no system calls
+//! while both sides are busy. Everything else is the same as in the server: sessions, transactions,
+//! statements, limits, errors.
 //!
 //! ```
 //! use junctor::client::{Options, block_on, params};
@@ -25,7 +25,7 @@
 //! }
 //! ```
 //!
-//! A program that speaks a protocol itself gets a stream of bytes, blocking or polled:
+//! A program with its own protocol implementation can take a byte stream, blocking or polled:
 //!
 //! ```
 //! use std::io::Read;

@@ -4,7 +4,7 @@ use junctor::client::{Options, block_on, params};
 use junctor::{ConnectError, MemoryStream, Node, NodeBuilder, Protocol, StreamClosed};
 use junctor_bench::mysql::{ClientError, Connection};
 
-/// Settings of a small node with its own folder.
+/// A builder for a small node with its own folder.
 fn builder(name: &str) -> NodeBuilder {
     let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).max_connections(64).data_directory(&folder)
@@ -33,7 +33,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
         Ok::<(), junctor::client::Error>(())
     })
     .expect("the rows are written");
-    // The answer needs many buffers and exceeds the number of bytes that may be in transit.
+    // The answer needs many buffers, and exceeds the number of bytes that may be in transit.
     let rows = session.query("SELECT id, name FROM shop.item ORDER BY id").expect("it is a good statement").rows;
     let lengths: Vec<usize> = rows.iter().map(|row| row[1].as_ref().map_or(0, |name| name.len())).collect();
     assert_eq!(lengths, (0..300).map(|id| id * 10).collect::<Vec<_>>());
@@ -41,7 +41,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
     for id in 0..100 {
         assert_eq!(session.execute(statement, &[id]).expect("it is prepared").rows.len(), 1);
     }
-    // The statement exceeds one read of the node.
+    // The statement is longer than one read of the node.
     let text = format!("SELECT LENGTH('{}')", "y".repeat(300_000));
     let length = session.query_value(&text).expect("it is a good statement");
     assert_eq!(length.as_deref(), Some("300000"));
@@ -67,7 +67,7 @@ fn a_stop_closes_open_sessions_and_refuses_new_ones() {
     let mut stream = node.stream(Protocol::MySql).expect("there is room");
     assert!(stream.receive().is_some(), "the greeting");
     let connector = node.connector();
-    assert!(node.stop(), "all came to rest");
+    assert!(node.stop(), "the node stops cleanly");
     assert!(sessions[0].query("SELECT 1").is_err());
     assert_eq!((stream.receive(), stream.send(vec![1])), (None, Err(StreamClosed)));
     assert_eq!(connector.connect(Protocol::Native).err(), Some(ConnectError::Stopping));
@@ -119,7 +119,7 @@ fn row_counts_of_tables_are_those_at_the_time_of_each_execution() {
     assert_eq!(status.len(), 2);
     let index = session.query("SHOW INDEX FROM item WHERE Cardinality = 20").expect("it is a good statement").rows;
     assert_eq!(index.len(), 2);
-    // Also as the source of an INSERT inside a transaction, and after a lock call.
+    // The counts are also right as the source of an INSERT inside a transaction, and after a lock call.
     session.query("BEGIN").expect("it is a good statement");
     session
         .query("INSERT INTO counted SELECT TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_ROWS > 0")

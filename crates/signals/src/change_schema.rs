@@ -82,7 +82,7 @@ pub enum SchemaChange {
     },
     /// Keeps other sessions from writing to the table, and to the parents of its new foreign keys, until
     /// `UnlockTables`.
-    HoldTables {
+    BlockWrites {
         /// The altered table.
         table: TableId,
         /// The alteration under way.

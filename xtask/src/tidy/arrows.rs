@@ -1,10 +1,10 @@
-//! Dependencies between crates only go up the page of the architecture.
+//! Dependencies between crates: a crate may depend only on crates of lower levels in `docs/architecture.md`.
 
 use serde_json::Value;
 
 use super::Violation;
 
-/// Each crate, and the crates it may name.
+/// Each crate, and the crates on which it may depend.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("kernel", &[]),
@@ -14,21 +14,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("signals", &["model", "kernel", "expression"]),
     ("transaction", &["storage", "expression", "signals", "kernel", "model"]),
     ("cluster", &["storage", "signals", "kernel", "model"]),
-    // Of storage, the snapshot registry.
+    // gateway uses only the snapshot registry of storage.
     ("gateway", &["storage", "expression", "signals", "kernel", "model"]),
     ("wire", &["model"]),
     ("client", &["wire", "model"]),
     ("sql", &["gateway", "wire", "signals", "expression", "model"]),
     ("front", &["sql", "gateway", "wire", "signals", "expression", "kernel", "model"]),
-    // All but the last two: itself and history.
-    ("node", BELOW_SIM.split_at(BELOW_SIM.len() - 2).0),
-    ("sim", BELOW_SIM),
-    ("bench", BELOW_SERVER),
+    // All of them except the last two: node itself and history.
+    ("node", LOWER_LEVELS_OF_SIM.split_at(LOWER_LEVELS_OF_SIM.len() - 2).0),
+    ("sim", LOWER_LEVELS_OF_SIM),
+    ("bench", LOWER_LEVELS_OF_SERVER),
     ("server", &["node", "bench", "model"]),
     ("xtask", &[]),
 ];
 
-const BELOW_SIM: &[&str] = &[
+const LOWER_LEVELS_OF_SIM: &[&str] = &[
     "model",
     "kernel",
     "storage",
@@ -45,7 +45,7 @@ const BELOW_SIM: &[&str] = &[
     "history",
 ];
 
-const BELOW_SERVER: &[&str] = &[
+const LOWER_LEVELS_OF_SERVER: &[&str] = &[
     "model",
     "kernel",
     "storage",
@@ -63,10 +63,11 @@ const BELOW_SERVER: &[&str] = &[
     "sim",
 ];
 
-/// Every dependency between crates in `cargo metadata --no-deps` that the table does not allow, in tests too.
+/// Returns every dependency between crates in `cargo metadata --no-deps` that the table does not allow. Tests
+/// count too.
 ///
 /// # Errors
-/// A sentence when the value is not what cargo prints.
+/// `metadata` is not in the form that `cargo metadata` prints.
 pub fn check(metadata: &Value) -> Result<Vec<Violation>, String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
     let mut violations = Vec::new();
@@ -87,7 +88,7 @@ pub fn check(metadata: &Value) -> Result<Vec<Violation>, String> {
     Ok(violations)
 }
 
-/// The folder of a package: `junctor-sql` is in `sql`, the binary `junctor` in `server`.
+/// The folder of a package: `sql` for `junctor-sql`, and `server` for the binary `junctor`.
 fn short_name(name: &str) -> &str {
     match name {
         "junctor" => "server",

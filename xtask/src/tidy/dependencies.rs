@@ -1,4 +1,4 @@
-//! Every dependency from outside has a line in its page, and every line a dependency.
+//! Checks that every external dependency has a line in its page, and that every line names a dependency.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use super::Violation;
 /// The page, under the root.
 pub const PAGE: &str = "docs/decisions/dependencies.md";
 
-/// Compares the packages of `cargo metadata --no-deps` with the first column of the page's table, where
-/// several names are separated by commas.
+/// Compares the packages of `cargo metadata --no-deps` with the first column of the page's table. A cell may
+/// list several names, separated by commas.
 ///
 /// # Errors
-/// A sentence when the value is not what cargo prints.
+/// `metadata` is not in the form that `cargo metadata` prints.
 pub fn check(metadata: &Value, page: &str) -> Result<Vec<Violation>, String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata names no packages")?;
     let dependencies = packages.iter().flat_map(|package| package["dependencies"].as_array().into_iter().flatten());

@@ -1,12 +1,12 @@
-//! Paths that pages name.
+//! Checks the paths that pages name.
 
 use super::Violation;
 
-/// A quoted text that begins with one of these is a path under the root of the repository.
+/// A quoted text with one of these prefixes is a path relative to the root of the repository.
 const ROOTS: [&str; 8] = ["crates/", "docs/", "tests/", "xtask/", "bench/", ".ci/", "README", "CHANGELOG"];
 
-/// Every path in backticks or in a relative link of a page that does not exist. `exists` is asked with paths
-/// under the root.
+/// Returns every path, in backticks or in a relative link of a page, that does not exist. `exists` is called
+/// with paths relative to the root.
 pub fn check_paths(page: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Violation> {
     let mut violations = Vec::new();
     let folder = page.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -23,7 +23,7 @@ pub fn check_paths(page: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec
     violations
 }
 
-/// The path at the start of a quoted text, if it is one. Patterns and placeholders are not paths.
+/// The path at the start of a quoted text, if the text is a path. Patterns and placeholders are not.
 fn quoted_path(text: &str) -> Option<&str> {
     let known = ROOTS.iter().any(|root| text.starts_with(root));
     let pattern = text.contains(|letter: char| "*{}<>$ ".contains(letter)) || text.contains("NNNN");

@@ -1,4 +1,4 @@
-//! Arrows between the folders of a crate: which of them names which outside tests, against a table.
+//! Dependencies between the folders of a crate. Checks them against a table; tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +6,10 @@ use super::Violation;
 use super::mask::{matching_brace, without_tests, word_positions};
 use super::source::SourceFile;
 
-/// For each folder (or file beside `lib.rs`) of a crate, the names that it may use.
+/// For each folder of a crate, or file in the folder of `lib.rs`: the folders that it may use.
 type Folders = &'static [(&'static str, &'static [&'static str])];
 
-/// Each crate that is checked. A folder may name those listed behind it.
+/// The crates that are checked. A folder may use only those that its row lists.
 const ALLOWED: &[(&str, Folders)] = &[
     (
         "sql",
@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, Folders)] = &[
         &[
             ("account", &[]),
             ("admission", &[]),
-            // The two blocks reach protocols through the table only, and no protocol reaches another.
+            // The two blocks reach protocols only through the table, and no protocol uses another.
             ("connection", &["account", "protocol", "protocol_table"]),
             ("mysql", &["account", "protocol"]),
             ("native", &["account", "protocol"]),
@@ -42,19 +42,19 @@ const ALLOWED: &[(&str, Folders)] = &[
     ("cluster", &[("main_block", &[]), ("rep", &[])]),
 ];
 
-/// An arrow: the folder that names, and the folder that is named.
+/// A dependency: the folder that uses, and the folder that is used.
 type Arrow<'a> = (&'a str, &'a str);
 
-/// Checks every crate of the table.
+/// Checks every crate in the table.
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (name, folders) in ALLOWED {
-        let circle = |circle: Vec<&str>| {
+        let cycle = |circle: Vec<&str>| {
             let what = format!("the table has a circle between {}", circle.join(", "));
             Violation::new(format!("crate {name}"), what)
         };
         violations.extend(check_crate(name, folders, files));
-        violations.extend(circles(folders).into_iter().map(circle));
+        violations.extend(cycles(folders).into_iter().map(cycle));
     }
     violations
 }
@@ -91,12 +91,13 @@ fn check_crate(name: &str, folders: Folders, files: &[SourceFile]) -> Vec<Violat
     violations
 }
 
-/// Every arrow with the first file that has it. Names that `lib.rs` passes on count as their folder.
+/// Returns every dependency, with the first file that causes it. A name that `lib.rs` re-exports counts as
+/// its folder.
 fn arrows<'a>(files: &[(&'a str, &'a SourceFile)]) -> BTreeMap<Arrow<'a>, &'a str> {
     let folders: BTreeSet<&str> = files.iter().filter_map(|(path, _)| folder_of(path)).collect();
     let for_tests = test_files(files);
     let root = files.iter().find(|(path, _)| *path == "lib.rs");
-    let passed_on = root.map(|(_, file)| passed_on(&file.code)).unwrap_or_default();
+    let passed_on = root.map(|(_, file)| reexported(&file.code)).unwrap_or_default();
     let mut arrows = BTreeMap::new();
     for (path, file) in files {
         let Some(from) = folder_of(path) else { continue };
@@ -116,14 +117,14 @@ fn arrows<'a>(files: &[(&'a str, &'a SourceFile)]) -> BTreeMap<Arrow<'a>, &'a st
     arrows
 }
 
-/// The folder, or the file beside `lib.rs`, that a path under `src` belongs to.
+/// The folder to which a path under `src` belongs, or the file if it is in the folder of `lib.rs`.
 fn folder_of(path: &str) -> Option<&str> {
     let first = path.split('/').next()?;
     let folder = first.strip_suffix(".rs").unwrap_or(first);
     (!matches!(folder, "lib" | "main")).then_some(folder)
 }
 
-/// The files of modules that exist in tests only.
+/// The files of modules that exist only in tests.
 fn test_files<'a>(files: &[(&'a str, &SourceFile)]) -> BTreeSet<&'a str> {
     let modules: Vec<String> = files.iter().flat_map(|(path, file)| test_modules(path, &file.code)).collect();
     let below = |path: &str, module: &str| path.strip_prefix(module).is_some_and(|rest| rest.starts_with(['.', '/']));
@@ -131,7 +132,7 @@ fn test_files<'a>(files: &[(&'a str, &SourceFile)]) -> BTreeSet<&'a str> {
     paths.filter(|path| modules.iter().any(|module| below(path, module))).collect()
 }
 
-/// Modules that a file declares for tests alone, as paths under `src` without `.rs`.
+/// Modules that a file declares only for tests, as paths under `src` without `.rs`.
 fn test_modules(path: &str, code: &str) -> Vec<String> {
     let module = path.strip_suffix(".rs").unwrap_or(path);
     let folder = match module.rsplit_once('/') {
@@ -151,8 +152,8 @@ fn test_modules(path: &str, code: &str) -> Vec<String> {
     declared(code).difference(&declared(&kept)).map(|name| format!("{folder}{name}")).collect()
 }
 
-/// The first names of all paths that begin at the crate's root: `crate::x` and as many `super::` as lead
-/// there.
+/// The first component of every path that starts at the crate's root: by `crate::x`, or by enough `super::`
+/// to reach the root.
 fn names_of_root(path: &str, code: &str) -> BTreeSet<String> {
     let module = path.strip_suffix(".rs").unwrap_or(path);
     let depth = module.split('/').count() - usize::from(module.ends_with("/mod"));
@@ -173,7 +174,7 @@ fn names_of_root(path: &str, code: &str) -> BTreeSet<String> {
     names
 }
 
-/// The first name of a path, or the first names of each path in its braces.
+/// The first name of a path, or the first name of each path in its braces.
 fn first_names(rest: &str) -> Vec<String> {
     let rest = rest.trim_start();
     if !rest.starts_with('{') {
@@ -196,8 +197,8 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && leading_name(text) == text
 }
 
-/// The names that `lib.rs` passes on with `pub use`, and the folder each comes from.
-fn passed_on(code: &str) -> BTreeMap<String, String> {
+/// The names that `lib.rs` re-exports with `pub use`, and the folder that each comes from.
+fn reexported(code: &str) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for at in word_positions(code, "use") {
         let Some((path, _)) = code[at + 3..].split_once(';') else { continue };
@@ -209,8 +210,8 @@ fn passed_on(code: &str) -> BTreeMap<String, String> {
     names
 }
 
-/// The circles of a table: groups of folders that reach each other.
-fn circles<'a>(folders: &[(&'a str, &'a [&'a str])]) -> Vec<Vec<&'a str>> {
+/// The cycles of a table: groups of folders that depend on each other.
+fn cycles<'a>(folders: &[(&'a str, &'a [&'a str])]) -> Vec<Vec<&'a str>> {
     let reach = |from: &'a str| {
         let mut seen = BTreeSet::new();
         let mut next = vec![from];
@@ -307,7 +308,7 @@ mod tests {
 
     #[test]
     fn circles_are_found_whole_and_once() {
-        assert_eq!(circles(&[("a", &["b"]), ("b", &["c"]), ("c", &[])]), Vec::<Vec<&str>>::new());
-        assert_eq!(circles(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]), [["a", "b", "c"]]);
+        assert_eq!(cycles(&[("a", &["b"]), ("b", &["c"]), ("c", &[])]), Vec::<Vec<&str>>::new());
+        assert_eq!(cycles(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]), [["a", "b", "c"]]);
     }
 }

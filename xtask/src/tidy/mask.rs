@@ -1,6 +1,7 @@
-//! Rust source with comments and literals blanked, so that a search finds code only. Line breaks stay.
+//! Rust source in which comments and literals are replaced by spaces, so that a search finds only code. Line
+//! breaks stay.
 
-/// The part of the text that is kept. The rest becomes spaces.
+/// The part of a text that is kept. All other bytes become spaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// Code without comments and literals.
@@ -9,7 +10,7 @@ pub enum Keep {
     CodeAndComments,
 }
 
-/// Blanks what `keep` does not name. Every byte keeps its offset, so offsets and lines agree with the text.
+/// Replaces the bytes that `keep` does not select by spaces. Offsets and line numbers stay valid.
 pub fn mask(text: &str, keep: Keep) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -36,7 +37,7 @@ pub fn mask(text: &str, keep: Keep) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Positions of `word` in `text` where it stands alone.
+/// The offsets of `word` in `text`, as a whole word.
 pub fn word_positions<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = text.as_bytes();
     text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
@@ -45,12 +46,12 @@ pub fn word_positions<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = 
     })
 }
 
-/// The line of a byte offset, from 1.
+/// The line number of a byte offset, from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The offset of the brace that closes the one at `open`, in masked code.
+/// The offset of the brace that closes the brace at `open`, in masked code.
 pub fn matching_brace(code: &str, open: usize) -> Option<usize> {
     let mut depth = 0;
     code.bytes().enumerate().skip(open).find_map(|(at, byte)| {
@@ -59,7 +60,7 @@ pub fn matching_brace(code: &str, open: usize) -> Option<usize> {
     })
 }
 
-/// Masked code without the items that an attribute `cfg` keeps for tests: `cfg(test)`, `cfg(loom)`,
+/// Masked code without the items that exist only in tests, because of an attribute `cfg(test)`, `cfg(loom)`,
 /// `cfg(shuttle)`, or `any` and `all` of them.
 pub fn without_tests(code: &str) -> String {
     let mut out = code.as_bytes().to_vec();
@@ -88,7 +89,7 @@ fn is_word_byte(byte: u8) -> bool {
 }
 
 fn in_word(bytes: &[u8], at: usize) -> bool {
-    // The `b` in front of a byte string belongs to the literal, not to a word.
+    // The `b` of a byte string belongs to the literal, not to a word.
     at > 0 && is_word_byte(bytes[at - 1]) && !(bytes[at - 1] == b'b' && (at < 2 || !is_word_byte(bytes[at - 2])))
 }
 
@@ -139,7 +140,8 @@ fn raw_string_end(bytes: &[u8], at: usize) -> Option<usize> {
     Some(open + 1 + length + close.len())
 }
 
-/// The end of a character literal. A lifetime ends after its quote, because it is code.
+/// The offset after a character literal. For a lifetime, the offset after its quote, because the rest is
+/// code.
 fn character_end(bytes: &[u8], at: usize) -> usize {
     if bytes.get(at + 1) == Some(&b'\\') {
         let mut here = at + 3;

@@ -1,5 +1,5 @@
-//! `tidy`: the house rules that a program can check. Each check takes text and returns violations, so that
-//! each is tested alone; this file reads the tree and prints.
+//! `tidy`: the house rules that a program can check. Each check takes text and returns violations, so that it
+//! can be tested without files. This file reads the tree and prints the results.
 
 mod arrows;
 mod dependencies;
@@ -22,14 +22,14 @@ use std::process::Command;
 use crate::generate;
 use source::SourceFile;
 
-/// One broken rule.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// File, and the line if the rule is about one.
+    /// Path of the file, with the line number if the rule concerns one line.
     place: String,
-    /// The broken rule, as a sentence.
+    /// Description of the broken rule, as a sentence.
     what: String,
-    /// Whether it is only printed and does not fail the check.
+    /// Whether the violation is only printed and does not fail the check.
     warning: bool,
 }
 
@@ -50,11 +50,11 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks the whole repository and prints what is wrong. Rules that some crates do not keep yet fail only for
-/// the others; for those crates a count is printed.
+/// Checks the whole repository and prints the violations. A rule that some crates do not follow yet is
+/// enforced only for the others; for those crates, the number of violations is printed.
 ///
 /// # Errors
-/// The number of violations, or why the tree cannot be read.
+/// The number of violations, or the reason why the tree cannot be read.
 pub fn run() -> Result<(), String> {
     let root = generate::root();
     let files = source::rust_files(&root)?;
@@ -86,11 +86,11 @@ pub fn run() -> Result<(), String> {
     Ok(())
 }
 
-/// Prints every violation of the rules for prose and for the layout of tests: of one crate, `xtask` or
-/// `docs`, or of all.
+/// Prints every violation of the rules for prose and for the layout of tests, in one area (a crate, `xtask`
+/// or `docs`) or in all of them.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// A file cannot be read.
 pub fn list(owner: Option<&str>) -> Result<(), String> {
     let root = generate::root();
     let files = source::rust_files(&root)?;

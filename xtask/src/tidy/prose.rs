@@ -1,13 +1,13 @@
-//! Rules for prose: how sentences may not begin, and how wide a line of comment or page may be.
+//! Rules for prose: which openings a sentence may not have, and how wide a line of a comment or page may be.
 
 use super::Violation;
 use super::mask::{Keep, mask};
 use super::source::SourceFile;
 
-/// Widest line of a comment or a page, in characters.
+/// Maximum width of a line in a comment or a page, in characters.
 const COLUMNS_MAX: usize = 110;
 
-/// Openings of a sentence that a reader has to take twice. `...` stands for words of the same sentence.
+/// Openings that force a reader to read the sentence twice. `...` stands for any words of the same sentence.
 const OPENINGS_REFUSED: &[&str] = &[
     "Who",
     "Whoever",
@@ -27,7 +27,8 @@ const OPENINGS_REFUSED: &[&str] = &[
     "For so many",
 ];
 
-/// The prose of one line: its number from 1, its text without comment marks, and whether the width counts.
+/// The prose of one line: its number from 1, its text without comment marks, and its width in characters, or
+/// `None` if the line may be wide.
 struct Line {
     number: usize,
     text: String,
@@ -44,7 +45,7 @@ pub fn check_page(path: &str, text: &str) -> Vec<Violation> {
     check(path, &page_lines(path, text))
 }
 
-/// The owner of a file or page: the folder of a crate, `xtask`, or `docs` for every page.
+/// The area to which a file or page belongs: the folder of a crate, `xtask`, or `docs` for every page.
 pub fn owner(path: &str) -> &str {
     let inside = path.split(':').next().unwrap_or(path);
     match inside.strip_prefix("crates/") {
@@ -59,7 +60,7 @@ fn check(path: &str, lines: &[Line]) -> Vec<Violation> {
     for (index, line) in lines.iter().enumerate() {
         let place = || format!("{path}:{}", line.number);
         let next = lines.get(index + 1).filter(|next| next.number == line.number + 1);
-        // A sentence may go on in the next line, where the second half of an opening stands.
+        // A sentence may continue on the next line, which may hold the second half of an opening.
         let window = format!("{} {}", line.text, next.map_or("", |next| next.text.as_str()));
         if let Some(opening) = OPENINGS_REFUSED.iter().find(|opening| opens_with(&window, line.text.len(), opening)) {
             violations
@@ -72,8 +73,8 @@ fn check(path: &str, lines: &[Line]) -> Vec<Violation> {
     violations
 }
 
-/// Whether a sentence that starts in the first `length` bytes of `text` opens that way. The openings have a
-/// capital, which prose has at the start of a sentence only.
+/// Whether a sentence that starts in the first `length` bytes of `text` has this opening. The openings start
+/// with a capital, which in prose occurs only at the start of a sentence.
 fn opens_with(text: &str, length: usize, opening: &str) -> bool {
     let (head, tail) = opening.split_once(" ... ").unwrap_or((opening, ""));
     text.match_indices(head).filter(|(at, _)| *at < length).any(|(at, _)| {
@@ -104,13 +105,13 @@ fn comments(file: &SourceFile) -> Vec<Line> {
         }
         let measured = !text.contains("://") && !text.starts_with('|');
         let columns = measured.then(|| original.trim_end().chars().count());
-        lines.push(Line { number: index + 1, text: without_code(text), columns });
+        lines.push(Line { number: index + 1, text: mask_quoted(text), columns });
     }
     lines
 }
 
 fn page_lines(path: &str, text: &str) -> Vec<Line> {
-    // A program prints these pages, and does not wrap them.
+    // A program prints these pages and does not wrap lines.
     let printed = path.contains("/generated/") || path == "docs/scale/figures.md";
     let mut in_code = false;
     let mut lines = Vec::new();
@@ -125,14 +126,13 @@ fn page_lines(path: &str, text: &str) -> Vec<Line> {
         let link = line.contains("](") || line.contains("://");
         let measured = !printed && !link && !line.trim_start().starts_with('|');
         let columns = measured.then(|| line.trim_end().chars().count());
-        lines.push(Line { number: index + 1, text: without_code(line), columns });
+        lines.push(Line { number: index + 1, text: mask_quoted(line), columns });
     }
     lines
 }
 
-/// The text with what stands between backticks or double quotes taken out: there a sentence is quoted, not
-/// written.
-fn without_code(text: &str) -> String {
+/// Replaces text between backticks or double quotes by hyphens, because it is quoted and not our own prose.
+fn mask_quoted(text: &str) -> String {
     let mut quote = None;
     text.chars()
         .map(|letter| match quote {

@@ -1,4 +1,4 @@
-//! The files that may hold `unsafe`.
+//! Checks which files contain `unsafe`.
 
 use super::Violation;
 use super::mask::{line_of, word_positions};
@@ -6,8 +6,8 @@ use super::source::SourceFile;
 
 const MAY_BE_UNSAFE: [&str; 2] = ["kernel", "storage"];
 
-/// `unsafe` stands only in files that `docs/unsafe.md` lists, in the crates kernel and storage; the roots of
-/// all other crates forbid it.
+/// `unsafe` may occur only in files of the crates kernel and storage that `docs/unsafe.md` lists. The roots
+/// of all other crates forbid it.
 pub fn check(file: &SourceFile, unsafe_page: &str) -> Vec<Violation> {
     let mut violations = Vec::new();
     let allowed = file.crate_name().is_some_and(|name| MAY_BE_UNSAFE.contains(&name));

@@ -1,4 +1,4 @@
-//! The length of files, and the first line of files on the hot path.
+//! Checks the length of files, and the first line of files on the hot path.
 
 use super::Violation;
 use super::source::SourceFile;
@@ -6,7 +6,8 @@ use super::source::SourceFile;
 const LINES_MAX: usize = 1200;
 const LINES_WITHOUT_REASON_MAX: usize = 800;
 
-/// A file over 800 lines gives a reason in its first paragraph. Over 1,200 lines no reason helps.
+/// A file of more than 800 lines must give a reason in its first paragraph. More than 1,200 lines are always
+/// a violation.
 pub fn check(file: &SourceFile) -> Vec<Violation> {
     let lines = file.text.lines().count();
     if file.is_test_or_table() || lines <= LINES_WITHOUT_REASON_MAX {
@@ -22,7 +23,7 @@ pub fn check(file: &SourceFile) -> Vec<Violation> {
     vec![Violation::new(&*file.path, what)]
 }
 
-/// A file that calls itself hot names its budget in the same line.
+/// A file that calls itself hot must name its budget in the same line.
 pub fn check_hot_path(file: &SourceFile) -> Option<Violation> {
     let first = file.text.lines().next().unwrap_or("");
     let hot = first.strip_prefix("//! Hot path")?.to_ascii_lowercase();

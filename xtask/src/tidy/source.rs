@@ -1,35 +1,35 @@
-//! The files that the rules apply to.
+//! Reads the files to which the rules apply.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::mask::{Keep, mask};
 
-/// A file of Rust.
+/// A Rust file.
 pub struct SourceFile {
-    /// Path under the root, with `/`.
+    /// Path relative to the root, with `/`.
     pub path: String,
     /// Content.
     pub text: String,
-    /// Content with comments and literals blanked.
+    /// Content in which comments and literals are replaced by spaces.
     pub code: String,
 }
 
 impl SourceFile {
-    /// Makes a file from its path and content.
+    /// Creates a file from its path and content.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> SourceFile {
         let text = text.into();
         SourceFile { path: path.into(), code: mask(&text, Keep::Code), text }
     }
 
-    /// Whether the file may be long: it holds tests, or a table that a program wrote.
+    /// Whether the file may be long, because it contains tests or a generated table.
     pub fn is_test_or_table(&self) -> bool {
         let stem = self.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
         let folders = ["/tests/", "/tables/", "/generated/"];
         stem == "tests" || stem.ends_with("_tests") || folders.iter().any(|folder| self.path.contains(folder))
     }
 
-    /// The folder under `crates`; `None` for xtask.
+    /// The name of the folder under `crates`; `None` for xtask.
     pub fn crate_name(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
@@ -38,7 +38,7 @@ impl SourceFile {
 /// Every `.rs` file of the crates and of xtask, sorted by path.
 ///
 /// # Errors
-/// A folder or file that cannot be read.
+/// A folder or file cannot be read.
 pub fn rust_files(root: &Path) -> Result<Vec<SourceFile>, String> {
     let mut paths = Vec::new();
     walk(&root.join("crates"), "rs", &mut paths)?;
@@ -50,7 +50,7 @@ pub fn rust_files(root: &Path) -> Result<Vec<SourceFile>, String> {
 /// Path and text of every page: `docs`, README and CHANGELOG.
 ///
 /// # Errors
-/// A folder or file that cannot be read.
+/// A folder or file cannot be read.
 pub fn documents(root: &Path) -> Result<Vec<(String, String)>, String> {
     let mut paths = Vec::new();
     walk(&root.join("docs"), "md", &mut paths)?;

@@ -1,6 +1,7 @@
-//! Names of code in the pages `docs/path-of-*.md`, which a reader follows file by file.
+//! Checks the symbols that the pages `docs/path-of-*.md` name, because readers follow these pages file by
+//! file.
 //!
-//! A page names the symbols of a file in one of three forms, and nothing but them is checked:
+//! A page names the symbols of a file in one of three forms. Only these forms are checked:
 //! - `` `crates/sql/src/plan.rs` (`make_plan`, `Plan`) `` or with a colon, `` `crates/sql/src/plan.rs`:
 //!   `make_plan` ``;
 //! - `` `make_plan` in `crates/sql/src/plan.rs` ``;
@@ -11,11 +12,11 @@ use super::mask::{Keep, line_of, mask, word_positions};
 
 const KEYWORDS: [&str; 8] = ["fn", "struct", "enum", "trait", "type", "const", "static", "mod"];
 
-/// Every symbol of a page that its file does not declare. `source` gives the text of a file under the root.
+/// Returns every symbol that a page names and the file does not declare. `source` returns the text of a file.
 pub fn check(page: &str, text: &str, source: impl Fn(&str) -> Option<String>) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (at, path, symbol) in named(text) {
-        // A file that does not exist is found by the check of paths.
+        // The check of paths reports a file that does not exist.
         let Some(source) = source(path) else { continue };
         let code = mask(&source, Keep::Code);
         if !is_declared(&code, symbol) {
@@ -33,7 +34,7 @@ pub fn check(page: &str, text: &str, source: impl Fn(&str) -> Option<String>) ->
     violations
 }
 
-/// Every offset, file and symbol of the three forms.
+/// Returns offset, file and symbol for every occurrence of the three forms.
 fn named(text: &str) -> Vec<(usize, &str, &str)> {
     let spans = spans(text);
     let end = |index: usize| spans[index].0 + spans[index].1.len() + 1;
@@ -57,7 +58,7 @@ fn named(text: &str) -> Vec<(usize, &str, &str)> {
     named
 }
 
-/// The texts between backticks with their offsets, blocks of code left out.
+/// The texts between backticks with their offsets, outside blocks of code.
 fn spans(text: &str) -> Vec<(usize, &str)> {
     let mut spans = Vec::new();
     let mut open = None;
@@ -88,7 +89,8 @@ fn is_symbol(span: &str) -> bool {
     span.split("::").all(part)
 }
 
-/// Whether the code declares the last part of a path such as `Type::method`, and names the parts before it.
+/// Whether the code declares the last component of a path such as `Type::method`, and names the components
+/// before it.
 fn is_declared(code: &str, symbol: &str) -> bool {
     let mut parts = symbol.rsplit("::");
     let last = parts.next().unwrap_or(symbol);
@@ -102,7 +104,7 @@ fn is_declared(code: &str, symbol: &str) -> bool {
     word_positions(code, last).any(declares) && parts.all(|part| word_positions(code, part).next().is_some())
 }
 
-/// A variant or field stands behind an opening brace, a comma or an attribute.
+/// A variant or field follows an opening brace, a comma or an attribute.
 fn is_variant(before: &str, from: &str, name: &str) -> bool {
     let after = from[name.len()..].trim_start();
     before.ends_with(['{', ',', ']']) && after.starts_with([',', '(', '{', '}', '=', ':']) && !after.starts_with("::")

@@ -1,4 +1,4 @@
-//! Where tests stand (docs/style.md, "Tests").
+//! Checks where tests are placed (docs/style.md, "Tests").
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use super::Violation;
 use super::mask::{line_of, matching_brace, word_positions};
 use super::source::SourceFile;
 
-/// Longest `tests.rs`, in lines. A longer one becomes a folder with one file a topic.
+/// Maximum length of `tests.rs`, in lines. A longer one must become a folder with one file per topic.
 const FILE_LINES_MAX: usize = 800;
-/// Longest inline module of tests in lines, unless the code above it is longer.
+/// Maximum length of an inline test module in lines, unless the code above it is longer.
 const INLINE_LINES_MAX: usize = 300;
 /// Files that `tests/interleavings.sh` finds by these names.
 const NAMED_MODULES: [&str; 2] = ["loom_tests.rs", "shuttle_tests.rs"];
 
-/// Checks the places and lengths of all tests.
+/// Checks the place and the length of all tests.
 pub fn check(files: &[SourceFile]) -> Vec<Violation> {
     let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     files.iter().filter_map(|file| check_path(&file.path, &paths).or_else(|| check_length(file))).collect()
 }
 
 fn check_path(path: &str, paths: &BTreeSet<&str>) -> Option<Violation> {
-    // Folder `tests` of a crate: programs of their own, each in its file.
+    // In a crate's folder `tests`, each file is a program of its own.
     let (folder, name) = path.rsplit_once('/')?;
     let stem = name.strip_suffix(".rs")?;
     let below = format!("{folder}/{stem}/");

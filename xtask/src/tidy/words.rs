@@ -1,4 +1,4 @@
-//! Words that must not stand in the code.
+//! Checks for words that must not occur in code.
 
 use super::Violation;
 use super::mask::{Keep, line_of, mask, word_positions};
@@ -8,7 +8,7 @@ const MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
 const MARKS: [&str; 2] = ["TODO", "FIXME"];
 const NAMES: [&str; 7] = ["util", "utils", "common", "manager", "helper", "helpers", "managers"];
 
-/// Words of a database. The kernel runs blocks and knows nothing about what they do.
+/// Words of the database domain. The kernel runs blocks, and must not depend on what the blocks do.
 const DATABASE_WORDS: [&str; 24] = [
     "catalog",
     "column",
@@ -67,8 +67,8 @@ pub fn check(file: &SourceFile) -> Vec<Violation> {
     violations
 }
 
-/// Words of a database in crates/kernel, in code or comments; in a name such as `row_count` each part is a
-/// word.
+/// Finds words of the database domain in the code and comments of crates/kernel. In a name such as
+/// `row_count`, each part is a word.
 pub fn check_kernel(file: &SourceFile) -> Vec<Violation> {
     if file.crate_name() != Some("kernel") {
         return Vec::new();
@@ -80,14 +80,14 @@ pub fn check_kernel(file: &SourceFile) -> Vec<Violation> {
         .map(|(at, word)| {
             let place = format!("{}:{}", file.path, line_of(&file.text, at));
             let what = format!("{word} is a word of databases; the kernel knows none");
-            // Tests may fail later: their names and layouts still speak of the modules above the kernel.
+            // Only a warning in tests: their names and layouts still mention the modules above the kernel.
             if file.is_test_or_table() { Violation::warning(place, what) } else { Violation::new(place, what) }
         })
         .collect()
 }
 
-/// The words of the list with their offsets. Capitals and underscores separate the words of a name; a plural
-/// counts.
+/// The words of the list that occur in the text, with their offsets. Capitals and underscores separate the
+/// words of a name. A plural counts as the word.
 fn find_words<'a>(text: &'a str, list: &'a [&'a str]) -> impl Iterator<Item = (usize, &'a str)> {
     let bytes = text.as_bytes();
     let starts = (0..bytes.len()).filter(move |at| {

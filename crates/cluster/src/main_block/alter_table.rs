@@ -1,8 +1,8 @@
 //! The stages of ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
 //! New objects are created first, and nothing is dropped before all of them are complete. Until then,
-//! dropping the new indexes undoes the alteration. Its last step is one publication that puts all other
-//! changes into effect.
+//! dropping the new indexes undoes the alteration. The last step is a single publication of a catalog, which
+//! makes all other changes visible at once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::plan::with_kind;
 use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
-    /// Creates the new indexes empty, in state Building. Without new indexes, the whole alteration is one
+    /// Creates the new indexes, empty and in state Building. Without new indexes, the alteration is a single
     /// step.
     pub(super) fn plan_alter_table(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
         let old = &self.base_table(table)?.definition;
@@ -30,12 +30,12 @@ impl MainBlock {
         }
         let mut plan = Plan::default();
         let (building, hidden) = definition::with_indexes(old, &alteration.add_indexes, self.next_table);
-        // An undone change leaves the table as before, except for its version.
+        // Undoing the change leaves the table as it was, except for its version.
         let mut without = old.clone();
         without.version.0 += 2;
         let mut catalog = self.next_catalog();
         if building_indexes(&building).any(IndexDefinition::is_ordered) {
-            plan.following = Some(SchemaChange::BuildIndexes { table, alteration });
+            plan.follow_up = Some(SchemaChange::BuildIndexes { table, alteration });
         }
         if !hidden.is_empty() {
             let creates = self.add_to(&mut catalog, hidden, &mut plan);
@@ -49,17 +49,17 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Builds ordered indexes while other sessions use the table.
+    /// Builds the ordered indexes while other sessions use the table.
     pub(super) fn plan_build_indexes(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
-        let fallback = Some(SchemaChange::UndoAlteration { table });
-        let mut plan = Plan { fallback, ..Plan::default() };
+        let compensation = Some(SchemaChange::UndoAlteration { table });
+        let mut plan = Plan { compensation, ..Plan::default() };
         let layout = self.base_table(table)?;
         for index in building_indexes(&layout.definition).filter(|index| index.is_ordered()) {
             let works = self.works(layout, PartitionWorkKind::BuildIndex(index.id));
             plan.then(StageWork::Partitions(works), None);
         }
         if !alteration.has_session_work() {
-            plan.following = Some(SchemaChange::FinishAlteration { table, alteration });
+            plan.follow_up = Some(SchemaChange::FinishAlteration { table, alteration });
         }
         Ok(plan)
     }
@@ -76,7 +76,8 @@ impl MainBlock {
         let mut catalog = self.next_catalog();
         new.version.0 += 1;
         let gone: Vec<&IndexDefinition> = old.indexes.iter().filter(|index| new.index(index.id).is_none()).collect();
-        // Partitions learn of new objects before anyone uses them, and keep dropped ones until nobody does.
+        // Partitions learn of new objects before anyone uses these, and keep dropped objects until nobody
+        // uses them.
         let mut both = new.clone();
         both.indexes.extend(gone.iter().map(|index| (*index).clone()));
         plan.then(StageWork::Partitions(self.replace_layouts(&both)), None);
@@ -96,8 +97,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Puts the table into the catalog. Its hidden tables and children follow if they carry or refer to a
-    /// changed name. Returns the old and new names of the table, and the work on the hidden tables.
+    /// Puts the table into the catalog. Also puts its hidden tables and its children there if they contain a
+    /// name that changes. Returns the old and new names of the table, and the work on the hidden tables.
     fn put_altered(
         &self,
         catalog: &mut Catalog,
@@ -120,7 +121,7 @@ impl MainBlock {
         (vec![from, to], works)
     }
 
-    /// Drops the new indexes.
+    /// Drops the new indexes again.
     pub(super) fn plan_undo_alteration(&self, table: TableId) -> Result<Plan> {
         let mut plan = Plan::default();
         let old = &self.base_table(table)?.definition;

@@ -15,15 +15,15 @@ use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
 
-/// Configuration of main at the start.
+/// Configuration of the main block at the start.
 #[derive(Clone, Debug, Default)]
 pub struct MainConfiguration {
-    /// The nodes that back up every partition of this node, in chain order. Each has as many ldm instances as
-    /// this one. Empty without replicas.
+    /// The nodes that hold backups of every partition of this node, in chain order. Each must have the same
+    /// number of ldm instances as this node. Empty without replicas.
     pub backup_nodes: Vec<NodeId>,
 }
 
-/// The one instance of main.
+/// The main block. A node has one instance.
 #[derive(Debug)]
 pub struct MainBlock {
     pub(super) own: Address,
@@ -31,11 +31,11 @@ pub struct MainBlock {
     pub(super) ldm_instances: u16,
     /// Blocks that receive every catalog.
     pub(super) subscribers: Vec<Address>,
-    /// Blocks that know the sessions using a table.
+    /// Blocks that know which sessions use a table.
     pub(super) sql_blocks: Vec<Address>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) next_table: TableId,
-    /// The ldm instance of the next partition.
+    /// The ldm instance that gets the next partition.
     pub(super) next_ldm: u16,
     /// The next AUTO_INCREMENT value of each table.
     pub(super) counters: BTreeMap<TableId, u64>,
@@ -43,9 +43,9 @@ pub struct MainBlock {
     pub(super) running: Option<Change>,
     /// The number of the next change.
     pub(super) next_change: u64,
-    /// Whether the timer that checks deadlines of changes runs.
+    /// Whether the timer that checks deadlines of changes is running.
     pub(super) wait_timer_runs: bool,
-    /// Number of the running stage, which its answers carry.
+    /// Number of the current stage. Answers repeat it.
     pub(super) stage: u64,
     pub(super) user_locks: UserLocks,
     /// Tables locked by sessions.
@@ -55,7 +55,7 @@ pub struct MainBlock {
 }
 
 impl MainBlock {
-    /// The instance at `own` of a node with this directory.
+    /// Creates the instance at `own` of a node with this directory.
     pub fn new(own: Address, directory: &Directory, configuration: MainConfiguration) -> MainBlock {
         let modules = [Module::Tc, Module::Ldm, Module::Query, Module::Sql];
         let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
@@ -114,7 +114,8 @@ impl MainBlock {
         }
     }
 
-    /// Handles one event of the world. The catalog is empty at the start, as all blocks assume.
+    /// Handles a timer or deferred work. Nothing is published at the start, because all blocks assume an
+    /// empty catalog.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {

@@ -1,4 +1,4 @@
-//! Running schema changes, one at a time, stage by stage, and undoing the stages when one fails.
+//! Runs schema changes one at a time, stage by stage. If a stage fails, undoes the stages before it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcS
 
 use super::block::MainBlock;
 use super::state::{Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
-use super::wait_for_tables::fallback_of;
+use super::wait_for_tables::compensation_of;
 
-/// Signals to ldm instances in one turn.
+/// Maximum number of signals sent to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
 
 impl MainBlock {
-    /// Begins ready changes until one has stages to run.
+    /// Starts ready changes until one has stages to run.
     pub(super) fn begin_changes(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         if self.running.is_some() {
-            return self.ask_for_tables(outbox);
+            return self.request_exclusions(outbox);
         }
         while self.running.is_none() {
             let Some(waiting) = self.next_ready(outbox) else { return };
-            if matches!(*waiting.change, SchemaChange::LockTables { .. } | SchemaChange::HoldTables { .. }) {
+            if matches!(*waiting.change, SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. }) {
                 self.lock_tables(waiting, outbox);
                 continue;
             }
             self.notify_started(&waiting, outbox);
-            let fallback = fallback_of(&waiting.change);
+            let compensation = compensation_of(&waiting.change);
             let WaitingChange { number, requester, change, names, tables, .. } = waiting;
             let plan = match self.plan(*change, requester.foreign_key_checks) {
                 Ok(plan) => plan,
                 Err(error) => {
                     self.unblock_tables(number, &tables, outbox);
-                    self.fail_change(requester.failed(error), fallback, now, outbox);
+                    self.fail_change(requester.with_cause(error), compensation, now, outbox);
                     continue;
                 }
             };
@@ -59,8 +59,8 @@ impl MainBlock {
                 requester,
                 names,
                 tables,
-                fallback: plan.fallback,
-                following: plan.following,
+                compensation: plan.compensation,
+                follow_up: plan.follow_up,
                 notes: plan.notes,
                 stages: plan.stages.into(),
                 undo: VecDeque::new(),
@@ -72,7 +72,7 @@ impl MainBlock {
         }
     }
 
-    /// Begins stages until one waits for answers. Ends the change after the last one.
+    /// Starts stages until one has to wait for answers. Ends the change after its last stage.
     fn advance(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         while let Some(change) = &mut self.running {
             if change.outstanding > 0 {
@@ -95,20 +95,23 @@ impl MainBlock {
         }
     }
 
-    /// Answers the change, or puts its following change ahead of all others.
+    /// Replies to the requester, or queues the follow-up change ahead of all others.
     fn end_change(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(change) = self.running.take() else {
             junctor_kernel::invariant::fail("a change that ends was running", format_args!("stage {}", self.stage))
         };
-        require!(change.outstanding == 0 && change.unsent.is_empty(), "a change ends when every block has answered");
+        require!(
+            change.outstanding == 0 && change.unsent.is_empty(),
+            "a change ends only after every block has answered"
+        );
         let is_over = if change.error.is_some() { change.undo.is_empty() } else { change.stages.is_empty() };
         require!(is_over, "a change ends after its last stage");
         let dictionary = &self.catalog.dictionary;
         self.counters.retain(|table, _| dictionary.table(*table).is_some());
         self.unblock_tables(change.number, &change.tables, outbox);
         let requester = change.requester;
-        match (change.error, change.following) {
-            (Some(error), _) => self.fail_change(requester.failed(error), change.fallback, now, outbox),
+        match (change.error, change.follow_up) {
+            (Some(error), _) => self.fail_change(requester.with_cause(error), change.compensation, now, outbox),
             (None, Some(next)) => {
                 let next = self.waiting_change(requester, Box::new(next), now);
                 self.waiting.push_front(next);
@@ -121,20 +124,21 @@ impl MainBlock {
         self.begin_changes(now, outbox);
     }
 
-    /// Answers a failed change, after its fallback has undone earlier changes.
+    /// Replies with the error of a failed change. If the change has a compensation, queues that first; its
+    /// end sends the reply.
     pub(super) fn fail_change(
         &mut self,
         requester: Requester,
-        fallback: Option<SchemaChange>,
+        compensation: Option<SchemaChange>,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
         require!(requester.cause.is_some(), "a failed change has an error to report");
-        let Some(fallback) = fallback else {
+        let Some(compensation) = compensation else {
             let error = requester.cause.clone();
             return reply(requester, Vec::new(), error, outbox);
         };
-        let undo = self.waiting_change(requester, Box::new(fallback), now);
+        let undo = self.waiting_change(requester, Box::new(compensation), now);
         self.waiting.push_front(undo);
     }
 
@@ -171,7 +175,7 @@ impl MainBlock {
         }
     }
 
-    /// Sends the next signals of the running stage.
+    /// Sends the next signals of the current stage.
     pub(super) fn send_unsent(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(change) = &mut self.running else { return };
@@ -186,7 +190,10 @@ impl MainBlock {
 
     fn publish(&mut self, catalog: Arc<Catalog>, outbox: &mut Outbox<Signal>) {
         let (before, after) = (self.catalog.dictionary.version, catalog.dictionary.version);
-        require!(after > before, "versions of the published catalog rise: {after:?} after {before:?}");
+        require!(
+            after > before,
+            "each published catalog has a higher version than the one before: {after:?} after {before:?}"
+        );
         self.catalog = catalog;
         for to in &self.subscribers {
             let signal = PublishCatalog {
@@ -207,8 +214,8 @@ impl MainBlock {
         }
     }
 
-    /// The running change, after one block has answered its stage.
-    fn answered(&mut self, operation: OperationId) -> &mut Change {
+    /// Counts one block's answer to the current stage, and returns the running change.
+    fn count_answer(&mut self, operation: OperationId) -> &mut Change {
         let stage = self.stage;
         let Some(change) = self.running.as_mut().filter(|_| operation.0 == stage) else {
             junctor_kernel::invariant::fail(
@@ -227,8 +234,8 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let change = self.answered(reply.operation);
-        // Only the first error is reported. A failure while undoing changes nothing.
+        let change = self.count_answer(reply.operation);
+        // Only the first error is reported. A failure during the undo does not replace it.
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
@@ -241,12 +248,12 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        self.answered(reply.operation);
+        self.count_answer(reply.operation);
         self.advance(context.turn_start, outbox);
     }
 }
 
-/// Answers a change. Failed changes return no notes.
+/// Replies to the requester of a change. A failed change returns no notes.
 pub(super) fn reply(
     requester: Requester,
     notes: Vec<(u16, Box<str>)>,

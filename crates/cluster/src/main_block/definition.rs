@@ -1,4 +1,4 @@
-//! Definitions completed by main: ids, versions, and the hidden tables of unique entries.
+//! Completes table definitions with ids, versions, and the hidden tables of unique entries.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 
-/// The hidden table of a unique index.
+/// The hidden table that holds the entries of a unique index.
 pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
     match index.kind {
         IndexKind::Unique { entries, .. } => Some(entries),
@@ -67,8 +67,8 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     hidden
 }
 
-/// The next version of the table with new indexes in state Building, and the hidden tables of the unique ones
-/// with ids from `first` on.
+/// Returns the table's next version with new indexes in state Building, and the hidden tables of the unique
+/// ones. The hidden tables get ids from `first` on.
 pub(super) fn with_indexes(
     table: &TableDefinition,
     indexes: &[IndexDefinition],
@@ -80,7 +80,7 @@ pub(super) fn with_indexes(
     let mut hidden = Vec::new();
     for index in indexes {
         let mut index = IndexDefinition { id: table.next_index, state: IndexState::Building, ..index.clone() };
-        // Ids of dropped indexes are not reused, so a stale plan never reads another index.
+        // Ids of dropped indexes are not reused, so a stale plan never reads a different index.
         table.next_index.0 += 1;
         if let IndexKind::Unique { entries, .. } = &mut index.kind {
             *entries = next;
@@ -92,7 +92,8 @@ pub(super) fn with_indexes(
     (table, hidden)
 }
 
-/// The next versions of a renamed table and of its hidden tables, whose names contain the table's.
+/// Returns the next versions of a renamed table and of its hidden tables, whose names contain the table's
+/// name.
 pub(super) fn renamed(
     table: &TableDefinition,
     find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
@@ -104,7 +105,7 @@ pub(super) fn renamed(
     tables
 }
 
-/// The next versions of a table's hidden tables, named after the table and its indexes.
+/// Returns the next versions of a table's hidden tables, named after the table and its indexes.
 pub(super) fn hidden_tables(
     table: &TableDefinition,
     find: &dyn Fn(TableId) -> Option<Arc<TableLayout>>,
@@ -125,7 +126,7 @@ fn entries_name(base: &TableDefinition, index: &IndexDefinition) -> Box<str> {
     format!("{}.{}", base.name, index.name).into()
 }
 
-/// The hidden table of a unique index: key bytes and row reference, partitioned by the key bytes.
+/// Defines the hidden table of a unique index: key bytes and row reference, partitioned by the key bytes.
 fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
     let column = |name: &str| ColumnDefinition {
         name: name.into(),

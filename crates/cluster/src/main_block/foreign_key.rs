@@ -1,5 +1,5 @@
-//! Foreign keys relate tables: changing one affects the plans of the others, and must not leave children
-//! without a parent table.
+//! Foreign keys relate tables. Changing one table affects the plans of related tables, and must not leave
+//! children without a parent table.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use junctor_signals::change_schema::{Catalog, SchemaChange};
 
 use super::state::TableName;
 
-/// Whether plans of related tables stay valid. Plans choose their indexes when they are made, and a new index
-/// invalidates none.
+/// Whether the plans of related tables stay valid. Plans choose their indexes when they are made, so a new
+/// index invalidates none of them.
 pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
     match change {
-        // With new indexes, the other changes happen in `FinishAlteration`.
+        // If the alteration adds indexes, `FinishAlteration` makes the other changes.
         SchemaChange::AlterTable { alteration, .. } => !alteration.add_indexes.is_empty(),
         SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
         SchemaChange::BuildIndexes { .. } | SchemaChange::UndoAlteration { .. } => true,
@@ -23,8 +23,8 @@ pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
     }
 }
 
-/// The parents and children of the named tables, including named tables that are both. `keys` are the foreign
-/// keys of a new table.
+/// The parents and children of the named tables. A named table is included if it is a parent or child of
+/// another named table. `keys` are the foreign keys of a new table.
 pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[ForeignKey]) -> BTreeSet<TableId> {
     let mut related = BTreeSet::new();
     let parent_of = |key: &ForeignKey| dictionary.table_named(&key.parent.0, &key.parent.1);
@@ -39,7 +39,7 @@ pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[Fore
     related
 }
 
-/// Raises the versions of the related tables that still exist, so that their plans are remade.
+/// Increments the versions of the related tables that still exist, so that their plans are remade.
 pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec<TableDefinition> {
     let mut renewed = Vec::new();
     for table in related {
@@ -52,7 +52,7 @@ pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec
     renewed
 }
 
-/// Error 3730 for dropping a table that others refer to.
+/// Error 3730 for dropping a table that other tables reference.
 pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<()> {
     for id in tables {
         let Some(layout) = dictionary.table(*id) else { continue };
@@ -70,7 +70,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
     Ok(())
 }
 
-/// Error 1701 for truncating a table that others refer to.
+/// Error 1701 for truncating a table that other tables reference.
 pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -> Result<()> {
     let mut children = dictionary.children_of(&table.database, &table.name);
     match children.find(|(child, _)| child.definition.id != table.id) {
@@ -83,8 +83,8 @@ pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -
     }
 }
 
-/// Refuses a new table with a foreign key whose parent is missing, or one that does not fit the existing keys
-/// that refer to it.
+/// Refuses a new table that references a missing parent, or that does not fit the existing foreign keys which
+/// reference it.
 pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, checks: bool) -> Result<()> {
     for (place, key) in table.foreign_keys.iter().enumerate() {
         check_foreign_key(dictionary, table, &table.foreign_keys[..place], key, checks)?;

@@ -1,4 +1,4 @@
-//! LOCK TABLES waits for its turn like a schema change, and then excludes other sessions until its session
+//! LOCK TABLES waits in the queue of schema changes, and then excludes other sessions until its session
 //! unlocks the tables. An alteration locks its tables in the same way while its session checks foreign keys.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::state::{TableName, WaitingChange};
 pub(super) struct LockedTables {
     pub connection: ConnectionId,
     number: OperationId,
-    /// The tables, and whether other sessions may lock them in the same mode.
+    /// The tables, each with a flag: whether other sessions may lock it in the same mode.
     pub claims: Vec<(TableName, bool)>,
     tables: Arc<[BlockedTable]>,
 }
@@ -43,7 +43,7 @@ impl MainBlock {
         }
     }
 
-    /// The tables to lock, or why they cannot be locked.
+    /// The tables to lock, or the reason why they cannot be locked.
     fn claims_of(&self, waiting: &WaitingChange) -> Result<Vec<(TableName, bool)>> {
         let dictionary = &self.catalog.dictionary;
         match &*waiting.change {
@@ -56,7 +56,7 @@ impl MainBlock {
                 }
                 Ok(tables.iter().map(|request| (request.name.clone(), !request.writes)).collect())
             }
-            SchemaChange::HoldTables { table, alteration } => {
+            SchemaChange::BlockWrites { table, alteration } => {
                 altered(dictionary, &self.base_table(*table)?.definition, alteration)?;
                 Ok(waiting.names.iter().map(|name| (name.clone(), false)).collect())
             }
@@ -64,7 +64,8 @@ impl MainBlock {
         }
     }
 
-    /// Whether a session has locked tables. They are then reserved for its next change.
+    /// Whether a session has locked tables. The locked tables are then reserved for that session's next
+    /// change.
     pub(super) fn has_locked(&self, connection: ConnectionId) -> bool {
         self.locked.iter().any(|locked| locked.connection == connection)
     }
@@ -88,7 +89,7 @@ impl MainBlock {
     }
 }
 
-/// Whether a change tolerates others that lock the table in the same mode.
+/// Whether a change tolerates other sessions that lock the table in the same mode.
 pub(super) fn shares(change: &SchemaChange, name: &TableName) -> bool {
     match change {
         SchemaChange::LockTables { tables } => tables.iter().all(|request| request.name != *name || !request.writes),

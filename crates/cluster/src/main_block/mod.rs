@@ -1,4 +1,5 @@
-//! The schema, the distribution of partitions, and AUTO_INCREMENT numbers. Runs one schema change at a time.
+//! The main block: the schema, the distribution of partitions, and AUTO_INCREMENT numbers. It runs one schema
+//! change at a time.
 //!
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level
 //!   locks, tables locked by sessions.
@@ -8,7 +9,7 @@
 //! - Sends: `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the
 //!   ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the
 //!   replies to sql.
-//! - Never: runs once per user operation.
+//! - Never: runs for each operation of a user.
 //!
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of

@@ -1,8 +1,9 @@
 //! The stages of each schema change.
 //!
-//! Objects exist before they are published, and are dropped only after a catalog without them is published. A
-//! plan made from a catalog therefore never meets a missing partition. Writers maintain an index before it is
-//! built, and it is built before readers use it. Stages before the first publication can be undone unseen.
+//! Objects are created before a catalog that names them is published, and dropped only after a catalog
+//! without them is published. A plan made from a catalog therefore never meets a missing partition. Writers
+//! maintain an index before it is built, and an index is built before readers use it. Stages before the first
+//! publication can be undone without anybody noticing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use super::foreign_key;
 use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
-    /// The stages of a change, or why it is refused.
+    /// The stages of a change, or the reason why it is refused.
     pub(super) fn plan(&self, change: SchemaChange, foreign_key_checks: bool) -> Result<Plan> {
         match change {
             SchemaChange::CreateDatabase { name, collation, if_not_exists } => {
@@ -42,8 +43,8 @@ impl MainBlock {
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
             SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
-            // Locks change nothing.
-            SchemaChange::LockTables { .. } | SchemaChange::HoldTables { .. } => Ok(Plan::default()),
+            // Locks change no schema objects, so they have no stages.
+            SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. } => Ok(Plan::default()),
             SchemaChange::BuildIndexes { table, alteration } => self.plan_build_indexes(table, alteration),
             SchemaChange::FinishAlteration { table, alteration } => self.plan_finish_alteration(table, &alteration),
             SchemaChange::UndoAlteration { table } => self.plan_undo_alteration(table),
@@ -167,8 +168,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Renames in order, so that names can be exchanged. Tables with a different name at the end get a new
-    /// version.
+    /// Renames tables in the given order, so that names can be exchanged. Tables whose name differs at the
+    /// end get a new version.
     fn plan_rename_tables(&self, renames: &[TableRename]) -> Result<Plan> {
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
@@ -215,8 +216,8 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Raises the versions of tables related by foreign keys before or after the change, except those that it
-    /// creates. Returns the work on their partitions.
+    /// Increments the versions of tables that foreign keys relate to the change, before or after it. Excludes
+    /// the tables that the change creates. Returns the work on their partitions.
     pub(super) fn renew_related(
         &self,
         catalog: &mut Catalog,
@@ -247,7 +248,7 @@ impl MainBlock {
         layout.ok_or_else(Error::table_definition_changed)
     }
 
-    /// Places the partitions of new tables, and adds the tables to the catalog.
+    /// Assigns the partitions of new tables to chains, and adds the tables to the catalog.
     pub(super) fn add_to(
         &self,
         catalog: &mut Catalog,
@@ -278,7 +279,7 @@ impl MainBlock {
         works
     }
 
-    /// The chain of the partition placed as number `position`: round robin over ldm instances.
+    /// The chain of the partition with placement number `position`: round robin over the ldm instances.
     fn place(&self, position: usize) -> Vec<Address> {
         let instance = (position % usize::from(self.ldm_instances)) as u16;
         let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());

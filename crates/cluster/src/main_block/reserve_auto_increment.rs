@@ -1,4 +1,4 @@
-//! AUTO_INCREMENT numbers, reserved in consecutive ranges.
+//! Reserves consecutive ranges of AUTO_INCREMENT numbers.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
@@ -21,10 +21,10 @@ impl MainBlock {
             Some(next) => {
                 *next = (*next).max(beyond.saturating_add(1));
                 let first = *next;
-                // The counter stays at its maximum, so the largest number is never assigned.
+                // The counter stops at its maximum, so the largest number is never assigned.
                 let count = count.min(u64::MAX - first);
                 *next += count;
-                require!(*next >= first, "AUTO_INCREMENT counters never fall: table {table:?}");
+                require!(*next >= first, "AUTO_INCREMENT counters never decrease: table {table:?}");
                 ReserveAutoIncrementReply { operation, first, count, error: None }
             }
         };

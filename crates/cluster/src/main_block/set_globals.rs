@@ -1,4 +1,5 @@
-//! SET GLOBAL: forwards new values to every sql block, in the same order for all. Main stores none of them.
+//! SET GLOBAL: forwards new values to every sql block, in the same order for all. The main block stores none
+//! of them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Schema changes as stages. Each stage sends signals to many blocks, and the next begins when all of them
-//! have answered.
+//! Schema changes as sequences of stages. Each stage sends signals to many blocks. The next stage starts when
+//! all of them have answered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use junctor_signals::block_tables::{BlockedTable, TableUsers};
 use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 
-/// The origin of a change, with its options.
+/// Who requested a change, and with which options.
 #[derive(Clone, Debug)]
 pub(super) struct Requester {
     pub operation: OperationId,
@@ -20,13 +20,14 @@ pub(super) struct Requester {
     pub connection: ConnectionId,
     pub wait_ms: u64,
     pub foreign_key_checks: bool,
-    /// The error that a fallback is undoing changes for; reported at the end.
+    /// Set while a compensation undoes earlier changes: the error that made it necessary, reported at the
+    /// end.
     pub cause: Option<Box<Error>>,
 }
 
 impl Requester {
-    /// Notes the error to report at the end, unless an earlier one is being undone.
-    pub fn failed(mut self, error: Box<Error>) -> Requester {
+    /// Records the error to report at the end, unless an earlier error is being compensated.
+    pub fn with_cause(mut self, error: Box<Error>) -> Requester {
         self.cause.get_or_insert(error);
         self
     }
@@ -35,30 +36,30 @@ impl Requester {
 /// (database, table).
 pub(super) type TableName = (Box<str>, Box<str>);
 
-/// A change that has not begun. Changes of the same table begin in arrival order.
+/// A change that has not started. Changes of the same table start in the order of arrival.
 #[derive(Debug)]
 pub(super) struct WaitingChange {
     /// Identifies the change at sql blocks.
     pub number: OperationId,
     pub requester: Requester,
     pub change: Box<SchemaChange>,
-    /// The tables concerned, including those it creates.
+    /// The affected tables, including those that the change creates.
     pub names: Vec<TableName>,
     pub users: TableUsers,
     pub deadline: Time,
     pub state: WaitState,
-    /// The tables that other sessions are asked to leave.
+    /// The tables for which other sessions are asked to finish their use.
     pub tables: Arc<[BlockedTable]>,
 }
 
-/// The event that a schema change waits for.
+/// What a schema change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitState {
-    /// Earlier changes.
+    /// Earlier changes of the same tables.
     Queued,
-    /// Answers of `outstanding` sql blocks whose sessions use the tables.
+    /// Answers of `outstanding` sql blocks whose sessions may use the tables.
     Asking { outstanding: usize },
-    /// Its turn to run.
+    /// Nothing but the end of the running change.
     Ready,
 }
 
@@ -70,31 +71,31 @@ pub(super) struct Change {
     pub names: Vec<TableName>,
     /// The tables from which other sessions are excluded.
     pub tables: Arc<[BlockedTable]>,
-    /// Undoes the changes that preceded this one, if this one fails.
-    pub fallback: Option<SchemaChange>,
-    /// Runs after this change, before the answer.
-    pub following: Option<SchemaChange>,
+    /// If this change fails, undoes the changes that preceded it.
+    pub compensation: Option<SchemaChange>,
+    /// Runs after this change, before the reply to the requester.
+    pub follow_up: Option<SchemaChange>,
     pub notes: Vec<(u16, Box<str>)>,
-    /// Remaining stages.
+    /// Stages that have not started.
     pub stages: VecDeque<Stage>,
-    /// Undoes the stages that have begun, in this order.
+    /// Undoes the stages that have started, in this order.
     pub undo: VecDeque<StageWork>,
-    /// Why the change failed. From then on, only `undo` runs.
+    /// Why the change failed. Once it is set, only `undo` runs.
     pub error: Option<Box<Error>>,
-    /// Signals of this stage that are not sent yet.
+    /// Signals of the current stage that are not sent yet.
     pub unsent: VecDeque<(Address, ChangePartition)>,
-    /// Answers that this stage waits for.
+    /// Number of answers that the current stage waits for.
     pub outstanding: usize,
 }
 
-/// One stage, and how to undo it.
+/// One stage, and the stage that undoes it.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub work: StageWork,
     pub undo: Option<StageWork>,
 }
 
-/// Content of a stage.
+/// The work of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum StageWork {
     /// Changes partitions at every member of their chains.
@@ -112,7 +113,7 @@ pub(super) struct PartitionWork {
     pub kind: PartitionWorkKind,
 }
 
-/// As `PartitionChange`, but copyable for every member of a chain.
+/// Like `PartitionChange`, but copyable for every member of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartitionWorkKind {
     Create,
@@ -121,21 +122,21 @@ pub(super) enum PartitionWorkKind {
     BuildIndex(IndexId),
 }
 
-/// The stages of a change, before it runs.
+/// The stages of a change, before the change starts.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub stages: Vec<Stage>,
     pub notes: Vec<(u16, Box<str>)>,
     /// First AUTO_INCREMENT values of new tables.
     pub counters: Vec<(TableId, u64)>,
-    /// Number of table ids assigned.
+    /// Number of table ids that the change assigns.
     pub tables_made: u32,
-    /// Number of partitions placed.
+    /// Number of partitions that the change places.
     pub partitions_placed: usize,
-    /// Runs after the stages, before the answer.
-    pub following: Option<SchemaChange>,
-    /// Undoes the changes that preceded this one, if a stage fails.
-    pub fallback: Option<SchemaChange>,
+    /// Runs after the stages, before the reply to the requester.
+    pub follow_up: Option<SchemaChange>,
+    /// If a stage fails, undoes the changes that preceded this one.
+    pub compensation: Option<SchemaChange>,
 }
 
 impl Plan {
@@ -143,7 +144,7 @@ impl Plan {
         self.stages.push(Stage { work, undo });
     }
 
-    /// Appends a stage of work on partitions that needs no undo, if there is any.
+    /// Appends a stage of work on partitions that needs no undo. Appends nothing if `works` is empty.
     pub fn then_partitions(&mut self, works: Vec<PartitionWork>) {
         if !works.is_empty() {
             self.then(StageWork::Partitions(works), None);

@@ -1,5 +1,5 @@
-//! GET_LOCK and related functions. Requests are answered immediately, or when their lock is free or their
-//! time is over.
+//! GET_LOCK and related functions. A request is answered immediately, or when its lock is free or its timeout
+//! expires.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
@@ -72,7 +72,7 @@ impl MainBlock {
         granted.into_iter().for_each(|next| grant(next, outbox));
     }
 
-    /// Answers with the rows of `junctor_info.user_locks`, or with the counters of main and of all threads.
+    /// Replies with the rows of `junctor_info.user_locks`, or with the counters of main and of all threads.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -113,7 +113,7 @@ impl MainBlock {
         self.start_user_lock_timer(outbox);
     }
 
-    /// Numbers of locks held and of waiting sessions, for checkers.
+    /// The number of locks held, and of waiting sessions, for checkers.
     pub fn user_locks_held(&self) -> (usize, usize) {
         self.user_locks.counts()
     }

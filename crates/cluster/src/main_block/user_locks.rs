@@ -1,4 +1,5 @@
-//! The table of user-level locks with their holders and waiters, first come, first served.
+//! The table of user-level locks with their holders and their waiters. Waiters are served in order of
+//! arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -22,7 +23,7 @@ pub(super) struct UserLocks {
 #[derive(Debug)]
 struct UserLock {
     holder: ConnectionId,
-    /// How often the holder acquired it.
+    /// Number of times that the holder has acquired the lock.
     count: u64,
     waiters: VecDeque<Waiter>,
 }
@@ -33,11 +34,11 @@ pub(super) struct Waiter {
     pub connection: ConnectionId,
     pub operation: OperationId,
     pub reply_to: Address,
-    /// When it is answered with 0; `None` waits without limit.
+    /// When the request is answered with 0; `None` waits without limit.
     pub deadline: Option<Time>,
 }
 
-/// Outcome of a request for a lock.
+/// The outcome of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockOutcome {
     Lock,
@@ -51,10 +52,10 @@ pub(super) enum LockOutcome {
     Full,
 }
 
-/// Outcome of a release.
+/// The outcome of a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReleaseOutcome {
-    /// ReleaseOutcome; with the new holder, if a session waited.
+    /// The lock was released. Contains the new holder if a session was waiting.
     Yes(Option<Waiter>),
     /// Another session holds the lock.
     NotOwn,
@@ -63,7 +64,7 @@ pub(super) enum ReleaseOutcome {
 }
 
 impl UserLocks {
-    /// Requests a lock. With `may_wait`, the request waits if the lock is held.
+    /// Requests a lock. If it is held, the request waits if `may_wait`.
     pub fn get(&mut self, name: &str, waiter: Waiter, may_wait: bool) -> LockOutcome {
         let connection = waiter.connection;
         if let Some(lock) = self.locks.get_mut(name) {
@@ -93,7 +94,7 @@ impl UserLocks {
     }
 
     /// Whether the holder of a lock waits for a session, directly or through others. Each session waits for
-    /// at most one lock, so there is one path to follow, and a cycle can only close through `session`.
+    /// at most one lock, so only one path must be followed, and a cycle can only close through `session`.
     fn waits_for(&self, name: &str, session: ConnectionId) -> bool {
         let mut name = name;
         while let Some(lock) = self.locks.get(name) {
@@ -108,7 +109,7 @@ impl UserLocks {
         false
     }
 
-    /// Releases a lock once.
+    /// Releases a lock once; a holder may have acquired it several times.
     pub fn release(&mut self, name: &str, connection: ConnectionId) -> ReleaseOutcome {
         match self.locks.get_mut(name) {
             None => ReleaseOutcome::Unknown,
@@ -121,7 +122,8 @@ impl UserLocks {
         }
     }
 
-    /// Releases all locks of a session. Returns how often it acquired them, and the new holders.
+    /// Releases all locks of a session. Returns how many times the session had acquired them, and the new
+    /// holders.
     pub fn release_all(&mut self, connection: ConnectionId) -> (u64, Vec<Waiter>) {
         let mut count = 0;
         let mut granted = Vec::new();
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(locks.get("b", waiter(1), true), LockOutcome::Wait);
         assert_eq!(locks.get("c", waiter(2), true), LockOutcome::Wait);
         assert_eq!(locks.get("a", waiter(3), true), LockOutcome::Deadlock);
-        // The refused session may continue, and the others too once it releases its locks.
+        // The refused session may continue, and so may the others once it releases its locks.
         assert_eq!(locks.release_all(ConnectionId(3)), (1, vec![waiter(2)]));
         assert_eq!(locks.release_all(ConnectionId(2)), (2, vec![waiter(1)]));
         assert_eq!(locks.release_all(ConnectionId(1)), (2, Vec::new()));

@@ -1,9 +1,11 @@
-//! Waiting for tables before a change: sql blocks keep new users out, and report when the last user is gone.
+//! Waits for tables before a change: sql blocks admit no new users of the tables, and report when the last
+//! user is gone.
 //!
-//! Changes of the same table begin in arrival order; others may pass. A change waits no longer than its
-//! session allows. Transactions older than a change precede it (`RecallTables`), and sessions commit before
-//! they request a change, so no cycle forms here. An alteration that waits in the middle does not count as a
-//! writer of its table for others. A change whose tables are locked again when its turn comes asks once more.
+//! Changes of the same table start in order of arrival; other changes may overtake. A change waits no longer
+//! than its session allows. Transactions that are older than a change precede it (`RecallTables`), and
+//! sessions commit before they request a change, so no cycle of waits forms here. While an alteration waits
+//! between two of its steps, other changes do not treat it as a writer of its table. If another session locks
+//! the tables of a change again before the change starts, the change asks for them once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,16 +28,16 @@ use super::foreign_key;
 use super::lock_tables::shares;
 use super::state::{Requester, TableName, WaitState, WaitingChange};
 
-/// Maximum number of waiting changes; further ones are refused.
+/// Maximum number of waiting changes. Further ones are refused.
 const QUEUE_MAX: usize = 256;
 
-/// Milliseconds between checks of deadlines, and the longest delay of error 1205.
+/// Milliseconds between checks of deadlines, and thus the maximum delay of error 1205.
 const WAIT_TIMER_MS: u64 = 100;
 
 /// Maximum number of signals to sql blocks in one check of deadlines.
 const SIGNALS_PER_CHECK: usize = 48;
 
-/// Longer than anybody waits.
+/// Later than any deadline.
 const NO_DEADLINE: Time = Time(u64::MAX);
 
 impl MainBlock {
@@ -48,7 +50,7 @@ impl MainBlock {
         self.counted.schema_changes += 1;
         let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
         let requester = Requester { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
-        // The end of a change that has begun is never refused.
+        // The final step of a change that has started is never refused.
         let ends = matches!(*change, SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. });
         if self.waiting.len() >= QUEUE_MAX && !ends {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
@@ -57,21 +59,21 @@ impl MainBlock {
         let goes_on = ends || self.is_under_way(&change);
         let waiting = self.waiting_change(requester, change, context.turn_start);
         match goes_on {
-            // Others wait for the end of the change that has begun, so its end waits for none of them.
+            // Others wait for the end of the alteration, so its final step must not wait behind them.
             true => self.waiting.push_front(waiting),
             false => self.waiting.push_back(waiting),
         }
         self.begin_changes(context.turn_start, outbox);
     }
 
-    /// Whether the indexes of an alteration are created already.
+    /// Whether the indexes of an alteration have been created.
     fn is_under_way(&self, change: &SchemaChange) -> bool {
-        let SchemaChange::HoldTables { table, .. } = change else { return false };
+        let SchemaChange::BlockWrites { table, .. } = change else { return false };
         let layout = self.catalog.dictionary.table(*table);
         layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
     }
 
-    /// The record of a new change.
+    /// Creates the record of a new change.
     pub(super) fn waiting_change(
         &mut self,
         requester: Requester,
@@ -91,7 +93,7 @@ impl MainBlock {
             names: self.names_of(&change),
             users: if waits_for_statements { TableUsers::Statements } else { TableUsers::Transactions },
             deadline: match &*change {
-                // Undoing an alteration is never given up.
+                // An alteration must be undone, however long that has to wait.
                 SchemaChange::UndoAlteration { .. } => NO_DEADLINE,
                 _ => now.plus(Duration::from_millis(requester.wait_ms)),
             },
@@ -102,7 +104,7 @@ impl MainBlock {
         }
     }
 
-    /// The names of the tables that a change concerns. They order changes of the same table.
+    /// The names of the tables that a change affects. They decide the order of changes of the same table.
     fn names_of(&self, change: &SchemaChange) -> Vec<TableName> {
         let dictionary = &self.catalog.dictionary;
         let name_of = |id: &TableId| {
@@ -128,7 +130,7 @@ impl MainBlock {
             }
             SchemaChange::AlterTable { table, alteration }
             | SchemaChange::BuildIndexes { table, alteration }
-            | SchemaChange::HoldTables { table, alteration }
+            | SchemaChange::BlockWrites { table, alteration }
             | SchemaChange::FinishAlteration { table, alteration } => {
                 let Some(own) = name_of(table) else { return Vec::new() };
                 let parents = alteration.add_foreign_keys.iter().map(|key| key.parent.clone());
@@ -143,19 +145,19 @@ impl MainBlock {
         }
     }
 
-    /// The tables that other sessions must leave first.
+    /// The tables that other sessions must stop using first.
     fn tables_to_block(&self, change: &SchemaChange, requester: &Requester, names: &[TableName]) -> Vec<BlockedTable> {
         let dictionary = &self.catalog.dictionary;
         let mut own: Vec<TableName> = match change {
             SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndexes { .. } => return Vec::new(),
-            // The session has locked its tables already.
+            // The session has already locked the tables.
             SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. }
                 if self.has_locked(requester.connection) =>
             {
                 return Vec::new();
             }
             SchemaChange::AlterTable { alteration, .. }
-            | SchemaChange::HoldTables { alteration, .. }
+            | SchemaChange::BlockWrites { alteration, .. }
             | SchemaChange::FinishAlteration { alteration, .. } => {
                 let parents = alteration.add_foreign_keys.iter().map(|key| &key.parent);
                 let parents: Vec<&TableName> = parents.collect();
@@ -179,13 +181,13 @@ impl MainBlock {
         let keys = match change {
             SchemaChange::CreateTable { definition, .. } => &definition.foreign_keys[..],
             SchemaChange::AlterTable { alteration, .. }
-            | SchemaChange::HoldTables { alteration, .. }
+            | SchemaChange::BlockWrites { alteration, .. }
             | SchemaChange::FinishAlteration { alteration, .. } => &alteration.add_foreign_keys[..],
             _ => &[],
         };
         let id_of =
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
-        // Plans of tables related by foreign keys depend on the changed tables.
+        // The plans of tables that foreign keys relate to the changed tables depend on them.
         let related = match foreign_key::keeps_relations(change) {
             true => BTreeSet::new(),
             false => foreign_key::related(dictionary, &own, keys),
@@ -197,15 +199,15 @@ impl MainBlock {
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
         // Reads do not check foreign keys.
         let leaves_readers =
-            matches!(change, SchemaChange::HoldTables { alteration, .. } if !alteration.has_drops_or_renames());
+            matches!(change, SchemaChange::BlockWrites { alteration, .. } if !alteration.has_drops_or_renames());
         let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
         let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()
     }
 
-    /// Asks the sql blocks on behalf of every change without an earlier change of its tables.
-    pub(super) fn ask_for_tables(&mut self, outbox: &mut Outbox<Signal>) {
-        // The value tells whether the claimants share the table.
+    /// Asks the sql blocks for the tables of every change that has no earlier change of the same tables.
+    pub(super) fn request_exclusions(&mut self, outbox: &mut Outbox<Signal>) {
+        // The value tells whether the changes that claim the table can share it.
         let mut claimed: BTreeMap<TableName, bool> = BTreeMap::new();
         let running = self.running.iter().flat_map(|change| &change.names);
         claimed.extend(running.map(|name| (name.clone(), false)));
@@ -239,9 +241,9 @@ impl MainBlock {
         self.start_wait_timer(outbox);
     }
 
-    /// Whether no other session has locked a table of a change, and no other alteration is building an index
-    /// of a table to be locked. LOCK TABLES would mistake such an index for its own, and an alteration that
-    /// waits in the middle does not exclude others from its table.
+    /// Whether no other session has locked a table of the change, and no other alteration is building an
+    /// index on a table to be locked. LOCK TABLES would mistake such an index for its own, and an alteration
+    /// that waits between two of its steps does not exclude others from its table.
     fn is_left(&self, waiting: &WaitingChange) -> bool {
         let WaitingChange { change, names, requester, .. } = waiting;
         let is_kept = |name: &TableName| {
@@ -255,7 +257,7 @@ impl MainBlock {
         };
         let waits_for_index = match &**change {
             SchemaChange::LockTables { .. } => names.iter().any(is_built),
-            SchemaChange::HoldTables { alteration, .. } if alteration.add_indexes.is_empty() => {
+            SchemaChange::BlockWrites { alteration, .. } if alteration.add_indexes.is_empty() => {
                 names.first().is_some_and(is_built)
             }
             _ => false,
@@ -263,12 +265,12 @@ impl MainBlock {
         !waits_for_index && !names.iter().any(is_kept)
     }
 
-    /// Takes the next ready change. A change asks once more if its set of tables differs from the one asked
-    /// for, or if another session has locked one of them meanwhile. Otherwise each would wait for the other
-    /// to release its tables.
+    /// Removes the next ready change from the queue. If its set of tables is no longer the one that it asked
+    /// for, or if another session has locked one of them since, the change asks once more. Otherwise the two
+    /// would wait for each other to release tables.
     pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
         loop {
-            self.ask_for_tables(outbox);
+            self.request_exclusions(outbox);
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
             let needed = self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names);
@@ -291,13 +293,13 @@ impl MainBlock {
         }
     }
 
-    /// Finds the table by its name again, because a table that was truncated meanwhile has another id. If it
-    /// was renamed, error 1146: nobody was kept out of the table that has the new name.
+    /// Finds the table by its name again, because a table that was truncated in the meantime has a new id.
+    /// Error 1146 if it was renamed: no session was excluded from the table that has the name now.
     fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
         let (SchemaChange::TruncateTable { table }
         | SchemaChange::AlterTable { table, .. }
-        | SchemaChange::HoldTables { table, .. }) = &mut *waiting.change
+        | SchemaChange::BlockWrites { table, .. }) = &mut *waiting.change
         else {
             return Ok(());
         };
@@ -312,7 +314,7 @@ impl MainBlock {
         Ok(())
     }
 
-    /// Notifies the requesting session that the change begins.
+    /// Notifies the requesting session that its change starts.
     pub(super) fn notify_started(&self, waiting: &WaitingChange, outbox: &mut Outbox<Signal>) {
         if !waiting.tables.is_empty() && waiting.requester.cause.is_none() {
             let started = ChangeSchemaStarted { operation: waiting.requester.operation };
@@ -320,7 +322,7 @@ impl MainBlock {
         }
     }
 
-    /// Lets the sessions continue that a change keeps out.
+    /// Admits the sessions that a change has excluded.
     pub(super) fn unblock_tables(&self, number: OperationId, tables: &[BlockedTable], outbox: &mut Outbox<Signal>) {
         if tables.is_empty() {
             return;
@@ -349,7 +351,7 @@ impl MainBlock {
         }
     }
 
-    /// Lets older transactions precede a change that has not begun.
+    /// Lets older transactions precede a change that has not started.
     pub(super) fn on_recall_tables(&mut self, signal: RecallTables, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.number == signal.operation) else { return };
@@ -390,8 +392,8 @@ impl MainBlock {
         if waiting.state != WaitState::Queued {
             self.unblock_tables(waiting.number, &waiting.tables, outbox);
         }
-        let fallback = fallback_of(&waiting.change);
-        self.fail_change(waiting.requester.failed(error), fallback, now, outbox);
+        let compensation = compensation_of(&waiting.change);
+        self.fail_change(waiting.requester.with_cause(error), compensation, now, outbox);
     }
 
     fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {
@@ -413,8 +415,8 @@ impl MainBlock {
     }
 }
 
-/// The change that undoes earlier steps when this one fails.
-pub(super) fn fallback_of(change: &SchemaChange) -> Option<SchemaChange> {
+/// The change that undoes the earlier steps if this one fails.
+pub(super) fn compensation_of(change: &SchemaChange) -> Option<SchemaChange> {
     match change {
         SchemaChange::BuildIndexes { table, .. } | SchemaChange::FinishAlteration { table, .. } => {
             Some(SchemaChange::UndoAlteration { table: *table })

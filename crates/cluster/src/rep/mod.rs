@@ -1,4 +1,5 @@
-//! The change stream. This version has none: the empty role exists so that placements can name its thread.
+//! The rep block: the change stream. This version produces none. The empty block exists so that placements
+//! can name its thread.
 //!
 //! - Owns: nothing.
 //! - Takes: the start and the stop of its thread.
@@ -8,7 +9,7 @@
 use junctor_kernel::{Context, Outbox, WorldEvent};
 use junctor_signals::Signal;
 
-/// The one instance of rep.
+/// The rep block. A node has one instance.
 #[derive(Debug, Default)]
 pub struct RepBlock;
 
@@ -18,7 +19,7 @@ impl RepBlock {
         RepBlock
     }
 
-    /// Handles one event of the world; none of them concerns this block.
+    /// Handles an event; none concerns this block.
     pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
         match event {
             WorldEvent::Started

@@ -1,12 +1,12 @@
-//! Generates random statements over one table, as pieces of text and literals.
+//! Generates random statements on one table, as pieces of text and literals.
 
 /// A literal of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Literal {
     pub class: Class,
-    /// The text as SQL writes it, without a sign.
+    /// The text of the literal in SQL, without a sign.
     pub text: String,
-    /// Whether a lifted literal becomes a parameter at this position, so that `?` is also allowed here.
+    /// Whether a literal at this position becomes a parameter of the plan, so that `?` is also allowed here.
     pub is_liftable: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Statement {
     pub is_change: bool,
     /// Whether ORDER BY determines the order of the rows completely.
     pub is_ordered: bool,
-    /// Whether the result shows an arbitrary one of several equal texts.
+    /// Whether the result contains an arbitrary one of several equal texts.
     pub shows_any_of_equal: bool,
 }
 
@@ -313,7 +313,7 @@ impl<'r> Generator<'r> {
                     if position > 0 {
                         self.text(", ");
                     }
-                    // Occasionally the list mixes several classes.
+                    // Sometimes the list mixes several classes.
                     let class = if self.random.one_in(8) { self.class() } else { class };
                     self.literal(class, lifts);
                 }
@@ -447,7 +447,7 @@ impl<'r> Generator<'r> {
         }
     }
 
-    /// A function call, in which no literal is lifted.
+    /// A function call, whose literals do not become parameters.
     fn function(&mut self, depth: usize) {
         let forms: [(&str, &[&str]); 19] = [
             ("ABS", &["n"]),

@@ -1,10 +1,10 @@
-//! Checks that a statement with a shape, without one and in prepared form returns the same rows, types,
-//! warnings and errors.
+//! Checks that a statement returns the same rows, types, warnings and errors in three forms: with a shape
+//! (the key under which its plan is cached), without a shape, and prepared.
 //!
-//! Each random statement is generated twice, with different literals of the same classes. The first one makes
-//! the plan, the second one uses it. The second answer is compared with two others: that of the same text
-//! with a hint, which has no shape, and that of the prepared statement, which was executed with the literals
-//! of the first one before.
+//! Each random statement is generated twice, with different literals of the same classes. The first statement
+//! makes the plan, and the second one reuses it. The reply to the second is compared with two others: the
+//! reply to the same text with a hint, which has no shape, and the reply to the prepared statement, which was
+//! first executed with the literals of the first statement.
 //!
 //! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets the number of statements and the seed.
 
@@ -17,12 +17,12 @@ use junctor_bench::mysql::{ClientError, Connection, Rows};
 const STATEMENTS: usize = 2_000;
 /// Maximum number of differences that are reported before the test ends.
 const DIFFERENCES_MAX: usize = 12;
-/// A text with a hint has no shape. The parser skips the hint as a comment.
+/// A text with a hint gets no shape. The parser skips the hint as a comment.
 const HINT: &str = "/*+ */ ";
 
 type Session = Connection<MemoryStream>;
 
-/// Everything that a client observes of a statement.
+/// Everything that a client can observe of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Outcome {
     error: Option<String>,
@@ -30,7 +30,7 @@ struct Outcome {
     rows: Vec<Vec<Option<String>>>,
     affected_rows: u64,
     warnings: Vec<Vec<Option<String>>>,
-    /// The rows of the table after a change.
+    /// The rows of the table after the statement changed it.
     table: Vec<Vec<Option<String>>>,
 }
 
@@ -65,8 +65,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     assert!(answers[0] > count / 4 && answers[1] > count / 20, "most statements are answered: {answers:?}");
 }
 
-/// Statements with values that only the session knows, and statements with literals that are part of their
-/// meaning, are planned only once.
+/// Two kinds of statements are planned only once: those with values that only the session knows, and those
+/// with literals that are part of the statement's meaning.
 #[test]
 fn statements_with_session_values_and_kept_literals_are_planned_once() {
     let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
@@ -101,12 +101,12 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
         }
     }
     let made = plans(&mut session) - before;
-    // The query of the counters is planned each time, and values with a different number of digits have a
+    // The query of the counters is planned each time. Values with a different number of digits have a
     // different type.
     assert!(made <= forms.len() as u64 + 4, "{made} plans");
 }
 
-/// LIKE finds the same rows through an index range as through a scan of the table.
+/// LIKE finds the same rows through an index range as through a table scan.
 #[test]
 fn like_finds_the_same_rows_with_and_without_an_index() {
     const COLLATIONS: [&str; 4] = ["utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_ai_ci", "binary"];
@@ -176,7 +176,7 @@ fn prepare_table(session: &mut Session) {
     }
 }
 
-/// The same statement with different literals of the same classes.
+/// The same statement with other literals of the same classes.
 fn with_other_literals(statement: &Statement, random: &mut Random) -> Statement {
     let mut other = statement.clone();
     for piece in &mut other.pieces {
@@ -221,7 +221,7 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
             session.close_statement(prepared).expect("the connection lasts");
             outcome
         }
-        // A statement that cannot be prepared has neither, so only its error is compared.
+        // A statement that cannot be prepared has no rows and no types, so only its error is compared.
         Err(error) => Outcome {
             error: Some(shown_error(&error)),
             warnings: unshaped.warnings.clone(),
@@ -236,7 +236,7 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
     }
     let mut is_same = true;
     for (name, outcome, text) in [("shaped", &shaped, &second_text), ("prepared", &prepared, &prepared_text)] {
-        // The error that an INSERT reports, of several possible ones, depends on which of its values are
+        // If an INSERT could report one of several errors, the reported error depends on which values are
         // constant: literals are converted before other values are computed
         // (tests/differential/known-differences.md).
         let is_insert = second.is_change && (verb == "INSERT" || verb == "REPLACE");
@@ -277,7 +277,7 @@ fn shown_error(error: &ClientError) -> String {
     error.to_string().replace(HINT, "")
 }
 
-/// Executes a statement in a transaction that is rolled back.
+/// Executes a statement in a transaction and rolls the transaction back.
 fn observe(
     session: &mut Session,
     statement: &Statement,
@@ -302,7 +302,7 @@ fn observe(
     }
     outcome.warnings = normal_rows(run(session, "SHOW WARNINGS"), false);
     if outcome.error.is_some() {
-        // The rows that are read before the failing one depend on the order in which partitions reply.
+        // Which rows are read before the failing one depends on the order in which partitions reply.
         outcome.warnings.retain(|warning| warning.first().is_some_and(|level| level.as_deref() == Some("Error")));
     }
     for cell in outcome.warnings.iter_mut().flatten().flatten() {
@@ -315,7 +315,7 @@ fn observe(
     outcome
 }
 
-/// Rows in which doubles are written alike for both protocols. Rows without a defined order are sorted.
+/// Formats doubles the same way for both protocols, and sorts rows without a defined order.
 fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
     let mut normal = rows.rows;
     for row in &mut normal {
@@ -332,12 +332,12 @@ fn normal_rows(rows: Rows, is_ordered: bool) -> Vec<Vec<Option<String>>> {
 }
 
 /// Whether a literal is a parameter in the prepared form. A parameter beyond 63 bits is UNSIGNED whatever its
-/// sign, which would change the result.
+/// sign, which would change the result, so it stays a literal.
 fn is_parameter(literal: &Literal) -> bool {
     literal.is_liftable && literal.text != "18446744073709551615"
 }
 
-/// The values of a statement in the form of COM_STMT_EXECUTE, for a text that was prepared from `prepared`.
+/// The values of a statement, encoded for COM_STMT_EXECUTE of a text that was prepared from `prepared`.
 fn parameters_of(statement: &Statement, prepared: &Statement) -> Vec<u8> {
     let literals = statement.pieces.iter().zip(&prepared.pieces).filter_map(|pieces| match pieces {
         (Piece::Literal(literal), Piece::Literal(prepared)) if is_parameter(prepared) => Some(literal),

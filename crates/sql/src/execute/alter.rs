@@ -101,7 +101,7 @@ pub(super) fn start_alteration(
     };
     if !altering.has_indexes() {
         altering.step = AlterStep::Holding;
-        return ask(context, altering, SchemaChange::HoldTables { table, alteration });
+        return ask(context, altering, SchemaChange::BlockWrites { table, alteration });
     }
     ask(context, altering, SchemaChange::AlterTable { table, alteration })
 }
@@ -155,7 +155,7 @@ pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut al
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
     if alteration.validates_rows() && !altering.is_held {
         altering.step = AlterStep::Holding;
-        return ask(context, altering, SchemaChange::HoldTables { table, alteration });
+        return ask(context, altering, SchemaChange::BlockWrites { table, alteration });
     }
     if alteration.validates_rows() && altering.checked < alteration.add_foreign_keys.len() {
         return start_check(context, altering, layout);

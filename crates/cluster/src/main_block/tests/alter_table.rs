@@ -30,7 +30,7 @@ fn ordered(name: &str) -> IndexDefinition {
     index(name, IndexKind::Ordered, 1)
 }
 
-/// A database with `p` and `c`.
+/// A database with tables `p` and `c`.
 fn stage() -> (Stage, TableId, TableId) {
     let mut stage = Stage::new(&[]);
     stage.create_database();
@@ -40,7 +40,7 @@ fn stage() -> (Stage, TableId, TableId) {
     (stage, parent, child)
 }
 
-/// The alteration of ADD FOREIGN KEY with its index.
+/// An ALTER TABLE that adds a foreign key with its index.
 fn add_key(needs_parents: bool) -> Arc<Alteration> {
     Arc::new(Alteration {
         add_indexes: vec![ordered("k")],
@@ -106,7 +106,7 @@ fn one_change_that_cannot_be_leaves_all_undone() {
         assert_eq!((stage.table("c"), stage.table("p")), before);
         stage.check();
     }
-    // An index that only a foreign key needs is dropped together with the key, not before it.
+    // An index that only a foreign key needs is dropped together with the key, not earlier.
     assert_eq!(stage.change(alter(child, Alteration { needs_parents: false, ..all })).error, None);
     let alone = Alteration { drop_indexes: vec!["b".into()], ..Alteration::default() };
     assert_eq!(errno(stage.change(alter(child, alone.clone())).error), 1553);
@@ -126,7 +126,7 @@ fn tables_are_kept_from_writers_until_the_rows_were_looked_at() {
         None
     );
     assert_eq!(stage.table("c").indexes[1].state, IndexState::Building, "the session has its part to do");
-    let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
+    let hold = SchemaChange::BlockWrites { table: child, alteration: Arc::clone(&alteration) };
     assert_eq!(stage.change(hold).error, None);
     assert_eq!(stage.blocked.values().next(), Some(&vec![child, parent]));
     // Later changes wait for the end of the alteration, and the end does not wait for them.
@@ -152,7 +152,7 @@ fn an_alteration_that_ends_in_vain_leaves_no_index() {
     assert_eq!(stage.change(begin()).error, None);
     // The parent is dropped while the index is backfilled.
     assert_eq!(stage.change(drop_table("p")).error, None);
-    let hold = SchemaChange::HoldTables { table: child, alteration: Arc::clone(&alteration) };
+    let hold = SchemaChange::BlockWrites { table: child, alteration: Arc::clone(&alteration) };
     assert_eq!(errno(stage.change(hold).error), 1824);
     let end = SchemaChange::FinishAlteration { table: child, alteration: Arc::clone(&alteration) };
     assert_eq!(errno(stage.change(end).error), 1824);
@@ -212,7 +212,7 @@ fn a_table_that_is_called_otherwise_when_its_turn_comes_is_not_altered() {
     stage.check();
 }
 
-/// Begins ADD FOREIGN KEY with its index.
+/// Begins an ALTER TABLE that adds a foreign key with its index.
 fn begin_key(stage: &mut Stage, table: TableId, parent: &str) -> Arc<Alteration> {
     let alteration = Arc::new(Alteration {
         add_indexes: vec![ordered("k")],
@@ -232,7 +232,7 @@ fn tables_that_two_alterations_want_are_kept_for_one_after_the_other() {
         let both = [(ConnectionId(1), child, of_child), (OTHER, parent, of_parent)];
         stage.in_use = true;
         for (connection, table, alteration) in &both {
-            let hold = SchemaChange::HoldTables { table: *table, alteration: Arc::clone(alteration) };
+            let hold = SchemaChange::BlockWrites { table: *table, alteration: Arc::clone(alteration) };
             stage.ask_as(*connection, OperationId(100), hold);
         }
         let asked: Vec<u64> = stage.blocked.keys().copied().collect();
@@ -267,7 +267,7 @@ fn a_table_is_not_kept_for_who_did_not_make_the_index_that_it_gets() {
     let unique = Arc::new(Alteration { add_indexes: vec![unique("u")], ..Alteration::default() });
     for wanted in [
         SchemaChange::LockTables { tables: lock },
-        SchemaChange::HoldTables { table: child, alteration: Arc::new(key) },
+        SchemaChange::BlockWrites { table: child, alteration: Arc::new(key) },
     ] {
         let begin = SchemaChange::AlterTable { table: child, alteration: Arc::clone(&unique) };
         assert_eq!(stage.change(begin).error, None);

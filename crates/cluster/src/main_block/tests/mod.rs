@@ -1,4 +1,4 @@
-//! Tests of main alone: the test plays every other block.
+//! Tests of the main block by itself: the test plays every other block.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::block::{MainBlock, MainConfiguration};
 
 mod alter_table;
 
-/// Main with simulated neighbours: a map holds the partitions, and catalogs are acknowledged.
+/// The main block with simulated neighbours. A map holds the partitions, and catalogs are acknowledged.
 pub(super) struct Stage {
     pub(super) main: MainBlock,
     context: TestContext,
@@ -40,9 +40,9 @@ pub(super) struct Stage {
     /// A kind of change and the partition at which it fails.
     pub(super) failing: Option<(&'static str, PartitionId)>,
     pub(super) replies: Vec<SqlSignal>,
-    /// Whether sessions use tables. sql does not answer then.
+    /// Whether sessions use tables. The simulated sql block then does not answer.
     pub(super) in_use: bool,
-    /// The blocked tables, by main's number of the change.
+    /// The blocked tables, by the main block's number of the change.
     pub(super) blocked: BTreeMap<u64, Vec<TableId>>,
     now: Time,
 }
@@ -86,7 +86,7 @@ impl Stage {
         self.run_all(vec![signal]);
     }
 
-    /// Lets this many milliseconds pass and fires the timer.
+    /// Advances time by this many milliseconds and fires the timer.
     pub(super) fn pass_time(&mut self, after_ms: u64) {
         self.now = self.now.plus(Duration::from_millis(after_ms));
         let mut outbox = Outbox::for_test(self.own);
@@ -96,7 +96,7 @@ impl Stage {
         self.run_all(answers);
     }
 
-    /// Answers for sql that nobody uses the tables of a change any more.
+    /// Answers for sql that no session uses the tables of a change any more.
     pub(super) fn leave(&mut self, change: u64) {
         self.run(MainSignal::BlockTablesReply(BlockTablesReply { operation: OperationId(change) }));
     }
@@ -183,12 +183,12 @@ impl Stage {
         }
     }
 
-    /// Requests a change that waits at most one second for others.
+    /// Requests a change that may wait at most one second for others.
     pub(super) fn ask(&mut self, operation: OperationId, change: SchemaChange) {
         self.ask_as(ConnectionId(1), operation, change);
     }
 
-    /// As `ask`, for this session.
+    /// As `ask`, on behalf of this session.
     pub(super) fn ask_as(&mut self, connection: ConnectionId, operation: OperationId, change: SchemaChange) {
         let reply_to = self.sql;
         let (change, foreign_key_checks) = (Box::new(change), true);
@@ -302,7 +302,7 @@ pub(super) fn drop_index(table: TableId, name: &str) -> SchemaChange {
     alter(table, Alteration { drop_indexes: vec![name.into()], ..Alteration::default() })
 }
 
-/// The end of an alteration that adds an index.
+/// The final step of an alteration that adds an index.
 fn finish(table: TableId, index: IndexDefinition) -> SchemaChange {
     let alteration = Arc::new(Alteration { add_indexes: vec![index], ..Alteration::default() });
     SchemaChange::FinishAlteration { table, alteration }
@@ -374,7 +374,7 @@ fn a_change_that_fails_leaves_everything_as_it_was() {
 }
 
 impl Stage {
-    /// As `check`, where an undone and unpublished change has left newer versions at the partitions.
+    /// As `check`, for an undone change that was not published and left newer versions at the partitions.
     fn check_but_versions(&self) {
         let tables: Vec<TableId> = self.main.catalog().dictionary.tables().map(|layout| layout.definition.id).collect();
         assert!(self.partitions.keys().all(|(_, partition)| tables.contains(&partition.table)));
@@ -508,12 +508,12 @@ fn a_change_waits_until_its_tables_are_left() {
     stage.ask(OperationId(101), drop_table("t"));
     assert_eq!(stage.blocked.values().collect::<Vec<_>>(), [&vec![table]], "the second one waits for the first one");
     assert!(stage.log.is_empty() && stage.replies.is_empty());
-    // Other sessions pass.
+    // The sessions stop using the tables.
     stage.in_use = false;
     assert_eq!(stage.change(drop_table("other")).error, None);
     let first = *stage.blocked.keys().next().expect("the change waits");
     stage.leave(first);
-    // The next change concerns the table that this one created.
+    // The next change concerns the table that the first change created.
     assert_eq!(stage.replies.len(), 2);
     assert!(stage.replies.iter().all(|reply| matches!(reply, SqlSignal::ChangeSchemaReply(it) if it.error.is_none())));
     assert!(stage.main.catalog().dictionary.table_named("d", "t").is_none());
@@ -536,7 +536,7 @@ fn a_change_that_waits_too_long_or_is_not_wanted_is_given_up() {
     stage.run(MainSignal::CancelSchemaChange(cancel));
     assert_eq!(last_errno(&mut stage), 1317);
     stage.check();
-    // Its tables were left too late.
+    // The tables became free too late.
     stage.leave(1);
     stage.check();
 }
