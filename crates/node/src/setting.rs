@@ -228,7 +228,7 @@ pub static SETTINGS: &[Setting] = &[
         "CPU time that may be spent per latency gained, in per cent: 200 spends two microseconds to gain one; 0 takes the method's value.",
         Number(value) => |config| config.spin.overhead_percent = (value > 0).then_some(value as u32)),
     setting!("SpintimePerCall", SettingKind::Count(300, 8_000), "1000", "Interval between two checks for work, in nanoseconds.",
-        Number(value) => |config| config.spin.call_ns = value as u32),
+        Number(value) => |config| config.spin.poll_interval_ns = value as u32),
     setting!("SendAssistance", SettingKind::Text("adaptive, never or always"), "adaptive",
         "Whether recv threads hand output to send threads and idle threads: by load (adaptive); only to send threads, and then all of it (never); or always.",
         Text(value) => |config| if let Some(one) = SendAssistance::named(&value) { config.send.assistance = one }),

@@ -1,6 +1,6 @@
 //! The real world: threads of the operating system, sockets and files.
 
-mod assistant;
+mod foreign_output;
 mod doorbell;
 mod file;
 mod memory_stream;

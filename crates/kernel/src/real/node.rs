@@ -26,13 +26,13 @@ use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::turn_clock::TurnClock;
 
-use super::assistant::Assistant;
 use super::doorbell::Doorbell;
 use super::file::Files;
+use super::foreign_output::ForeignOutput;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
-use super::sending::{SendWord, Sending};
+use super::sending::{AtomicSendSettings, Sending};
 use super::socket::{NodeSockets, SocketCounts, Sockets};
-use super::spinner::{SpinWord, Spinner};
+use super::spinner::{AtomicSpinSettings, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
 use super::thread_slot::ThreadSlots;
 use super::thread_usage::Contention;
@@ -342,7 +342,7 @@ impl RunningNode {
 
     /// Waits until a block or a handle requests a stop.
     pub fn wait_for_stop_request(&self) {
-        let (lock, bell) = &self.shared.stop_bell;
+        let (lock, bell) = &self.shared.stop_requested;
         let Ok(mut guard) = lock.lock() else { return };
         while !self.is_stopping() {
             guard = match bell.wait(guard) {
@@ -371,7 +371,7 @@ impl RunningNode {
             self.shared.wake_all();
             let activity = &self.shared.activity;
             let idle = activity.iter().all(|activity| activity.idle.load(Ordering::Acquire));
-            let turns = activity.iter().map(|activity| activity.turns.load(Ordering::Relaxed)).sum();
+            let turns = activity.iter().map(|activity| activity.busy_checks.load(Ordering::Relaxed)).sum();
             if idle && earlier == Some(turns) {
                 return true;
             }
@@ -491,9 +491,9 @@ impl ThreadStart {
             contention: Contention::default(),
             is_saturated: false,
             first_ring: 0,
-            unpolled: 0,
+            signals_since_poll: 0,
             handled: 0,
-            moved: false,
+            sent_backlog: false,
             idle_since: Time(0),
             sleeps_until: Time(0),
         };
@@ -528,7 +528,7 @@ impl ThreadStart {
         Ok(RealWorld {
             shared: self.shared.clone(),
             sockets,
-            assistant: Assistant::default(),
+            foreign_output: ForeignOutput::default(),
             sending: Sending::new(&self.directory, index, self.shared.loads.clone()),
             files: Files::new(self.options.data_folder.clone()),
         })
@@ -572,10 +572,10 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
         clock: Clock::start(),
         loads: Arc::new(LoadBoard::new(threads)),
         stop: AtomicBool::new(false),
-        stop_bell: Default::default(),
-        spin: SpinWord::default(),
+        stop_requested: Default::default(),
+        spin: AtomicSpinSettings::default(),
         halt: AtomicBool::new(false),
-        send: SendWord::new(send),
+        send: AtomicSendSettings::new(send),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };
     Ok((shared, polls))

@@ -13,7 +13,7 @@ use crate::scheduler::send::{
 };
 use crate::scheduler::send_board::SendStatus;
 
-use super::assistant::Assistant;
+use super::foreign_output::ForeignOutput;
 use super::socket::OutputCounts;
 
 /// Time between two decisions.
@@ -26,11 +26,11 @@ const LOAD_SLOTS: usize = 4;
 /// write it, an exception to the rule that a shared word has one writer. The last store wins, no reader sees
 /// parts of two settings, and relaxed order suffices because the word publishes nothing else.
 #[derive(Debug)]
-pub(super) struct SendWord(AtomicU64);
+pub(super) struct AtomicSendSettings(AtomicU64);
 
-impl SendWord {
-    pub(super) fn new(settings: &SendSettings) -> SendWord {
-        let word = SendWord(AtomicU64::new(0));
+impl AtomicSendSettings {
+    pub(super) fn new(settings: &SendSettings) -> AtomicSendSettings {
+        let word = AtomicSendSettings(AtomicU64::new(0));
         word.store(settings);
         word
     }
@@ -168,7 +168,13 @@ impl Sending {
     }
 
     /// Decides from the load board's figures at `now`, and publishes the decisions.
-    pub(super) fn adjust(&mut self, now: Time, word: &SendWord, counts: &OutputCounts, assistant: &Assistant) {
+    pub(super) fn adjust(
+        &mut self,
+        now: Time,
+        word: &AtomicSendSettings,
+        counts: &OutputCounts,
+        foreign_output: &ForeignOutput,
+    ) {
         self.due = now.plus(ADJUST_EVERY);
         self.settings = word.load();
         let senders = self.candidates.iter().filter(|(_, is_sender, _)| *is_sender);
@@ -195,9 +201,9 @@ impl Sending {
                 own_bytes: counts.bytes,
                 handed_over: counts.handed_over,
                 delayed: counts.delayed,
-                other_writes: assistant.writes,
-                other_bytes: assistant.bytes,
-                refused: assistant.refused,
+                other_writes: foreign_output.writes,
+                other_bytes: foreign_output.bytes,
+                refused: foreign_output.refused,
             },
         );
     }

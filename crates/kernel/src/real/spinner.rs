@@ -17,16 +17,16 @@ const ADJUST_EVERY: Duration = Duration::from_millis(10);
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
 /// The spin settings of all threads, in one word that is written whole. It has several writers, like
-/// [`SendWord`](super::sending::SendWord) and for the same reasons.
+/// [`AtomicSendSettings`](super::sending::AtomicSendSettings) and for the same reasons.
 #[derive(Debug, Default)]
-pub(super) struct SpinWord(AtomicU64);
+pub(super) struct AtomicSpinSettings(AtomicU64);
 
-impl SpinWord {
+impl AtomicSpinSettings {
     pub(super) fn store(&self, settings: &SpinSettings) {
         let word = u64::from(settings.adaptive)
             | u64::from(settings.spin_us_max as u16) << 16
             | u64::from(settings.overhead_percent as u16) << 32
-            | u64::from(settings.call_ns as u16) << 48;
+            | u64::from(settings.poll_interval_ns as u16) << 48;
         self.0.store(word, Ordering::Relaxed);
     }
 
@@ -36,7 +36,7 @@ impl SpinWord {
             adaptive: word & 1 != 0,
             spin_us_max: u32::from((word >> 16) as u16),
             overhead_percent: u32::from((word >> 32) as u16),
-            call_ns: u32::from((word >> 48) as u16),
+            poll_interval_ns: u32::from((word >> 48) as u16),
         }
     }
 }
@@ -90,12 +90,17 @@ impl Spinner {
     }
 
     /// Time between two polls while spinning.
-    pub(super) fn call(&self) -> Duration {
-        Duration(u64::from(self.settings.call_ns))
+    pub(super) fn poll_interval(&self) -> Duration {
+        Duration(u64::from(self.settings.poll_interval_ns))
     }
 
     /// The thread became idle at `now`. Returns whether a new spin time was chosen.
-    pub(super) fn begin_idle(&mut self, now: Time, word: &SpinWord, busy_per_mille: impl FnOnce() -> u32) -> bool {
+    pub(super) fn begin_idle(
+        &mut self,
+        now: Time,
+        word: &AtomicSpinSettings,
+        busy_per_mille: impl FnOnce() -> u32,
+    ) -> bool {
         if !self.may_spin || self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
             return false;
         }
@@ -167,8 +172,9 @@ mod tests {
 
     #[test]
     fn settings_pass_through_the_word_unchanged() {
-        let word = SpinWord::default();
-        let settings = SpinSettings { adaptive: true, spin_us_max: 500, overhead_percent: 10_000, call_ns: 8_000 };
+        let word = AtomicSpinSettings::default();
+        let settings =
+            SpinSettings { adaptive: true, spin_us_max: 500, overhead_percent: 10_000, poll_interval_ns: 8_000 };
         word.store(&settings);
         assert_eq!(word.load(), settings);
     }

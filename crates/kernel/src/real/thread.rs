@@ -21,12 +21,12 @@ use crate::scheduler::spin::SpinSettings;
 use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
-use super::assistant::Assistant;
 use super::doorbell::Doorbell;
 use super::file::Files;
-use super::sending::{SendWord, Sending, recent_busy_per_mille};
+use super::foreign_output::ForeignOutput;
+use super::sending::{AtomicSendSettings, Sending, recent_busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
-use super::spinner::{SpinWord, Spinner};
+use super::spinner::{AtomicSpinSettings, Spinner};
 use super::thread_slot::DetachedIo;
 use super::thread_usage::Contention;
 use crate::clock::Clock;
@@ -54,13 +54,13 @@ pub(super) struct Shared {
     /// Asks blocks to finish their work.
     pub(super) stop: AtomicBool,
     /// Notified when a stop is requested.
-    pub(super) stop_bell: (Mutex<()>, Condvar),
+    pub(super) stop_requested: (Mutex<()>, Condvar),
     /// Asks threads to end.
     pub(super) halt: AtomicBool,
     /// Current spin settings.
-    pub(super) spin: SpinWord,
+    pub(super) spin: AtomicSpinSettings,
     /// Current send settings.
-    pub(super) send: SendWord,
+    pub(super) send: AtomicSendSettings,
     /// For each thread, whether it was idle at its last check, and how often it was not. Used during a stop
     /// only.
     pub(super) activity: Vec<CachePadded<Activity>>,
@@ -69,7 +69,7 @@ pub(super) struct Shared {
 #[derive(Default)]
 pub(super) struct Activity {
     pub(super) idle: AtomicBool,
-    pub(super) turns: std::sync::atomic::AtomicU64,
+    pub(super) busy_checks: std::sync::atomic::AtomicU64,
 }
 
 impl Shared {
@@ -78,8 +78,8 @@ impl Shared {
         self.wake_all();
         // A waiter that tested `stop` before the store holds the lock until it waits. Taking the lock here
         // ensures that the notification comes after that.
-        drop(self.stop_bell.0.lock());
-        self.stop_bell.1.notify_all();
+        drop(self.stop_requested.0.lock());
+        self.stop_requested.1.notify_all();
     }
 
     pub(super) fn wake_all(&self) {
@@ -95,7 +95,7 @@ pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
     /// Taken out while the thread writes with its I/O detached.
     pub(super) sockets: Option<Box<Sockets>>,
-    pub(super) assistant: Assistant,
+    pub(super) foreign_output: ForeignOutput,
     pub(super) sending: Sending,
     pub(super) files: Files,
 }
@@ -115,7 +115,7 @@ impl World for RealWorld {
 
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
         match (parcel, &mut self.sockets) {
-            (SocketParcel::WriteOutput(batch), _) => self.assistant.take(batch, self.shared.clock.now()),
+            (SocketParcel::WriteOutput(batch), _) => self.foreign_output.take(batch, self.shared.clock.now()),
             (SocketParcel::Adopt(accepted), Some(sockets)) => {
                 let (stream, peer, listener) = *accepted;
                 sockets.adopt(stream, peer, listener, services);
@@ -150,11 +150,11 @@ impl RealWorld {
     }
 
     fn has_output(&self) -> bool {
-        self.sockets.as_deref().is_some_and(Sockets::has_output) || self.assistant.has_output()
+        self.sockets.as_deref().is_some_and(Sockets::has_output) || self.foreign_output.has_output()
     }
 
     fn is_written(&self) -> bool {
-        self.sockets.as_deref().is_none_or(Sockets::is_written) && !self.assistant.has_output()
+        self.sockets.as_deref().is_none_or(Sockets::is_written) && !self.foreign_output.has_output()
     }
 
     /// Writes the output of the thread's own sockets, or hands it to helpers if `others_write`. Also writes
@@ -169,9 +169,9 @@ impl RealWorld {
                 true => sockets.hand_over(&mut self.sending, is_idle, self.shared.clock.now(), services),
             }
         }
-        if self.assistant.has_output() {
+        if self.foreign_output.has_output() {
             let now = self.shared.clock.now();
-            self.assistant.write_output(self.sending.helping_state(), is_idle, now, services);
+            self.foreign_output.write_output(self.sending.helping_state(), is_idle, now, services);
         }
     }
 
@@ -179,7 +179,7 @@ impl RealWorld {
     fn adjust_sending(&mut self, now: Time) {
         let none = OutputCounts::default();
         let counts = self.sockets.as_deref().map_or(&none, |sockets| &sockets.written);
-        self.sending.adjust(now, &self.shared.send, counts, &self.assistant);
+        self.sending.adjust(now, &self.shared.send, counts, &self.foreign_output);
     }
 }
 
@@ -225,7 +225,7 @@ impl Poller {
 }
 
 /// Why a spin ended.
-enum Spun {
+enum SpinEnd {
     /// Work arrived. If `polled` is false, the sockets were not polled, and a stream of signals must not keep
     /// it so.
     Work {
@@ -277,10 +277,10 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     /// Rotates which other thread's ring is served first.
     pub(super) first_ring: usize,
     /// Signals handled since the last poll of sockets.
-    pub(super) unpolled: u64,
+    pub(super) signals_since_poll: u64,
     /// Signals handled in the last turn; below, whether a backlog moved.
     pub(super) handled: u64,
-    pub(super) moved: bool,
+    pub(super) sent_backlog: bool,
     /// When the thread became idle.
     pub(super) idle_since: Time,
     /// When the present rest ends without input.
@@ -301,20 +301,20 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let wall_us = self.clock.wall_us(now);
         // A step of long work takes long, so sockets are polled after each.
         let mut is_long = self.engine.has_next_turn_work();
-        self.unpolled += self.engine.run(now, wall_us, self.first_ring);
+        self.signals_since_poll += self.engine.run(now, wall_us, self.first_ring);
         is_long |= self.engine.is_intake_stopped();
         self.first_ring = self.first_ring.wrapping_add(1);
         self.check_for_stop();
-        if self.unpolled >= SIGNALS_PER_POLL || is_long {
+        if self.signals_since_poll >= SIGNALS_PER_POLL || is_long {
             poller.poll_now(self.world.sockets.as_deref_mut());
-            self.unpolled = 0;
+            self.signals_since_poll = 0;
         }
         if let Some(sockets) = &mut self.world.sockets
             && (sockets.has_ready_streams() || sockets.has_input())
         {
             // In-memory connections need no poll, so they count here: otherwise they could keep sockets from
             // being polled.
-            self.unpolled += sockets.take_input(&mut self.engine);
+            self.signals_since_poll += sockets.take_input(&mut self.engine);
         }
         // Handlers make requests until here, so they are carried out after this. They emit events, so
         // publishing comes last.
@@ -323,14 +323,14 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish_work();
         }
         self.engine.carry_out(&mut self.world);
-        self.moved = self.publish();
+        self.sent_backlog = self.publish();
     }
 
     /// Decides how the thread continues after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
         // Another turn often finds more work. These cheap tests avoid an empty turn where they show that
         // there is none.
-        if self.moved
+        if self.sent_backlog
             || self.engine.has_local_work()
             || self.engine.has_requests()
             || self.handled > 0 && (self.engine.is_blocked() || self.engine.has_mail())
@@ -370,7 +370,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             OwnOutput::HandOver => true,
             OwnOutput::WriteBeforeSleep => !is_idle && self.has_more_work(poller),
         };
-        if !others_write && !self.world.assistant.has_output() {
+        if !others_write && !self.world.foreign_output.has_output() {
             return self.world.sockets.take();
         }
         // Keep the slot: batches from and for other threads change this thread's state.
@@ -439,7 +439,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Counts signals that this thread handled in a delegated turn for another.
     pub(super) fn count_delegated_turn(&mut self, signals: u64) {
-        self.unpolled += signals;
+        self.signals_since_poll += signals;
         self.engine.load.count_signals(signals);
     }
 
@@ -528,19 +528,19 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         // Room in other threads' rings is not among the things that a spin watches.
         if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
             match self.spin_for_work(poller, idle_since) {
-                Spun::Work { polled } => {
+                SpinEnd::Work { polled } => {
                     self.spinner.end_idle(idle_since, self.clock.now(), false);
                     if polled {
-                        self.unpolled = 0;
+                        self.signals_since_poll = 0;
                     }
                     return Next::Turn;
                 }
-                Spun::Timer => {
+                SpinEnd::Timer => {
                     self.spinner.end_idle_without_work();
-                    self.unpolled = 0;
+                    self.signals_since_poll = 0;
                     return Next::Turn;
                 }
-                Spun::Nothing => {}
+                SpinEnd::Nothing => {}
             }
         }
         let shared = self.world.shared.clone();
@@ -586,7 +586,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             false => self.spinner.end_idle_without_work(),
         }
         if location == SleepLocation::Poll {
-            self.unpolled = 0;
+            self.signals_since_poll = 0;
         }
     }
 
@@ -598,7 +598,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// Reports to [`super::node::RunningNode::stop`], which waits until all threads are idle.
     fn publish_activity(&mut self, activity: &Activity) {
         let idle = self.engine.is_quiet() && self.world.is_written();
-        activity.turns.fetch_add(u64::from(!idle), Ordering::Relaxed);
+        activity.busy_checks.fetch_add(u64::from(!idle), Ordering::Relaxed);
         activity.idle.store(idle, Ordering::Release);
     }
 
@@ -607,23 +607,23 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     fn publish_work(&mut self) {
         let activity = &self.world.shared.activity[usize::from(self.engine.assignment().thread)];
         activity.idle.store(false, Ordering::Release);
-        activity.turns.fetch_add(1, Ordering::Relaxed);
+        activity.busy_checks.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Polls for work for the chosen time.
-    fn spin_for_work(&mut self, poller: &mut Poller, start: Time) -> Spun {
+    fn spin_for_work(&mut self, poller: &mut Poller, start: Time) -> SpinEnd {
         self.engine.load.enter(ThreadState::Spinning, start);
         let spin = self.spinner.spin();
-        let call = self.spinner.call().min(spin);
+        let poll_interval = self.spinner.poll_interval().min(spin);
         let (mut polled_at, mut polled) = (start, false);
         loop {
             let now = loop {
                 if self.engine.has_mail() || self.world.has_ready_streams() {
-                    return Spun::Work { polled };
+                    return SpinEnd::Work { polled };
                 }
                 std::hint::spin_loop();
                 let now = self.clock.now();
-                if now.since(polled_at) >= call {
+                if now.since(polled_at) >= poll_interval {
                     break now;
                 }
             };
@@ -631,13 +631,13 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             poller.poll_now(self.world.sockets.as_deref_mut());
             polled = true;
             if self.world.has_output() || self.world.has_input() {
-                return Spun::Work { polled };
+                return SpinEnd::Work { polled };
             }
             if self.engine.next_timer().is_some_and(|due| due <= now) {
-                return Spun::Timer;
+                return SpinEnd::Timer;
             }
             if now.since(start) >= spin || self.world.shared.halt.load(Ordering::Relaxed) {
-                return Spun::Nothing;
+                return SpinEnd::Nothing;
             }
         }
     }

@@ -89,7 +89,7 @@ impl SpinMethod {
             SpinMethod::LatencyOptimised => (true, 200, 1_000),
             SpinMethod::DatabaseMachine => (true, 500, 10_000),
         };
-        SpinSettings { adaptive, spin_us_max, overhead_percent, call_ns: 1_000 }
+        SpinSettings { adaptive, spin_us_max, overhead_percent, poll_interval_ns: 1_000 }
     }
 }
 
@@ -105,7 +105,7 @@ pub struct SpinChoice {
     /// AllowedSpinOverhead in per cent; `None` takes the method's.
     pub overhead_percent: Option<u32>,
     /// SpintimePerCall: nanoseconds between two polls.
-    pub call_ns: u32,
+    pub poll_interval_ns: u32,
 }
 
 impl Default for SpinChoice {
@@ -115,7 +115,7 @@ impl Default for SpinChoice {
             timer_us: 0,
             enable_adaptive: true,
             overhead_percent: None,
-            call_ns: 1_000,
+            poll_interval_ns: 1_000,
         }
     }
 }
@@ -126,7 +126,7 @@ impl SpinChoice {
         let method = if self.enable_adaptive { self.method } else { SpinMethod::Static };
         let settings = method.settings(self.timer_us);
         let overhead_percent = self.overhead_percent.unwrap_or(settings.overhead_percent);
-        SpinSettings { overhead_percent, call_ns: self.call_ns, ..settings }
+        SpinSettings { overhead_percent, poll_interval_ns: self.poll_interval_ns, ..settings }
     }
 }
 
@@ -140,7 +140,7 @@ pub struct SpinSettings {
     /// CPU time that may be spent for saved latency, in per cent (AllowedSpinOverhead).
     pub overhead_percent: u32,
     /// Nanoseconds between two polls (SpintimePerCall).
-    pub call_ns: u32,
+    pub poll_interval_ns: u32,
 }
 
 /// How the allowed overhead (AllowedSpinOverhead) applies to one thread. The thread may have `base_percent`
@@ -329,7 +329,7 @@ mod tests {
 
     const WAKE_NS: u64 = 25_000;
     const LATENCY: SpinSettings =
-        SpinSettings { adaptive: true, spin_us_max: 200, overhead_percent: 1_000, call_ns: 1_000 };
+        SpinSettings { adaptive: true, spin_us_max: 200, overhead_percent: 1_000, poll_interval_ns: 1_000 };
     const COST: SpinSettings = SpinSettings { overhead_percent: 200, spin_us_max: 100, ..LATENCY };
     const QUIET: SpinMeasurement = SpinMeasurement { wake_ns: WAKE_NS, busy_per_mille: 100, waited_per_mille: Some(0) };
 
@@ -481,8 +481,8 @@ mod tests {
     fn explicit_settings_override_the_method() {
         let choice = SpinChoice { method: SpinMethod::LatencyOptimised, timer_us: 70, ..SpinChoice::default() };
         assert_eq!(choice.settings(), LATENCY);
-        let cheaper = SpinChoice { overhead_percent: Some(130), call_ns: 300, ..choice };
-        assert_eq!(cheaper.settings(), SpinSettings { overhead_percent: 130, call_ns: 300, ..LATENCY });
+        let cheaper = SpinChoice { overhead_percent: Some(130), poll_interval_ns: 300, ..choice };
+        assert_eq!(cheaper.settings(), SpinSettings { overhead_percent: 130, poll_interval_ns: 300, ..LATENCY });
         let fixed = SpinChoice { enable_adaptive: false, ..choice };
         assert_eq!((fixed.settings().adaptive, fixed.settings().spin_us_max), (false, 70));
     }

@@ -14,9 +14,9 @@ use crate::envelope::SocketParcel;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
 use crate::random::Random;
-use crate::real::assistant::{Assistant, BATCH_BYTES_MAX};
+use crate::real::foreign_output::{BATCH_BYTES_MAX, ForeignOutput};
 use crate::real::memory_stream::{Acceptor, Bell};
-use crate::real::sending::{SendWord, Sending};
+use crate::real::sending::{AtomicSendSettings, Sending};
 use crate::real::socket::{NodeSockets, OutputCounts, SocketCounts, Sockets};
 use crate::scheduler::load::{LoadBoard, LoadMeter, ThreadLoad, ThreadState, Usage};
 use crate::scheduler::run::Services;
@@ -31,7 +31,7 @@ struct Pair {
     sockets: Sockets,
     poll: Poll,
     sending: Sending,
-    helper: Assistant,
+    helper: ForeignOutput,
     /// In flight to the helper, and back.
     parcels: [Vec<SocketParcel>; 2],
     buffers: BufferPool,
@@ -79,8 +79,8 @@ impl Pair {
         let acceptor = Arc::new(Acceptor::new(0, Box::new(NoBell)));
         let sockets =
             Sockets::new(own, NodeSockets { directory, limits: KernelLimits::default(), counts }, registry, acceptor);
-        let helper = Assistant::default();
-        sending.adjust(now, &SendWord::new(&settings), &sockets.written, &helper);
+        let helper = ForeignOutput::default();
+        sending.adjust(now, &AtomicSendSettings::new(&settings), &sockets.written, &helper);
         let buffers = BufferPool::new(1 << 20);
         let mut pair = Pair {
             sockets,
@@ -422,12 +422,13 @@ fn helpers(written_and_executed: [[u64; 2]; 3]) -> [Vec<u16>; 2] {
     };
     let loads = [[0, 900]; 2].into_iter().chain(written_and_executed).map(load).collect::<Vec<_>>();
     let (loads, directory) = (Arc::new(LoadBoard::of(&loads)), directory.unwrap());
-    let (word, counts, assistant) = (SendWord::new(&ALWAYS), OutputCounts::default(), Assistant::default());
+    let (word, counts, foreign_output) =
+        (AtomicSendSettings::new(&ALWAYS), OutputCounts::default(), ForeignOutput::default());
     [0, 1].map(|thread| {
         let mut sending = Sending::new(&directory, thread, Arc::clone(&loads));
-        sending.adjust(Time(0), &word, &counts, &assistant);
+        sending.adjust(Time(0), &word, &counts, &foreign_output);
         let first = sending.helper_for(0, Time(0)).unwrap();
-        sending.adjust(Time(0), &word, &counts, &assistant);
+        sending.adjust(Time(0), &word, &counts, &foreign_output);
         let count = u32::from(loads.sending().thread(thread).unwrap().helpers);
         std::iter::once(first).chain((0..count).map(|index| sending.helper_for(index, Time(0)).unwrap())).collect()
     })

@@ -27,7 +27,7 @@ pub(super) fn values(choice: &SpinChoice) -> [(&'static str, Value); 5] {
         (timer, number(choice.timer_us)),
         (adaptive, Value::Int(i64::from(choice.enable_adaptive))),
         (overhead, number(choice.overhead_percent.unwrap_or(0))),
-        (call, number(choice.call_ns)),
+        (call, number(choice.poll_interval_ns)),
     ]
 }
 
@@ -56,6 +56,6 @@ fn choice(globals: &GlobalVariables) -> SpinChoice {
         timer_us: number(timer),
         enable_adaptive: number(adaptive) != 0,
         overhead_percent: Some(number(overhead)).filter(|percent| *percent > 0),
-        call_ns: number(call),
+        poll_interval_ns: number(call),
     }
 }

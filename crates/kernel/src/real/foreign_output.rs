@@ -19,7 +19,7 @@ pub(super) const BATCH_BYTES_MAX: usize = 128 << 10;
 
 /// The batches that one thread holds for others, in the order of arrival.
 #[derive(Debug, Default)]
-pub(super) struct Assistant {
+pub(super) struct ForeignOutput {
     batches: VecDeque<Box<OutputBatch>>,
     /// Writes and, below, bytes written for other threads.
     pub(super) writes: u64,
@@ -28,7 +28,7 @@ pub(super) struct Assistant {
     pub(super) refused: u64,
 }
 
-impl Assistant {
+impl ForeignOutput {
     pub(super) fn has_output(&self) -> bool {
         !self.batches.is_empty()
     }
