@@ -1,4 +1,4 @@
-//! Wakes a sleeping thread by futex, or through its poll if it has sockets.
+//! Wakes a sleeping thread by its futex, or through its poll if it waits for sockets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,10 +13,10 @@ pub(super) struct Doorbell {
     pub(super) cell: SleepCell,
     /// Set for threads that sleep in their poll.
     waker: Option<mio::Waker>,
-    /// When the bell last rang, for measuring wake-ups; 0 once taken.
+    /// When the bell last rang, to measure how long a wake-up takes; 0 once taken.
     rang_at: AtomicU64,
-    /// Whether other threads may run turns for this one. False for a thread that may wait for a disk, because
-    /// the borrower would wait too.
+    /// Whether other threads may run turns for this one. False for a thread that may wait for a disk: the
+    /// borrower would wait in its place.
     pub(super) may_be_delegated: bool,
 }
 
@@ -25,7 +25,7 @@ impl Doorbell {
         Self { cell: SleepCell::new(), waker, rang_at: AtomicU64::new(0), may_be_delegated }
     }
 
-    /// Wakes the thread if it sleeps. The caller has published its input and passed
+    /// Wakes the thread if it sleeps. The caller must have published its input and then called
     /// [`SleepCell::fence_before_wakeup`].
     #[inline]
     pub(super) fn wake(&self, clock: &Clock) {
@@ -34,18 +34,18 @@ impl Doorbell {
         }
     }
 
-    /// Returns a borrowed thread's state and wakes the thread.
+    /// Gives a borrowed slot back and wakes its thread.
     #[cold]
     pub(super) fn give_back_awake(&self, phase: IdlePhase, clock: &Clock) {
         match phase {
-            // The thread reattaches by itself. If it already waits, this wakes it.
+            // A detached thread is awake and reattaches by itself. If it already waits, `give_back` wakes it.
             IdlePhase::Detached => _ = self.cell.give_back(phase),
             IdlePhase::Asleep(location) if self.cell.give_back_awake() => self.ring(location, clock),
             IdlePhase::Asleep(_) => {}
         }
     }
 
-    /// When the bell rang, if it did since the last call.
+    /// When the bell last rang; `None` if it has not since the last call.
     pub(super) fn take_rang_at(&self) -> Option<Time> {
         Some(Time(self.rang_at.swap(0, Ordering::Relaxed))).filter(|rang_at| rang_at.0 > 0)
     }
@@ -54,7 +54,7 @@ impl Doorbell {
     fn ring(&self, location: SleepLocation, clock: &Clock) {
         self.rang_at.store(clock.now().0, Ordering::Relaxed);
         match (location, &self.waker) {
-            // Writing to the event counter fails only if the poll is gone, and then the thread is gone too.
+            // Writing to the poll's event counter fails only if the poll is gone, and its thread with it.
             (SleepLocation::Poll, Some(waker)) => drop(waker.wake()),
             _ => self.cell.wake_sleeper(),
         }

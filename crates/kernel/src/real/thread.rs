@@ -1,6 +1,6 @@
-//! Hot path: at most 300 instructions a turn with nothing but signals.
+//! Hot path: at most 300 instructions for a turn that handles only signals, not counting their handlers.
 //!
-//! The surroundings of a thread's turn in the real world: sockets, sending, spinning and sleeping.
+//! A thread of a real node: it polls sockets, runs turns of its [`Engine`], writes output, spins and sleeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -31,16 +31,17 @@ use super::thread_slot::DetachedIo;
 use super::thread_usage::Contention;
 use crate::clock::Clock;
 
-/// The poll's token for being woken.
+/// The poll's token for events of its waker.
 pub(super) const WAKE_TOKEN: usize = usize::MAX;
 
-/// Signals after which sockets are polled although there is other work.
+/// Maximum number of signals that a busy thread handles between two polls of its sockets.
 const SIGNALS_PER_POLL: u64 = 128;
 
-/// Maximum sleep, so that load figures and the wall clock stay current.
+/// Maximum sleep. A longer one would leave load figures and the wall clock outdated.
 const SLEEP_MAX: Duration = Duration::from_millis(1_000);
 
-/// Maximum sleep of a thread that waits for space in other threads' rings. Making space wakes nobody.
+/// Maximum sleep of a thread that waits for space in other threads' mailboxes. It must check again by itself,
+/// because freeing space wakes nobody.
 const BLOCKED_SLEEP: Duration = Duration::from_micros(100);
 
 /// Maximum number of events from one poll.
@@ -51,24 +52,26 @@ pub(super) struct Shared {
     pub(super) bells: Vec<Doorbell>,
     pub(super) clock: Clock,
     pub(super) loads: Arc<LoadBoard>,
-    /// Asks blocks to finish their work.
+    /// Asks blocks to finish their work; threads go on meanwhile.
     pub(super) stop: AtomicBool,
     /// Notified when a stop is requested.
     pub(super) stop_requested: (Mutex<()>, Condvar),
-    /// Asks threads to end.
+    /// Asks threads to end. Set once all threads are idle, or once the time for stopping is over.
     pub(super) halt: AtomicBool,
     /// Current spin settings.
     pub(super) spin: AtomicSpinSettings,
     /// Current send settings.
     pub(super) send: AtomicSendSettings,
-    /// For each thread, whether it was idle at its last check, and how often it was not. Used during a stop
-    /// only.
+    /// The reports of each thread during a stop; unused before.
     pub(super) activity: Vec<CachePadded<Activity>>,
 }
 
+/// Reports of a thread that is stopping.
 #[derive(Default)]
 pub(super) struct Activity {
+    /// Whether the thread's last check found it idle.
     pub(super) idle: AtomicBool,
+    /// Number of checks that found the thread busy.
     pub(super) busy_checks: std::sync::atomic::AtomicU64,
 }
 
@@ -76,8 +79,8 @@ impl Shared {
     pub(super) fn request_stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake_all();
-        // A waiter that tested `stop` before the store holds the lock until it waits. Taking the lock here
-        // ensures that the notification comes after that.
+        // A waiter that tested `stop` before the store holds the lock until it waits. Locking here makes the
+        // notification come after the waiter has begun to wait.
         drop(self.stop_requested.0.lock());
         self.stop_requested.1.notify_all();
     }
@@ -90,10 +93,10 @@ impl Shared {
     }
 }
 
-/// Sockets and files of one thread.
+/// The sockets and files of one thread, and the output that it writes for other threads.
 pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
-    /// Taken out while the thread writes with its I/O detached.
+    /// `None` while the thread writes without holding its slot, and for a thread without sockets.
     pub(super) sockets: Option<Box<Sockets>>,
     pub(super) foreign_output: ForeignOutput,
     pub(super) sending: Sending,
@@ -102,8 +105,8 @@ pub(super) struct RealWorld {
 
 impl World for RealWorld {
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
-        // Without sockets, the request names an instance that never existed: while sockets are detached
-        // nothing is carried out here.
+        // No request is carried out while the sockets are taken out for writing. A thread without sockets
+        // never had any, and the request then names an instance that never existed.
         if let Some(sockets) = &mut self.sockets {
             sockets.carry_out(request, services);
         }
@@ -143,7 +146,7 @@ impl RealWorld {
         self.sockets.as_deref().is_some_and(Sockets::has_input)
     }
 
-    /// Whether in-memory connections have input that this thread has not seen.
+    /// Whether connections of the same process have input that this thread has not seen.
     #[inline]
     fn has_ready_streams(&self) -> bool {
         self.sockets.as_deref().is_some_and(Sockets::has_ready_streams)
@@ -157,9 +160,9 @@ impl RealWorld {
         self.sockets.as_deref().is_none_or(Sockets::is_written) && !self.foreign_output.has_output()
     }
 
-    /// Writes the output of the thread's own sockets, or hands it to helpers if `others_write`. Also writes
-    /// output of other threads, as far as this thread's load allows. Output that remains although the thread
-    /// `is_idle` is written in later turns.
+    /// Writes the output of the thread's own sockets, or hands it to helper threads if `others_write`. Also
+    /// writes output of other threads, as much as this thread's load allows; `is_idle` allows more. Output
+    /// that is left is written in later turns.
     fn write_output(&mut self, others_write: bool, is_idle: bool, services: &mut Services<'_>) {
         if let Some(sockets) = &mut self.sockets
             && sockets.has_output()
@@ -183,8 +186,8 @@ impl RealWorld {
     }
 }
 
-/// Reports which sockets are ready; `None` for a thread without sockets. It stays with the thread itself,
-/// which waits in it while another thread may hold its slot.
+/// Reports which sockets are ready. Empty for a thread without sockets. The poller is not part of the
+/// thread's slot, because the thread waits in the poll while another thread may hold the slot.
 pub(super) struct Poller(Option<(Poll, Events)>);
 
 impl Poller {
@@ -196,13 +199,13 @@ impl Poller {
         self.0.is_some()
     }
 
-    /// Asks the operating system which sockets are ready, waiting up to `timeout`. [`Poller::deliver`] must
-    /// follow before the next call.
+    /// Asks the operating system which sockets are ready, and waits for one up to `timeout`.
+    /// [`Poller::deliver`] must follow before the next call.
     pub(super) fn wait(&mut self, timeout: Duration) {
         let Some((poll, events)) = &mut self.0 else { return };
         let timeout = std::time::Duration::from_nanos(timeout.0);
         if poll.poll(events, Some(timeout)).is_err() {
-            // Interrupted by a signal. The next poll reports what is ready.
+            // Interrupted by a POSIX signal. The next poll reports the sockets that are ready.
             events.clear();
         }
     }
@@ -224,23 +227,26 @@ impl Poller {
     }
 }
 
-/// Why a spin ended.
+/// Why a spin, the polling for work before a sleep, ended.
 enum SpinEnd {
-    /// Work arrived. If `polled` is false, the sockets were not polled, and a stream of signals must not keep
-    /// it so.
+    /// Work arrived. `polled` tells whether the spin polled the sockets. If it did not, the caller must not
+    /// restart the count of signals since the last poll: a stream of signals could then starve the sockets.
     Work {
         polled: bool,
     },
-    /// A timer is due; a sleep would have ended then as well.
+    /// A timer is due. A sleep would have ended at the same time.
     Timer,
+    /// The spin time is over, or the node halts.
     Nothing,
 }
 
-/// A wake-up held back, because the sender may run the delegated turn for the little work that it published.
+/// A wake-up that the sender of inline-eligible signals holds back. The sender may instead handle the signals
+/// itself, in a delegated turn: a turn that it runs in the sleeping thread's slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeferredWake {
+    /// The thread to wake.
     pub(super) thread: u16,
-    /// The sender.
+    /// The thread that sent the signals.
     pub(super) from: u16,
 }
 
@@ -248,47 +254,50 @@ pub(super) struct DeferredWake {
 pub(super) enum Next {
     /// Run the next turn.
     Turn,
-    /// Write output to sockets.
+    /// Write output to sockets, then decide again.
     Write,
-    /// Rest at this location for at most this long, unless input arrived since the rest was announced.
+    /// Sleep at this location for at most this long, unless input arrived since the sleep was announced.
     Sleep(SleepLocation, Duration),
-    /// End.
+    /// Leave the loop; the node is halting.
     End,
 }
 
-/// The state of one thread of a node. The thread holds it while it works; another may while it rests or
-/// writes.
+/// The state of one thread of a node, which fills the thread's slot. The thread itself holds the slot while
+/// it works. Another thread may borrow the slot while this one sleeps or writes.
 pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) engine: Engine<S, H>,
     pub(super) world: RealWorld,
     pub(super) clock: Clock,
     pub(super) spinner: Spinner,
     pub(super) is_stopping: bool,
-    /// Threads with newly published input that were not woken yet, and whether the input is eligible for a
-    /// delegated turn.
+    /// Threads with newly published input that were not woken yet, and whether the input is inline-eligible:
+    /// little enough work for a delegated turn.
     pub(super) published: Vec<(u16, bool)>,
-    /// The thread for which this one will run a turn, or which it will wake.
+    /// At most one wake-up is deferred at a time. The thread runs the delegated turn, or wakes the other
+    /// thread, before it sleeps.
     pub(super) deferred_wake: Option<DeferredWake>,
-    /// Whether it writes without holding its slot, because it recently waited for a CPU.
+    /// Whether the thread releases its slot while it writes, because it recently had to wait for a CPU.
     pub(super) detaches_io: bool,
     pub(super) contention: Contention,
-    /// Whether its recent load makes it leave work to threads with spare time.
+    /// Whether the thread's recent load is so high that it leaves work to threads with spare time.
     pub(super) is_saturated: bool,
-    /// Rotates which other thread's ring is served first.
+    /// Position of the mailbox served first in the next turn; rotates.
     pub(super) first_ring: usize,
     /// Signals handled since the last poll of sockets.
     pub(super) signals_since_poll: u64,
-    /// Signals handled in the last turn; below, whether a backlog moved.
+    /// Signals handled in the last turn.
     pub(super) handled: u64,
+    /// Whether the last turn published signals that had waited for space in a mailbox.
     pub(super) sent_backlog: bool,
     /// When the thread became idle.
     pub(super) idle_since: Time,
-    /// When the present rest ends without input.
+    /// When the current sleep ends if no input arrives.
     pub(super) sleeps_until: Time,
 }
 
 impl<S: Signal, H: Host<S>> NodeThread<S, H> {
-    /// Handles due and received work, and publishes its output.
+    /// Runs one turn: handles due timers, signals and socket input, carries out requests, and publishes the
+    /// signals that were sent.
     pub(super) fn turn(&mut self, poller: &mut Poller) {
         let now = self.clock.now();
         self.engine.load.enter(ThreadState::Executing, now);
@@ -299,7 +308,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.detaches_io = self.contention.is_contended(now);
         }
         let wall_us = self.clock.wall_us(now);
-        // A step of long work takes long, so sockets are polled after each.
+        // One step of long-running work can take a while, so poll the sockets after each step.
         let mut is_long = self.engine.has_next_turn_work();
         self.signals_since_poll += self.engine.run(now, wall_us, self.first_ring);
         is_long |= self.engine.is_intake_stopped();
@@ -312,12 +321,12 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if let Some(sockets) = &mut self.world.sockets
             && (sockets.has_ready_streams() || sockets.has_input())
         {
-            // In-memory connections need no poll, so they count here: otherwise they could keep sockets from
-            // being polled.
+            // Input of in-memory connections arrives without a poll. Count it towards the next poll, or it
+            // could starve the sockets.
             self.signals_since_poll += sockets.take_input(&mut self.engine);
         }
-        // Handlers make requests until here, so they are carried out after this. They emit events, so
-        // publishing comes last.
+        // No handler runs after this, so all requests of the turn are known. Carrying out requests emits
+        // events, so publish after that.
         self.handled = self.engine.end_handling();
         if self.is_stopping && self.handled > 0 {
             self.publish_work();
@@ -328,8 +337,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Decides how the thread continues after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
-        // Another turn often finds more work. These cheap tests avoid an empty turn where they show that
-        // there is none.
+        // Another turn often finds more work. Skip that turn if cheap tests show that it would be empty.
         if self.sent_backlog
             || self.engine.has_local_work()
             || self.engine.has_requests()
@@ -348,15 +356,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             return Next::Turn;
         }
         if self.world.shared.halt.load(Ordering::Acquire) {
-            // Publish the final figures.
+            // Publish the final load figures.
             self.world.adjust_sending(self.clock.now());
             return Next::End;
         }
         self.wait(poller)
     }
 
-    /// Hands output to helpers or prepares to write it. Returns the sockets if this thread must write to
-    /// them, which it does without holding its slot.
+    /// Hands output to helpers, or writes the output of other threads. Returns the sockets if this thread
+    /// must write its own output, which it may do without holding its slot.
     #[inline]
     pub(super) fn begin_write(&mut self, is_idle: bool, poller: Option<&mut Poller>) -> Option<Box<Sockets>> {
         if !self.world.has_output() {
@@ -373,7 +381,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if !others_write && !self.world.foreign_output.has_output() {
             return self.world.sockets.take();
         }
-        // Keep the slot: batches from and for other threads change this thread's state.
+        // Write while holding the slot, because output of and for other threads changes the slot's content.
         self.engine.with_services(|services| self.world.write_output(others_write, is_idle, services));
         if others_write || self.world.sockets.is_none() {
             self.publish();
@@ -381,14 +389,14 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         None
     }
 
-    /// Puts the sockets back after a write.
+    /// Puts the sockets back after a write, and takes over the results of that write.
     #[inline]
     pub(super) fn end_write(&mut self, sockets: Box<Sockets>, detached_io: &mut DetachedIo) {
         self.world.sockets = Some(sockets);
         self.engine.with_services(|services| detached_io.give_to(services));
     }
 
-    /// Whether work other than sending waits, as far as cheap tests and a poll show.
+    /// Whether work other than sending is waiting, judged by cheap tests and one poll.
     #[cold]
     fn has_more_work(&mut self, poller: Option<&mut Poller>) -> bool {
         if self.engine.has_local_work() || self.engine.has_mail() || self.world.has_input() {
@@ -400,8 +408,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.world.has_input()
     }
 
-    /// Publishes sent signals and wakes sleeping receivers. At most one wake is deferred, for a delegated
-    /// turn. Returns whether a backlog moved.
+    /// Publishes sent signals, and wakes sleeping receivers or defers the wake-up of one. Returns whether
+    /// signals were published that had waited for space.
     #[inline]
     fn publish(&mut self) -> bool {
         let published = &mut self.published;
@@ -416,8 +424,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         moved
     }
 
-    /// Wakes threads with newly published input. Work for several threads should run in parallel, so at most
-    /// one wake is deferred.
+    /// Wakes threads with newly published input. Defers at most one wake-up: work for several threads should
+    /// run in parallel.
     fn wake_receivers(&mut self) {
         SleepCell::fence_before_wakeup();
         let shared = &self.world.shared;
@@ -437,14 +445,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
     }
 
-    /// Counts signals that this thread handled in a delegated turn for another.
+    /// Counts signals that this thread handled in another thread's slot.
     pub(super) fn count_delegated_turn(&mut self, signals: u64) {
         self.signals_since_poll += signals;
         self.engine.load.count_signals(signals);
     }
 
-    /// Runs a turn for this thread on thread `from`, with the signals that `from` sent, while this thread
-    /// does what the phase says. Returns how many signals were handled, and whether no work is left.
+    /// Called on thread `from`, which has borrowed this thread's slot: runs a turn for the signals that `from`
+    /// sent. `phase` says whether this thread sleeps or is detached. Returns the number of signals handled,
+    /// and whether no work is left, so that the slot can be given back.
     pub(super) fn delegated_turn(&mut self, phase: IdlePhase, from: u16, may_write: bool) -> (u64, bool) {
         // A stopping thread must see its own work, because it reports when it has become idle.
         if self.is_stopping || self.engine.has_next_turn_work() || self.engine.is_blocked() {
@@ -455,7 +464,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let own_time = self.engine.turn_times();
         let handled = self.engine.run_delegated(now, wall_us, from);
         if phase == IdlePhase::Detached {
-            // The sockets are with the thread, and its own turn is not over. It carries out requests itself.
+            // The detached thread has taken its sockets along and is in the middle of its own turn. It will
+            // carry out the requests itself.
             self.publish();
             self.engine.set_turn_times(own_time);
             return (handled, true);
@@ -471,8 +481,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         (handled, self.prepare_sleep_if_quiet())
     }
 
-    /// Announces a rest for a borrowed thread, if nothing requires it to be awake before its rest ends
-    /// anyway.
+    /// On behalf of this thread, the borrower of its slot announces that it sleeps again. Returns false
+    /// without an announcement if work is left that cannot wait until the sleep ends.
     fn prepare_sleep_if_quiet(&mut self) -> bool {
         if self.engine.has_local_work()
             || self.engine.has_requests()
@@ -493,7 +503,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         true
     }
 
-    /// Whether anything arrived that ends a rest.
+    /// Whether anything arrived that must keep the thread from sleeping.
     fn has_wake_reason(&mut self) -> bool {
         let shared = &self.world.shared;
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
@@ -514,7 +524,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
     }
 
-    /// Spins, and then announces a rest, until there may be work.
+    /// Spins until there may be work. If none arrives, announces a sleep.
     fn wait(&mut self, poller: &mut Poller) -> Next {
         let index = usize::from(self.engine.assignment().thread);
         let idle_since = self.clock.now();
@@ -525,7 +535,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         if self.spinner.begin_idle(idle_since, spin, busy_per_mille) {
             self.engine.load.set_spin(self.spinner.spin());
         }
-        // Room in other threads' rings is not among the things that a spin watches.
+        // A spin does not watch for space in other threads' mailboxes, so a blocked thread does not spin.
         if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
             match self.spin_for_work(poller, idle_since) {
                 SpinEnd::Work { polled } => {
@@ -548,7 +558,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             self.publish_activity(&shared.activity[index]);
         }
         let cell = &shared.bells[index].cell;
-        // Input that is still unread means that space is lacking; further input would not help then.
+        // Input is left unread only if space is lacking to pass it on. More input would not help then, so a
+        // blocked thread does not wait in its poll.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
         let location = if poller.is_some() && !is_blocked { SleepLocation::Poll } else { SleepLocation::Cell };
         cell.prepare_sleep();
@@ -564,13 +575,13 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         Next::Sleep(location, timeout)
     }
 
-    /// The announced rest was revoked.
+    /// Called if a waker has revoked the announced sleep.
     #[cold]
     pub(super) fn on_sleep_cancelled(&mut self) {
         self.spinner.end_sleep(self.clock.now(), None);
     }
 
-    /// The thread has woken from a rest at `location`.
+    /// Called after a sleep at `location`, once the thread holds its slot again.
     pub(super) fn after_sleep(&mut self, location: SleepLocation, poller: &mut Poller) {
         let shared = self.world.shared.clone();
         let bell = &shared.bells[usize::from(self.engine.assignment().thread)];
@@ -595,14 +606,15 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.next_timer().map_or(timeout, |due| due.since(now).min(timeout))
     }
 
-    /// Reports to [`super::node::RunningNode::stop`], which waits until all threads are idle.
+    /// Reports whether the thread is idle. [`super::node::RunningNode::stop`] waits until all threads are.
     fn publish_activity(&mut self, activity: &Activity) {
         let idle = self.engine.is_quiet() && self.world.is_written();
         activity.busy_checks.fetch_add(u64::from(!idle), Ordering::Relaxed);
         activity.idle.store(idle, Ordering::Release);
     }
 
-    /// Revokes the idle report: a spinning thread may continue without a sleep in between.
+    /// Withdraws the idle report. A thread that finds work while it spins does not reach the place where the
+    /// report is renewed.
     #[cold]
     fn publish_work(&mut self) {
         let activity = &self.world.shared.activity[usize::from(self.engine.assignment().thread)];
@@ -610,7 +622,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         activity.busy_checks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Polls for work for the chosen time.
+    /// Polls for work for the spin time that the controller has chosen.
     fn spin_for_work(&mut self, poller: &mut Poller, start: Time) -> SpinEnd {
         self.engine.load.enter(ThreadState::Spinning, start);
         let spin = self.spinner.spin();

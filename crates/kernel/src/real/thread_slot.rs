@@ -1,12 +1,13 @@
-//! Hot path: at most 40 instructions a turn that neither writes nor has a deferred wake.
+//! Hot path: at most 40 instructions for a turn that neither writes nor defers a wake-up.
 //!
-//! The state of each thread of a node, and who holds it: the thread itself while it works, or another that
-//! runs a delegated turn.
+//! The thread slots of a node. A slot holds the state of one thread: its blocks, mailboxes, timers and
+//! sockets. One thread at a time holds a slot: the thread itself while it works, or another thread that runs
+//! a delegated turn. Block code cannot tell which of the two runs it.
 //!
-//! Waking a thread costs both sides more than most of what it is woken for. A sender of little work therefore
-//! runs the sleeping thread's turn itself. It does the same for a thread that writes to its sockets, which a
-//! thread does without holding its other state: a write often costs the thread its CPU, because it wakes a
-//! client. One thread at a time holds a slot, and block code cannot tell which one.
+//! Waking a thread often costs both sides more than the work for which it is woken. A sender of little work
+//! therefore runs the sleeping thread's turn itself. A sender also runs turns for a thread that is writing to
+//! its sockets: a write may wake a client that takes over the writer's CPU, so a thread releases its slot
+//! while it writes.
 
 use crate::block::{Host, Signal};
 use crate::buffer::BufferPool;
@@ -23,11 +24,11 @@ use super::sending::recent_busy_per_mille;
 use super::thread::{DeferredWake, Next, NodeThread, Poller, Shared};
 use super::thread_usage::thread_usage;
 
-/// Longest chain of delegated turns, each for signals that the one before emitted. The thread after the last
-/// one is woken instead.
+/// Maximum number of threads in a chain of delegated turns, in which each turn handles signals that the turn
+/// before it sent. The next thread of a longer chain is woken.
 const DELEGATED_THREADS_MAX: u32 = 8;
 
-/// Maximum number of turns run for a borrowed thread before it is woken.
+/// Maximum number of turns run in a borrowed slot before its thread is woken.
 const DELEGATED_TURNS_MAX: u32 = 4;
 
 /// Holds a thread's state. Empty before the thread begins and after it ends.
@@ -36,15 +37,22 @@ type ThreadSlot<S, H> = CachePadded<UnsafeCell<Option<NodeThread<S, H>>>>;
 /// The slots of a node's threads, by index.
 ///
 /// # Safety
-/// At most one [`SlotGuard`] of a slot is in use at any time. The thread's own guard is not in use from the
-/// time the cell rests or detaches until it has reattached. Another thread's guard is in use from borrowing
-/// the cell until returning it. The cell ensures this and hands over what was written.
+/// At most one [`SlotGuard`] of a slot is in use at any time. The thread's own guard is not in use from
+/// [`enter_sleep`] or [`detach`] until [`reattach`] returns. Another thread's guard is in use from [`borrow`]
+/// until [`give_back`]. The cell ensures that these times do not overlap, and its atomics make the writes of
+/// one holder visible to the next.
+///
+/// [`enter_sleep`]: crate::scheduler::sleep::SleepCell::enter_sleep
+/// [`detach`]: crate::scheduler::sleep::SleepCell::detach
+/// [`reattach`]: crate::scheduler::sleep::SleepCell::reattach
+/// [`borrow`]: crate::scheduler::sleep::SleepCell::borrow
+/// [`give_back`]: crate::scheduler::sleep::SleepCell::give_back
 pub(super) struct ThreadSlots<S: Signal, H: Host<S>>(Box<[ThreadSlot<S, H>]>);
 
 // SAFETY: only the one thread that holds a slot reaches its content, which may be sent to that thread.
 unsafe impl<S: Signal, H: Host<S>> Sync for ThreadSlots<S, H> where NodeThread<S, H>: Send {}
 
-/// The right to reach a thread's state while its cell says so.
+/// Access to a slot for a thread that holds it, as the slot's sleep cell says.
 struct SlotGuard<'a, S: Signal, H: Host<S>> {
     slot: &'a ThreadSlot<S, H>,
     bell: &'a Doorbell,
@@ -81,9 +89,9 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         sleeps
     }
 
-    /// For the thread itself: writes its output, if it must. It gives up the slot meanwhile if others compete
-    /// for its CPU. A thread that keeps its CPU returns before anybody could run a turn for it, so it need
-    /// not pay for detaching.
+    /// For the thread itself: writes its output if it must. Releases the slot meanwhile if other threads
+    /// compete for its CPU. A thread that keeps its CPU finishes its write before anybody could run a turn
+    /// for it, and saves the cost of detaching.
     #[inline]
     fn write(&mut self, is_idle: bool, poller: &mut Poller, detached_io: &mut DetachedIo) {
         let Some((mut sockets, detaches_io)) =
@@ -111,7 +119,7 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
         let (thread, shared) = (own.engine.assignment().thread, own.world.shared.clone());
         let mut detached_io = DetachedIo::new(idle_bytes_max);
         let mut guard = SlotGuard { slot: &self.0[usize::from(thread)], bell: &shared.bells[usize::from(thread)] };
-        // SAFETY: each thread runs once, and nobody can have borrowed a cell that never rested.
+        // SAFETY: each thread runs once, and nobody can have borrowed the slot of a thread that never slept.
         guard.slot.with_mut(|slot| unsafe { *slot = Some(own) });
         loop {
             guard.with(|own| own.turn(&mut poller));
@@ -132,17 +140,16 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
                 }
                 Next::End => break,
             }
-            // A wake deferred by what was published after the turn.
+            // Signals published after the turn may have deferred another wake-up.
             guard.with(|own| self.resolve_deferred_wake(own, &shared));
         }
-        // SAFETY: the cell is awake and stays so, hence nobody borrows it. The thread's state ends with the
-        // thread.
+        // SAFETY: the cell is awake and stays so, hence nobody borrows the slot.
         drop(guard.slot.with_mut(|slot| unsafe { (*slot).take() }));
     }
 }
 
 impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
-    /// Runs the delegated turn for which the calling thread deferred a wake, or wakes the other thread.
+    /// If the calling thread has deferred a wake-up, runs the delegated turn or wakes the other thread.
     #[inline]
     fn resolve_deferred_wake(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
         if own.deferred_wake.is_some() {
@@ -168,7 +175,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
         }
     }
 
-    /// Runs turns for a thread that the caller has borrowed, and returns its state.
+    /// Runs turns in a slot that the caller has borrowed, and gives the slot back.
     fn run_delegated_turns(
         &self,
         deferred_wake: DeferredWake,
@@ -183,9 +190,9 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             let is_done = guard.with(|other| {
                 let (handled, is_done) = other.delegated_turn(phase, deferred_wake.from, may_write);
                 own.count_delegated_turn(handled);
-                // A delegated turn may itself defer a wake, which the caller takes over. Only one wake can
-                // stay deferred, so an earlier one for another thread happens now. The caller finds signals
-                // for itself in its own check before it rests.
+                // If the delegated turn has itself deferred a wake-up, the caller takes it over. Only one
+                // wake-up can stay deferred, so an earlier one for a third thread happens now. A wake-up of
+                // the caller is dropped: the caller checks its mailboxes before it sleeps.
                 if let Some(next) = other.deferred_wake.take().filter(|next| next.thread != own_thread)
                     && let Some(earlier) =
                         own.deferred_wake.replace(next).filter(|earlier| earlier.thread != next.thread)
@@ -200,7 +207,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             if bell.cell.give_back(phase) != ReturnOutcome::Refused {
                 return;
             }
-            // The thread is awake and waits, so it can continue by itself.
+            // The thread is awake and waits for its slot, so it can continue by itself.
             if bell.cell.is_awaited() {
                 break;
             }
@@ -225,7 +232,7 @@ impl DetachedIo {
         Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels }
     }
 
-    /// Moves everything to the thread's services.
+    /// Moves buffers, events and parcels to the thread's own services.
     #[inline]
     pub(super) fn give_to(&mut self, services: &mut Services<'_>) {
         services.buffers.take_over(&mut self.buffers);

@@ -1,10 +1,12 @@
 //! Hot path: at most 130 instructions for a signal of 128 bytes to a block of the same thread, not counting
 //! the handler.
 //!
-//! The turn of one thread, the same in the real and in the simulated world.
+//! The turn of one thread, the same in a real and in a simulated node. The *world* is what differs between
+//! the two: sockets, files and settings.
 //!
-//! A turn is [`Engine::run`], then the world's part ([`Engine::carry_out`], sockets), then [`Engine::flush`].
-//! Other threads see nothing of a turn before the flush.
+//! A turn has three parts. [`Engine::run`] handles signals, [`Engine::carry_out`] carries out the requests of
+//! blocks to the world, and [`Engine::flush`] publishes the signals that were sent. Other threads see nothing
+//! of a turn before the flush.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,24 +33,24 @@ use crate::trace::{TraceNames, Tracer};
 use crate::turn_clock::TurnClock;
 use crate::world::{WorldEvent, WorldRequest};
 
-/// Signals after which a turn takes no more from rings and timers, so that other threads soon see its output
-/// and sockets are polled.
+/// Number of signals from which a turn takes no more from mailbox rings and timers. The limit makes other
+/// threads see the turn's output soon, and gets sockets polled.
 const TURN_SIGNALS_MAX: u64 = 64;
 
-/// A signal from a ring and the local signals that follow from it count as one piece of work down to this
-/// depth. A block that keeps sending to itself is interrupted by the rings beyond it.
+/// Maximum length of a chain of local signals, each sent by the handler of the one before, that is handled
+/// before the rings are served again. Otherwise a block that keeps sending to itself would starve the rings.
 const LOCAL_GENERATIONS_MAX: u32 = 16;
 
-/// Room required before bytes are read from a socket, in signals.
+/// Space in other threads' mailboxes required before bytes are read from a socket, in signals.
 const INPUT_EMIT_MAX: u16 = 64;
 
-/// Maximum number of signals taken without space in one stall.
+/// Maximum number of deferred signals handled without space in one stall.
 const STALL_BURST_MAX: u32 = 64;
 
 const NORMAL: usize = 0;
 const HIGH: usize = 1;
 
-/// The part of a thread that is the same in both worlds.
+/// The part of a thread that is the same in a real and in a simulated node.
 pub(crate) struct Engine<S: Signal, H: Host<S>> {
     assignment: ThreadAssignment,
     host: H,
@@ -62,40 +64,46 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     tracer: Tracer,
     digest: Option<u64>,
     pub(crate) load: LoadMeter,
+    /// Received from other threads, for the world.
     socket_parcels: Vec<SocketParcel>,
+    /// Emitted by the world, to be delivered to blocks.
     events: Vec<(Address, WorldEvent)>,
+    /// Emitted by the world, to be sent to other threads.
     parcels: Vec<(u16, SocketParcel)>,
     turn_start: Time,
     wall_clock_us: u64,
     handled: u64,
     /// Parcels taken from other threads in this turn.
     hand_overs: u64,
-    /// Whether the host has not been told yet when the last turn ended.
+    /// Whether [`Host::turn_ended`] is still to be called for the last turn.
     is_end_unreported: bool,
+    /// Maximum number of signals taken from one ring in one turn.
     quota: u64,
     waiting_max: usize,
     stall: Stall,
 }
 
-/// The consuming ends of both rings from one other thread.
+/// The consuming ends of both rings from one other thread, by priority: [`NORMAL`] and [`HIGH`].
 struct Incoming<S> {
     rings: [Consumer<Parcel<S>>; 2],
 }
 
-/// A deferrable signal that waits for space, and the ring that gets its credit back: position in `incoming`
-/// and priority. `None` if the signal came from this thread.
+/// A deferrable signal that waits for space.
 struct Deferred<S> {
+    /// The ring that gets the signal's credit back: position in `incoming`, and priority. `None` if the
+    /// signal came from this thread.
     credit: Option<(u16, u8)>,
     envelope: Envelope<S>,
 }
 
-/// The part of a signal that the scheduler reads while the signal is still in its slot.
+/// The part of a signal that the scheduler reads while the signal is still in its ring.
 struct SignalHeader {
     to: Address,
     from: Address,
     number: u16,
-    /// Room needed to handle the signal now. A deferrable signal needs what it may emit, at least 1, so that
-    /// it cannot pass another that was deferred. A reserved signal needs none.
+    /// Space needed to handle the signal now, in signals. A deferrable signal needs space for the signals
+    /// that its handler may emit. The minimum of 1 keeps it from overtaking an earlier one that was deferred.
+    /// A reserved signal needs none.
     space: u16,
 }
 
@@ -109,10 +117,13 @@ impl SignalHeader {
     }
 }
 
-/// The time without progress of deferred signals.
+/// A stall is a time in which no deferred signal was handled.
 struct Stall {
+    /// When a deferred signal was last handled.
     since: Time,
+    /// Duration of a stall after which deferred signals are handled without space.
     after: Duration,
+    /// How many signals the next stall handles without space; doubles with each stall in a row.
     burst: u32,
 }
 
@@ -120,10 +131,11 @@ struct Stall {
 pub(crate) struct ThreadRings<S> {
     /// By receiving thread; `None` for the thread itself.
     pub outgoing: Vec<Option<[Producer<Parcel<S>>; 2]>>,
+    /// From each other thread, in the order of their indexes.
     pub incoming: Vec<[Consumer<Parcel<S>>; 2]>,
 }
 
-/// Creates the rings between all threads of a node. The result is indexed by thread.
+/// Creates the mailbox rings between all threads of a node. The result is indexed by thread.
 pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) -> Vec<ThreadRings<S>> {
     let slots = limits.ring_slots_for(threads, size_of::<Parcel<S>>());
     let high_slots = limits.high_ring_slots.next_power_of_two().max(4);
@@ -143,7 +155,8 @@ pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) 
     all
 }
 
-/// The part of a world that carries out requests on the thread that owns sockets or files.
+/// Carries out blocks' requests on the thread that owns the socket or file. The real and the simulated node
+/// each implement this.
 pub(crate) trait World {
     /// Carries out a request about a socket of this thread.
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>);
@@ -151,7 +164,7 @@ pub(crate) trait World {
     /// Carries out a request about a file; the answer goes to `from`.
     fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>);
 
-    /// Handles a message of another thread about sockets.
+    /// Handles another thread's message about a socket.
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>);
 
     /// Changes how all threads spin.
@@ -163,7 +176,7 @@ pub(crate) trait World {
     fn stop(&mut self);
 }
 
-/// The resources of a world while it carries out requests.
+/// The resources of an engine that a world uses while it carries out requests.
 pub(crate) struct Services<'a> {
     pub buffers: &'a mut BufferPool,
     /// Events for blocks of this node.
@@ -212,8 +225,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes due timers, deferred signals and signals from other threads. `first_ring` rotates which thread
-    /// is served first. Returns how many signals were handled.
+    /// Handles due timers, deferred signals and signals from other threads. `first_ring` says whose ring is
+    /// served first. Returns the number of signals handled.
     pub(crate) fn run(&mut self, now: Time, wall_clock_us: u64, first_ring: usize) -> u64 {
         self.report_turn_end(now);
         self.turn_start = now;
@@ -222,12 +235,12 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.take_next_turn();
         self.drain_local();
         self.run_timers();
-        // A long step of this thread's own must not keep it from taking signals of others, and a deferred
-        // long step must not keep it from taking newer signals.
+        // A handler that took long stops the intake for the rest of a turn. Local work must not stop it for
+        // deferred signals, nor deferred signals for newer ones: resume it twice.
         self.outbox.resume_intake();
         self.run_deferred();
         self.outbox.resume_intake();
-        // Moved out so that a ring and the engine can be borrowed at the same time.
+        // Moved out, so that a ring and the engine can be borrowed at the same time.
         let mut incoming = std::mem::take(&mut self.incoming);
         self.drain_high_rings(&mut incoming);
         let rings = incoming.len();
@@ -244,9 +257,9 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.handled
     }
 
-    /// A delegated turn, run by thread `from` while this thread rests or its I/O is detached. It takes only
-    /// what `from` sent, because only that is known to be little. Returns how many signals were handled; they
-    /// count for `from`.
+    /// A delegated turn: thread `from` runs it while this thread sleeps or writes to its sockets. The turn
+    /// takes only signals that `from` sent, because only these are known to be little work. Returns the
+    /// number of signals handled, which count for `from`.
     pub(crate) fn run_delegated(&mut self, now: Time, wall_clock_us: u64, from: u16) -> u64 {
         self.turn_start = now;
         self.wall_clock_us = wall_clock_us;
@@ -255,7 +268,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         (self.stall.since, self.stall.burst) = (now, 1);
         self.outbox.resume_intake();
         let mut incoming = std::mem::take(&mut self.incoming);
-        // `incoming` omits the thread itself.
+        // `incoming` has no entry for the thread itself, so positions after it are one less than the index.
         let position = usize::from(from) - usize::from(from > self.assignment.thread);
         if let Some(Incoming { rings: [normal, high] }) = incoming.get_mut(position) {
             self.drain_ring(high, (position as u16, HIGH as u8));
@@ -270,16 +283,17 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         handled
     }
 
-    /// When the last turn began. A delegated turn changes it; see [`Engine::set_turn_times`].
+    /// When the current turn began, by the node's clock and by the wall clock.
     pub(crate) fn turn_times(&self) -> (Time, u64) {
         (self.turn_start, self.wall_clock_us)
     }
 
+    /// Restores the times of a turn after a delegated turn has interrupted it.
     pub(crate) fn set_turn_times(&mut self, (now, wall_clock_us): (Time, u64)) {
         (self.turn_start, self.wall_clock_us) = (now, wall_clock_us);
     }
 
-    /// The last turn ended at `now`.
+    /// Reports to the host that the last turn ended at `now`, unless it was empty or is reported already.
     #[inline]
     pub(crate) fn report_turn_end(&mut self, now: Time) {
         if std::mem::take(&mut self.is_end_unreported) {
@@ -287,11 +301,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Ends the part of the turn that handles signals. Returns how many signals it handled.
+    /// Ends the part of the turn that handles signals. Returns the number of signals handled.
     pub(crate) fn end_handling(&mut self) -> u64 {
         self.notify_host_before_publish();
-        // The queue that a signal from another thread would meet. Long work does not count, because each turn
-        // runs only one piece of it.
+        // The queue before a signal that arrives now. Long-running signals do not count, because each turn
+        // handles only one of them.
         let queue_length = self.waiting() - self.outbox.long_running_len() + self.release_rings();
         self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
         std::mem::take(&mut self.handled)
@@ -307,12 +321,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Releases consumed slots. Returns how many visible parcels remain in the rings.
+    /// Releases the consumed slots of all rings. Returns the number of visible parcels left in the rings.
     fn release_rings(&mut self) -> usize {
         let mut left = 0;
         for incoming in &mut self.incoming {
-            // A sender that waits for space checks again by itself after a short sleep, so it needs no
-            // wake-up.
+            // A sender that waits for space checks again after a short sleep, so nobody needs to wake it.
             let _ = incoming.rings[NORMAL].release() | incoming.rings[HIGH].release();
             left += (incoming.rings[NORMAL].seen() + incoming.rings[HIGH].seen()) as usize;
         }
@@ -369,7 +382,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Lets the world emit events and parcels, and delivers them.
+    /// Runs `action` with the engine's resources, and delivers the events and parcels that it emits.
     pub(crate) fn with_services<R>(&mut self, action: impl FnOnce(&mut Services<'_>) -> R) -> R {
         let mut services =
             Services { buffers: &mut self.buffers, events: &mut self.events, parcels: &mut self.parcels };
@@ -391,37 +404,36 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Delivers an event to its block after everything that waits on this thread, and handles what follows
-    /// locally.
+    /// Queues an event behind the local signals, and handles the local queue.
     pub(crate) fn deliver_now(&mut self, to: Address, event: WorldEvent) {
         self.outbox.deliver_event(to, event);
         self.drain_local();
     }
 
-    /// Publishes sent signals. Calls `published` with each thread that has new input and whether that is
-    /// eligible for a delegated turn. Returns whether a backlog moved.
+    /// Publishes sent signals. Calls `published` with each thread that has new input, and whether that input
+    /// is little enough work for a delegated turn. Returns whether signals that had waited for space were
+    /// published.
     pub(crate) fn flush(&mut self, published: impl FnMut(u16, bool)) -> bool {
         self.outbox.flush(published)
     }
 
-    /// Whether the thread may begin work from outside: nothing waits, and there is space for what one read may
-    /// emit.
+    /// Whether the thread may read from a socket: no signal waits for space, and there is space for the
+    /// signals that one read may emit.
     pub(crate) fn accepts_work(&mut self) -> bool {
         self.outbox.has_space(INPUT_EMIT_MAX)
     }
 
-    /// Like [`Engine::accepts_work`], and takes the space, because events of the world are delivered without
-    /// asking for any.
+    /// Like [`Engine::accepts_work`], and reserves the space: delivering an event of the world reserves none.
     pub(crate) fn begin_input(&mut self) -> bool {
         self.outbox.reserve_space(INPUT_EMIT_MAX)
     }
 
-    /// Whether this thread waits for other threads to make space.
+    /// Whether signals wait until other threads free space in their mailboxes.
     pub(crate) fn is_blocked(&self) -> bool {
         self.outbox.backlog() > 0 || self.deferred_len() > 0
     }
 
-    /// Whether the thread has work without input from outside.
+    /// Whether the thread has work that needs no further input.
     pub(crate) fn has_local_work(&self) -> bool {
         self.outbox.local_len() > 0 || self.has_next_turn_work() || !self.socket_parcels.is_empty()
     }
@@ -445,7 +457,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             .any(|incoming| incoming.rings[NORMAL].refresh() > 0 || incoming.rings[HIGH].refresh() > 0)
     }
 
-    /// Whether nothing waits here and other threads have taken everything sent to them.
+    /// Whether no signal waits here, and other threads have taken all signals sent to them.
     pub(crate) fn is_quiet(&mut self) -> bool {
         !self.is_blocked() && !self.has_local_work() && !self.has_mail() && self.outbox.is_drained()
     }
@@ -459,7 +471,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.remote()
     }
 
-    /// Accepts a signal from another node. It is handled in the next turn.
+    /// Queues a signal from another node for the next turn.
     pub(crate) fn receive(&mut self, envelope: Envelope<S>) {
         self.outbox.push_local(envelope);
     }
@@ -469,7 +481,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.drain_local();
     }
 
-    /// Sets how many signals a turn takes from one ring.
+    /// Sets the maximum number of signals that a turn takes from one ring; at least 1.
     pub(crate) fn set_quota(&mut self, quota: u64) {
         self.quota = quota.max(1);
     }
@@ -487,8 +499,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.watch_crash_points(watch);
     }
 
-    /// The point of a fatal hit in this turn, if any. The turn's signals must not be published then, and of its
-    /// requests only those made before the hit are left.
+    /// The crash point that was hit fatally in this turn, if any. The turn's signals must then not be
+    /// published. Only requests made before the hit are left.
     pub(crate) fn take_crash(&mut self) -> Option<CrashPoint> {
         self.outbox.take_crash()
     }
@@ -503,7 +515,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.digest.as_mut().map_or(0, std::mem::take)
     }
 
-    /// Whether the last turn left input of other threads in the rings because a handler took long.
+    /// Whether a handler that took long made the last turn leave signals in the rings.
     #[inline]
     pub(crate) fn is_intake_stopped(&self) -> bool {
         self.outbox.is_intake_stopped()
@@ -521,7 +533,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Handles deferred signals as far as there is space. After a stall it handles some without space.
+    /// Handles deferred signals as far as space allows. After a stall, handles a few without space.
     fn run_deferred(&mut self) {
         if self.deferred_len() == 0 {
             self.stall.since = self.turn_start;
@@ -545,7 +557,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             }
             let Some(deferred) = self.deferred[queue].pop_front() else { break };
             self.stall.since = self.turn_start;
-            // Signals that the handler sends locally must queue behind those deferred earlier.
+            // While other signals stay deferred, a deferrable signal that this handler sends to its own
+            // thread must not be handled before them.
             self.outbox.set_closed(self.deferred_len() > 0);
             let header = SignalHeader::of(&deferred.envelope);
             self.record(&header);
@@ -570,7 +583,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes up to a quota of parcels from one ring. Returns how many.
+    /// Handles parcels of one ring, up to the quota. Returns their number.
     fn drain_ring(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) -> u64 {
         let available = ring.refresh().min(self.quota);
         let mut taken = 0;
@@ -586,7 +599,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         taken
     }
 
-    /// Takes the next parcel of a ring. Inspecting it in its slot first saves moving it twice.
+    /// Handles or defers the next parcel of a ring. Inspects the parcel in its slot first, because moving it
+    /// out and then to the handler would copy it twice.
     #[inline(always)]
     fn receive_one(&mut self, ring: &mut Consumer<Parcel<S>>, credit: (u16, u8)) {
         let header = |parcel: &Parcel<S>| match parcel {
@@ -599,8 +613,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         if self.outbox.reserve_space(header.space) {
             self.record(&header);
             if header.space > 0 {
-                // The consumer releases nothing before the turn ends, so the credit cannot return while the
-                // signal is unhandled.
+                // The ring returns credits when it is released at the end of the turn, so the sender cannot
+                // get this credit back before the signal is handled.
                 ring.finish_deferrable();
             }
             let signal = match ring.take() {
@@ -625,7 +639,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         }
     }
 
-    /// Takes the next signal of the local queue, inspected in its slot first.
+    /// Handles or defers the next signal of the local queue, inspected in its slot first.
     #[inline(always)]
     fn handle_local(&mut self) {
         let Some(front) = self.outbox.peek_local() else { return };
@@ -691,7 +705,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         host.handle(Endpoints { to: header.to, from: header.from }, signal, &mut context, outbox);
     }
 
-    /// Host, context and outbox, set up for the block `own`.
+    /// The arguments of a handler of the block `own`.
     #[inline]
     fn handler_parts(&mut self, own: Address) -> (&mut H, Context<'_>, &mut Outbox<S>) {
         self.outbox.set_own(own);
