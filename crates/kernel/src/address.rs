@@ -8,13 +8,13 @@ use crate::module::ModuleId;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u8);
 
-/// Receiver or sender of a signal. Only the kernel knows which thread runs the instance.
+/// The receiver or sender of a signal: a block. Only the kernel knows which thread runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(C, align(4))]
 pub struct Address {
     /// The node, this one or another.
     pub node: NodeId,
-    /// The kind of block.
+    /// The module, which is the kind of block.
     pub module: ModuleId,
     /// Number of the instance on its node, from 0.
     pub instance: u16,

@@ -17,19 +17,20 @@ pub enum SignalClass {
     Reserved,
 }
 
-/// Which of the two rings between a pair of threads a signal uses.
+/// Which of the two mailbox rings from one thread to another a signal uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Served before every normal ring. For the few signals that must not queue behind bulk work.
+    /// The high-priority ring, which is served before every normal ring. For the few signals that must not
+    /// queue behind bulk work.
     High,
-    /// Served in ring order, up to a quota a turn.
+    /// The normal ring. Each turn takes up to a quota of signals from it.
     Normal,
 }
 
-/// The signal type of a whole program: an enum over all conversations, at most 128 bytes.
+/// The signal type of a whole program: an enum of all requests and replies, at most 128 bytes in size.
 ///
-/// Signals from one thread to another arrive in the order sent, for each priority and class. A reserved
-/// signal may overtake a deferrable one that waits for space.
+/// Signals from one thread to another with equal priority and class arrive in the order in which they were
+/// sent. A reserved signal may overtake a deferrable one that waits for space.
 pub trait Signal: Sized + Send + 'static {
     /// Whether the signal may wait for space.
     fn class(&self) -> SignalClass;
@@ -37,17 +38,17 @@ pub trait Signal: Sized + Send + 'static {
     /// The ring that the signal uses between threads.
     fn priority(&self) -> Priority;
 
-    /// Maximum number of signals that the handler sends. Sending more costs memory but is correct: the excess
-    /// waits in the backlog.
+    /// Maximum number of signals that the handler of this signal sends. A handler that sends more is still
+    /// correct but costs memory: the excess waits in the sender's backlog.
     fn emit_max(&self) -> u16;
 
     /// The name that traces print.
     fn name(&self) -> &'static str;
 
-    /// The number that traces record. Each name has its own.
+    /// The number that traces record; different for each name.
     fn number(&self) -> u16;
 
-    /// Wraps an event of the world, for delivery to a block.
+    /// Wraps an event of a timer, socket or file in a signal, for delivery to a block.
     fn from_world(event: WorldEvent) -> Self;
 
     /// The name of a module in traces; `None` prints its number.
@@ -79,15 +80,15 @@ pub trait Host<S: Signal> {
     /// outbox.
     fn handle(&mut self, endpoints: Endpoints, signal: S, context: &mut Context<'_>, outbox: &mut Outbox<S>);
 
-    /// Called at the end of a turn that handled at least one signal, before its signals are published. Here a
-    /// block sends what it collected over a batch and releases what it must not hold between turns.
-    /// `context.own_address` is the first module of the thread.
+    /// Called at the end of a turn that handled at least one signal, before the turn's signals are published.
+    /// A block can send what it has collected during the turn, and must release what it may not hold between
+    /// turns. `context.own_address` is that of the thread's first module.
     fn before_publish(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<S>) {
         let _ = (context, outbox);
     }
 
-    /// Called once the turn that began at `began` has published its signals and, on a thread with sockets,
-    /// written its output. For measurements; `ended` reuses a time stamp that the scheduler took anyway.
+    /// Called once the turn that began at `began` has published its signals and written its output. For
+    /// measurements. `ended` is a reading of the clock that the scheduler needs anyway, so it costs nothing.
     fn turn_ended(&mut self, began: Time, ended: Time) {
         let _ = (began, ended);
     }

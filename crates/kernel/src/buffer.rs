@@ -1,6 +1,7 @@
-//! Recyclable byte buffers, one pool for each thread.
+//! Byte buffers that are reused, in one pool for each thread.
 
-/// Bytes on their way to or from the world. The last holder gives the buffer back to a pool.
+/// Bytes that were read from, or will be written to, a socket or file. Whoever uses the buffer last gives it
+/// back to a pool.
 pub type Buffer = Vec<u8>;
 
 /// Capacities of new buffers, ascending. A larger request gets exactly the capacity that it asks for.
@@ -38,8 +39,8 @@ impl BufferPool {
         }
     }
 
-    /// Keeps a buffer, emptied, for later. Frees it if the pool is full or the buffer is smaller or much
-    /// larger than the classes.
+    /// Empties a buffer and keeps it for reuse. Frees the buffer instead if the pool is full, or if its
+    /// capacity is less than 512 bytes or more than 128 KiB.
     #[inline]
     pub fn give(&mut self, mut buffer: Buffer) {
         let capacity = buffer.capacity();

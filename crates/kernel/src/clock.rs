@@ -1,11 +1,11 @@
-//! The only place that reads clocks.
+//! The clocks of the operating system. No other file of the kernel reads them.
 #![allow(clippy::disallowed_methods, reason = "clocks are read here and nowhere else")]
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::context::Time;
 
-/// How long the monotonic clock extrapolates a reading of the wall clock.
+/// Nanoseconds for which a reading of the wall clock is extrapolated with the monotonic clock.
 const WALL_REFRESH_NS: u64 = 1_000_000;
 
 /// One thread's view of the node's clock.
@@ -26,7 +26,8 @@ impl Clock {
         Time(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// The wall clock at `now`. After somebody sets the clock, the result is wrong for up to a millisecond.
+    /// The wall clock at `now`, in microseconds since 1970-01-01 UTC. If the wall clock is set, the result is
+    /// wrong for up to a millisecond.
     #[inline]
     pub(crate) fn wall_us(&mut self, now: Time) -> u64 {
         let age = now.since(self.wall_read);

@@ -8,7 +8,7 @@ use crate::module::ModuleId;
 use crate::scheduler::load::LoadBoard;
 use crate::scheduler::spin::SpinScale;
 
-/// One thread of a node: what it runs and how.
+/// One thread of a node: the module instances that it runs, and its settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadLayout {
     /// The thread's name. The operating system shows its first 15 bytes.
@@ -17,29 +17,30 @@ pub struct ThreadLayout {
     pub modules: Vec<(ModuleId, u16)>,
     /// The CPUs that the thread may use; empty for any.
     pub cpus: Vec<u32>,
-    /// Whether the thread never writes to other threads' sockets.
+    /// Whether the thread never writes to sockets of other threads.
     pub nosend: bool,
     /// How long the thread polls for work before it sleeps, in microseconds.
     pub spin_us: u32,
     /// Nice value, -20 to 19; `None` leaves it unchanged.
     pub nice: Option<i32>,
-    /// Whether the thread runs in the real-time class.
+    /// Whether the thread asks for the real-time scheduling class; not supported, so it gets a notice.
     pub realtime: bool,
-    /// How much overhead the thread may have for spinning.
+    /// How much CPU the thread may spend on spinning, relative to the node's setting.
     pub spin_scale: SpinScale,
-    /// Whether the thread's blocks seldom have work. Such a thread is the first to help others send.
+    /// Whether the thread's blocks seldom have work. Such threads are preferred for writing other threads'
+    /// output.
     pub is_mostly_idle: bool,
 }
 
 /// All threads of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeLayout {
-    /// The threads; the position is the thread's index.
+    /// The threads. The position of a thread is its index.
     pub threads: Vec<ThreadLayout>,
 }
 
 impl NodeLayout {
-    /// One unbound thread for each list of modules. The threads do not spin.
+    /// One thread for each list of modules. The threads are not bound to CPUs and do not spin.
     pub fn new<M: Into<ModuleId> + Copy>(threads: &[&[(M, u16)]]) -> Self {
         let layout = |(index, modules): (usize, &&[(M, u16)])| ThreadLayout {
             name: format!("thread-{index}"),
@@ -138,7 +139,7 @@ impl Directory {
     /// Marks an instance that does not exist.
     pub(crate) const NO_THREAD: u16 = u16::MAX;
 
-    /// The node described.
+    /// The node of this directory.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -189,7 +190,7 @@ impl Directory {
     }
 }
 
-/// Everything that a thread's blocks may depend on when they are created.
+/// What a thread runs, and the node around it. The thread's blocks are created from this.
 #[derive(Clone, Debug)]
 pub struct ThreadAssignment {
     /// This node.
@@ -204,7 +205,7 @@ pub struct ThreadAssignment {
     pub directory: Arc<Directory>,
     /// Published load figures of the node's threads.
     pub loads: Arc<LoadBoard>,
-    /// Seed for hashes. It differs between threads and, in the real world, between starts.
+    /// Seed for hashes. It differs between threads, and between starts of a real node.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The items that travel in the rings between threads.
+//! The items in the mailbox rings between threads.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -14,16 +14,16 @@ pub(crate) struct Envelope<S> {
     pub signal: S,
 }
 
-/// A signal, or a message of the kernel itself about the world. Messages of the kernel are always taken, like
-/// reserved signals.
+/// A signal, or one of the kernel's own messages about sockets and files. A thread always takes the kernel's
+/// messages out of a ring, as it does with reserved signals.
 #[derive(Debug)]
 pub(crate) enum Parcel<S> {
     Signal(Envelope<S>),
-    /// For the thread that owns the socket or the files.
+    /// A block's request, for the thread that owns the socket or the files.
     Request(Address, WorldRequest),
-    /// The answer, for a block of another thread.
+    /// An event for a block of another thread.
     Event(Address, WorldEvent),
-    /// Between threads that read and write the same sockets.
+    /// For a thread that owns a socket, or that writes for such a thread.
     Socket(SocketParcel),
 }
 
@@ -34,6 +34,6 @@ pub(crate) enum SocketParcel {
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
     /// Output that the receiving thread writes for the socket's owner.
     WriteOutput(Box<OutputBatch>),
-    /// The batch comes back to the owner, written or not.
+    /// A batch that returns to its owner, written or not.
     OutputReturned(Box<OutputBatch>),
 }

@@ -1,11 +1,10 @@
-//! Checks of conditions that cannot be false. A failed check stops the node, because its data can no longer
-//! be trusted.
+//! Checks of invariants. A broken invariant stops the node, because its data can no longer be trusted.
 
 use std::fmt;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Set in simulations, where a panic lets the runner name and shrink the failing seed.
+/// Set in simulations. After a panic, the simulator's runner can report the failing seed and shrink its plan.
 static PANICS: AtomicBool = AtomicBool::new(false);
 
 /// Makes broken invariants panic instead of aborting the process. For simulations and tests.
@@ -30,8 +29,8 @@ pub fn fail(condition: &str, explanation: fmt::Arguments<'_>) -> ! {
     std::process::abort();
 }
 
-/// Stops the node, in release builds too, if a condition that cannot be false is false. Never for a condition
-/// that a user, a client, a disk or another node can cause.
+/// Stops the node if an invariant is broken, in release builds too. Do not use it for a condition that a
+/// user, a client, a disk or another node can break.
 #[macro_export]
 macro_rules! require {
     ($condition:expr $(,)?) => {
@@ -46,8 +45,8 @@ macro_rules! require {
     };
 }
 
-/// Like [`require!`](crate::require), but only in debug builds (tests and simulations). For checks too
-/// expensive for release.
+/// Like [`require!`](crate::require), but in debug builds only (tests and simulations). For checks that are
+/// too expensive for release builds.
 #[macro_export]
 macro_rules! verify {
     ($($check:tt)+) => {

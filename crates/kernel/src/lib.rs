@@ -1,15 +1,15 @@
-//! Blocks, signals, mailboxes, threads, timers, sockets and files, in a real and a simulated world. Nothing
-//! here knows what the program above it is for.
+//! Runs blocks, which exchange signals, on threads; gives them timers, sockets and files. A program runs
+//! unchanged on real threads or in a simulator. Nothing here knows what the program is for.
 //!
 //! In reading order:
 //! - [`block`]: the signals of a program and the blocks that handle them; [`module`], [`address`] and
 //!   [`directory`]: how blocks are addressed and which thread runs them;
-//! - [`context`], [`outbox`], [`world`]: everything that a handler may see and do;
-//! - [`buffer`], [`file_buffer`], [`pool`], [`random`]: what handlers work with; [`crash_point`]: where tests
-//!   may end them;
+//! - [`context`], [`outbox`], [`world`]: everything that a handler may read, send and request;
+//! - [`buffer`], [`file_buffer`], [`pool`], [`random`]: data structures for handlers; [`crash_point`]: points
+//!   at which tests may end the process;
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
 //! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
-//! - [`real`] and [`simulated`]: the two worlds that drain the outbox;
+//! - [`real`] and [`simulated`]: nodes of real threads, and nodes in a simulator;
 //! - [`invariant`], [`trace`], [`limit`], [`sync`]: checks, the trace of delivered signals, maxima, atomics.
 
 pub mod address;

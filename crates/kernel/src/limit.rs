@@ -1,23 +1,23 @@
-//! The kernel's maxima, in one table.
+//! The kernel's limits, in one table.
 
-/// The maxima of one node's kernel. The defaults suit machines of any size; tests use small ones.
+/// Limits of one node's kernel. The defaults suit machines of any size; tests use smaller limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLimits {
-    /// Slots of the normal ring between an ordered pair of threads, a power of two of at least 4. 0 derives
-    /// it from the number of threads, within [`KernelLimits::RING_BYTES_MAX`].
+    /// Slots of the normal mailbox ring from one thread to another, a power of two of at least 4. If it is 0,
+    /// the number follows from the number of threads and [`KernelLimits::RING_BYTES_MAX`].
     pub ring_slots: u32,
-    /// Slots of the high-priority ring between an ordered pair of threads, a power of two of at least 4.
+    /// Slots of the high-priority ring from one thread to another, a power of two of at least 4.
     pub high_ring_slots: u32,
     /// Maximum number of signals taken from one normal ring in one turn.
     pub quota: u32,
     /// Maximum number of signals that may wait in one thread: local queue, deferred signals and backlogs
-    /// together. The blocks' pools keep the number below it, so reaching it stops the node.
+    /// together. The blocks' own limits keep the number lower, so a node that reaches it stops.
     pub waiting_max: u32,
-    /// Maximum number of running timers on one thread. Reaching it stops the node.
+    /// Maximum number of running timers on one thread. A node that reaches it stops.
     pub timers_max: u32,
-    /// Maximum of idle buffers that a thread keeps, in bytes.
+    /// Maximum total size of the idle buffers of one thread, in bytes.
     pub buffer_bytes_max: usize,
-    /// Signals that a thread's trace remembers, a power of two.
+    /// Number of signals kept in a thread's trace, a power of two.
     pub trace_entries: u32,
     /// Maximum number of open sockets on a node. A connection beyond it is closed immediately.
     pub sockets_max: u32,
@@ -25,7 +25,7 @@ pub struct KernelLimits {
     pub read_bytes: usize,
     /// Queued output of a socket, in bytes, above which its block gets `SendBlocked`.
     pub send_high_water_bytes: usize,
-    /// Queued output, in bytes, below which the block then gets `SendDrained`.
+    /// Queued output, in bytes, below which the block gets `SendDrained` after a `SendBlocked`.
     pub send_low_water_bytes: usize,
     /// Queued output, in bytes, at which the socket is closed.
     pub send_bytes_max: usize,
@@ -37,8 +37,7 @@ pub struct KernelLimits {
     /// Maximum number of file requests that wait in one lane of a node. A request beyond it fails with
     /// `FileError::QueueFull`.
     pub file_requests_max: u32,
-    /// After this long without taking a deferrable signal, a thread without space takes one anyway. In
-    /// nanoseconds.
+    /// Nanoseconds without a handled deferred signal after which a thread handles one without space.
     pub stall_ns: u64,
 }
 

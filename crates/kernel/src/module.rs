@@ -1,25 +1,26 @@
-//! Kinds of blocks, by number.
+//! Modules, which are the kinds of blocks, by number.
 
-/// A kind of block. The program above the kernel gives each number its meaning and its name; the kernel
-/// itself knows three of them, because it carries out their work.
+/// A module: a kind of block. The program above the kernel gives each number its meaning and its name. The
+/// kernel knows three modules, because it carries out their work.
 ///
-/// A thread's blocks are ordered by module number. The kernel's three numbers therefore lie in the middle,
-/// where the program can order its own modules before and after them.
+/// A thread's blocks are ordered by module number. The kernel's three numbers are in the middle, so that the
+/// program can order its own modules before and after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ModuleId(u8);
 
 impl ModuleId {
-    /// Number of module numbers, 0 to 15. The directory has one list of threads for each.
+    /// Number of possible modules, which are numbered from 0.
     pub const COUNT: usize = 16;
 
-    /// Blocks that own sockets: they receive from them and decide what is written to them.
+    /// Blocks that own sockets: they get the bytes received and request the bytes to send.
     pub const SOCKETS: ModuleId = ModuleId(5);
 
-    /// Threads that write to the sockets of others. No block handles signals here.
+    /// Threads that write to the sockets of other threads. This module has no block that handles signals.
     pub const SEND: ModuleId = ModuleId(6);
 
-    /// The thread that accesses files for all blocks of the node. No block handles signals here.
+    /// The thread that accesses files for all blocks of the node. This module has no block that handles
+    /// signals.
     pub const FILES: ModuleId = ModuleId(7);
 
     /// The module of this number; `number` must be below [`ModuleId::COUNT`].

@@ -1,21 +1,22 @@
-//! Hot path: at most 120 instructions a signal of 128 bytes, including those that move it.
+//! Hot path: at most 120 instructions for a signal of 128 bytes, including those that move it.
 //!
-//! The signals and requests that handlers emit, on their way to the same thread, another thread, another node
-//! or the world.
+//! Collects the signals and requests of handlers. A signal goes to a block of the same thread, of another
+//! thread or of another node; a request goes to the world: timers, sockets and files.
 //!
 //! # Why full rings cannot stop a node
 //!
-//! 1. *A ring is always emptied by its consumer*, whatever else is full: a reserved signal is handled, a
-//!    deferrable signal without space is deferred. At most half of a ring's capacity can be deferred from it,
-//!    because a deferrable signal keeps its credit until it is handled. The content of a ring therefore waits
-//!    for nothing but its consumer's next turn.
+//! 1. *A consumer always empties its rings*, whatever else is full. It handles reserved signals, and it
+//!    defers deferrable signals if their handlers might find no space to send. A deferrable signal keeps its
+//!    credit until it is handled, and a ring has credits for half of its slots, so the number of signals
+//!    deferred from a ring is bounded. The content of a ring therefore waits only for its consumer's next
+//!    turn.
 //! 2. *Handling never waits*: a signal that finds no slot or no credit goes to the backlog of its link.
 //!    Reserved and deferrable signals wait in different backlogs, so a reserved signal never waits for a
-//!    credit; by (1) its slot comes.
+//!    credit; by (1) it gets a slot.
 //! 3. *A deferred signal is handled eventually*: usually when all links have space for what it may emit. If
-//!    the thread handled none for `stall_ns`, it handles some without space; each further stall in a row takes
-//!    twice as many, up to a bound. In a circle of threads that all wait for each other's credits, each one
-//!    therefore handles a deferred signal now and then, which returns a credit, and the circle moves.
+//!    the thread handled none for `stall_ns`, it handles some without space; each further stall in a row
+//!    takes twice as many, up to a bound. In a circle of threads that all wait for each other's credits, each
+//!    one therefore handles a deferred signal now and then, which returns a credit, and the circle moves.
 //! 4. *The number of waiting signals is bounded*: a thread with a backlog or deferred signals reads no
 //!    socket, and other threads run out of credits towards it and stop reading theirs. The remaining work is
 //!    what the blocks admitted, each piece a bounded number of signals. `waiting_max` lies above that;
@@ -50,19 +51,20 @@ pub struct Outbox<S> {
     thread: u16,
     directory: Arc<Directory>,
     local: LocalQueue<Envelope<S>>,
-    /// Local signals for the next turn.
+    /// Local signals for the next turn, whatever their number.
     next_turn: VecDeque<Envelope<S>>,
     /// Local signals that take long, handled one a turn.
     long_running: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
-    /// Lower bound of the deferrable signals that any link accepts; refreshed when used up.
+    /// Number of deferrable signals that every link accepts at least; refreshed when used up.
     space: u64,
-    /// The space when every ring is empty.
+    /// The value of `space` when every ring is empty.
     space_max: u64,
+    /// Number of signals in all backlogs.
     backlog: usize,
-    /// Whether deferred signals forbid any space.
+    /// Whether `space` counts as 0 because earlier signals are deferred.
     is_closed: bool,
     /// Whether this turn takes nothing more from other threads.
     is_intake_stopped: bool,
@@ -103,10 +105,10 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a signal that is handled in the next turn if it stays on this thread. Signals to other threads
-    /// are published before that, and input that arrives meanwhile, also from sockets, goes first. A block
-    /// uses this to continue long work: nobody waits for more than one step of it, and threads that share a
-    /// piece of work run in parallel.
+    /// Sends a signal that is handled in the next turn if it stays on this thread. A block uses this to
+    /// continue long work in steps: input that arrives meanwhile is handled between two steps. This turn's
+    /// signals to other threads are published before the next step, so threads that share a piece of work run
+    /// in parallel.
     pub fn send_next_turn(&mut self, to: Address, signal: S) {
         match self.stays(to) {
             true => self.next_turn.push_back(Envelope { to, from: self.own, signal }),
@@ -114,8 +116,8 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. It is handled once each
-    /// earlier one had a turn of its own, or once [`LONG_MAX`] others wait behind it.
+    /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. A turn handles one such
+    /// signal, the oldest. If more than [`LONG_MAX`] wait, the next turn handles the oldest in addition.
     pub fn send_long_running(&mut self, to: Address, signal: S) {
         if !self.stays(to) {
             return self.send(to, signal);
@@ -142,8 +144,8 @@ impl<S: Signal> Outbox<S> {
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
     }
 
-    /// Takes nothing more from other threads in this turn. A handler that took long calls this, so that its
-    /// output is published before similar work begins.
+    /// Makes this turn take no more signals from other threads. A handler that took long calls this, so that
+    /// its output is published before similar work begins.
     #[inline]
     pub fn stop_intake(&mut self) {
         self.is_intake_stopped = true;
@@ -194,10 +196,11 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// A detached outbox finds no thread for any address, so every signal counts as local.
+    /// The thread of an outbox for tests. Its directory finds no thread for any address, so every signal
+    /// counts as local.
     const TEST_THREAD: u16 = Directory::NO_THREAD;
 
-    /// Removes the signals sent to a detached outbox, in order.
+    /// Removes the signals that were sent, in order. For tests.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
         let local = std::iter::from_fn(|| self.local.pop());
         local
@@ -208,13 +211,13 @@ impl<S: Signal> Outbox<S> {
             .collect()
     }
 
-    /// Removes the requests made through a detached outbox, in order.
+    /// Removes the requests that were made, in order. For tests.
     pub fn take_requests(&mut self) -> Vec<WorldRequest> {
         self.requests.drain(..).map(|(_, request)| request).collect()
     }
 
-    /// Sends to another thread if its ring is known to have space. Rare cases are in another function, so that
-    /// this one saves no registers.
+    /// Sends to another thread if its ring is known to have space. Rare cases are in a function of their own,
+    /// so that this one need not save registers.
     #[inline(never)]
     fn send_across_threads(&mut self, thread: u16, to: Address, signal: S) {
         let from = self.own;
@@ -258,7 +261,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Sends a parcel of the kernel, with reserved space.
+    /// Sends one of the kernel's own messages to another thread, like a reserved signal.
     fn post(&mut self, thread: u16, parcel: Parcel<S>) {
         let lane = self.lane(thread, Priority::Normal);
         match lane.ring.slot().filter(|_| lane.reserved.is_empty()) {
@@ -332,8 +335,8 @@ impl<S: Signal> Outbox<S> {
         self.own = own;
     }
 
-    /// Takes space for `signals` signals; always succeeds for 0. Fails if some link may lack the space. A need
-    /// beyond the space of empty rings counts as that space, because it could never be met.
+    /// Reserves space for `signals` signals on every link; always succeeds for 0. Fails if some link may lack
+    /// the space. If even empty rings have less space than that, reserves all of their space.
     #[inline(always)]
     pub(crate) fn reserve_space(&mut self, signals: u16) -> bool {
         let wanted = u64::from(signals).min(self.space_max);
@@ -350,7 +353,7 @@ impl<S: Signal> Outbox<S> {
         self.space >= wanted || self.find_space(wanted)
     }
 
-    /// Closes the space while a deferred signal waits, so that no other overtakes it, or opens it again.
+    /// With `closed`, no space can be reserved, so that no signal overtakes one that is deferred.
     pub(crate) fn set_closed(&mut self, closed: bool) {
         self.is_closed = closed;
         self.space = 0;
@@ -400,7 +403,7 @@ impl<S: Signal> Outbox<S> {
         self.long_running.len()
     }
 
-    /// Moves signals for this turn to the local queue, at the beginning of the turn.
+    /// At the beginning of a turn, moves the signals that were kept for this turn to the local queue.
     #[inline]
     pub(crate) fn take_next_turn(&mut self) {
         while let Some(envelope) = self.next_turn.pop_front() {
@@ -411,7 +414,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    /// Takes signals from other threads again.
+    /// Reverses [`Outbox::stop_intake`].
     #[inline]
     pub(crate) fn resume_intake(&mut self) {
         self.is_intake_stopped = false;
@@ -468,7 +471,8 @@ impl<S: Signal> Outbox<S> {
 
     /// Sends a parcel of the kernel to another thread.
     pub(crate) fn deliver_parcel(&mut self, thread: u16, parcel: Parcel<S>) {
-        // The output was handed over so that this thread need not write it; a delegated turn would.
+        // The output was handed over so that this thread need not write it. In a delegated turn, this thread
+        // would write it after all, so wake the helper.
         if let (Parcel::Socket(SocketParcel::WriteOutput(_)), Some(Some(link))) =
             (&parcel, self.links.get_mut(usize::from(thread)))
         {
@@ -477,9 +481,9 @@ impl<S: Signal> Outbox<S> {
         self.post(thread, parcel);
     }
 
-    /// Moves backlogs into rings as far as there is space, and publishes all rings. Calls `published` with
-    /// each thread that has new input and whether that is eligible for a delegated turn. Returns whether a
-    /// backlog moved.
+    /// Moves backlogs into rings as far as space allows, and publishes all rings. Calls `published` with each
+    /// thread that has new input, and whether that input is little enough work for a delegated turn. Returns
+    /// whether signals of a backlog were published.
     #[inline]
     pub(crate) fn flush(&mut self, mut published: impl FnMut(u16, bool)) -> bool {
         let mut moved = 0;
@@ -499,7 +503,7 @@ impl<S: Signal> Outbox<S> {
         moved > 0
     }
 
-    /// Whether other threads have taken everything sent to them.
+    /// Whether other threads have taken all signals sent to them.
     pub(crate) fn is_drained(&mut self) -> bool {
         let links = self.links.iter_mut().flatten();
         self.backlog == 0
@@ -513,8 +517,8 @@ impl<S: Signal> Lane<S> {
         Self { ring, deferrable: VecDeque::new(), reserved: VecDeque::new() }
     }
 
-    /// Returns how many parcels found a slot. Reserved ones go first, so that deferrable ones never take the
-    /// last slots.
+    /// Moves parcels of the backlogs into the ring. Returns their number. Reserved parcels go first, so that
+    /// deferrable parcels never take the last slots.
     fn move_backlog(&mut self) -> usize {
         let mut moved = 0;
         while let Some(parcel) = self.reserved.pop_front() {

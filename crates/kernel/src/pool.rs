@@ -1,14 +1,14 @@
-//! A pool with a fixed maximum of records. Handles detect that their record is gone.
+//! A pool with a maximum number of records. A handle to a removed record finds nothing, even after the
+//! record's slot is reused.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Names a record of a [`Pool`]. It finds nothing once the record was removed, even if the slot holds another
-/// record.
+/// Identifies a record of a [`Pool`]. Once that record is removed, the handle finds nothing.
 pub struct Handle<T> {
     /// The slot in the pool.
     pub index: u32,
-    /// Odd; distinguishes records that used the same slot.
+    /// Odd number that distinguishes the records that have used this slot.
     pub generation: u32,
     record: PhantomData<fn() -> T>,
 }
@@ -24,7 +24,7 @@ impl<T> Handle<T> {
         (self.generation as u64) << 32 | self.index as u64
     }
 
-    /// Reverses [`Handle::to_u64`]. Every word gives a handle; a handle that no pool returned finds nothing.
+    /// Reverses [`Handle::to_u64`]. Accepts any word; a handle that no pool has returned finds nothing.
     pub const fn from_u64(word: u64) -> Self {
         Self::new(word as u32, (word >> 32) as u32)
     }
@@ -122,8 +122,8 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Makes the generations of slots that were never used begin at `generation`, or at the next number if it is
-    /// even. A drawn number makes handles differ from those of an earlier life of the node.
+    /// Sets the first generation of slots that were never used: `generation`, or the next number if that is
+    /// even. With a random number, handles differ from those of earlier runs of the node.
     pub fn begin_generations_at(&mut self, generation: u32) {
         self.first_generation = generation | 1;
     }

@@ -1,4 +1,4 @@
-//! A small seedable random number generator. Equal seeds repeat a run.
+//! A small random number generator. Equal seeds give equal sequences, so a run can be repeated.
 
 /// xoshiro256++ of Blackman and Vigna, seeded by splitmix64. Not for secrets.
 #[derive(Clone, Debug)]
@@ -33,13 +33,14 @@ impl Random {
         result
     }
 
-    /// A number below `bound`, with a bias too small to matter for scheduling; 0 if `bound` is 0.
+    /// A number below `bound`; 0 if `bound` is 0. The distribution is not exactly uniform, which does not
+    /// matter for scheduling.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((self.word() as u128 * bound as u128) >> 64) as u64
     }
 
-    /// True once in `chances` on average; never if `chances` is 0.
+    /// True with probability 1 / `chances`; never if `chances` is 0.
     pub fn one_in(&mut self, chances: u64) -> bool {
         chances > 0 && self.below(chances) == 0
     }

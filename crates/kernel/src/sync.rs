@@ -1,5 +1,5 @@
-//! Atomics, cells and threads: the standard ones, or those of a model checker under `--cfg loom` and `--cfg
-//! shuttle`.
+//! Atomics, cells and threads: those of the standard library, or under `--cfg loom` and `--cfg shuttle` those
+//! of a model checker.
 //!
 //! Code that shares memory between threads imports from here, so that the checkers can run it unchanged.
 
@@ -25,7 +25,7 @@ pub use std::{
     thread,
 };
 
-/// A cell whose callers ensure exclusive access, with the accessors that loom checks.
+/// A cell whose callers ensure exclusive access. It has the interface of loom's cell, which checks them.
 #[cfg(not(loom))]
 #[derive(Debug, Default)]
 pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
@@ -50,7 +50,8 @@ impl<T> UnsafeCell<T> {
     }
 }
 
-/// Puts its content on cache lines of its own. 128 bytes, because CPUs prefetch lines in pairs.
+/// Keeps its content on cache lines that hold nothing else. Aligned to 128 bytes, because CPUs prefetch lines
+/// of 64 bytes in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);

@@ -1,9 +1,9 @@
-//! The last signals of every thread, recorded at a cost of a few instructions a signal and printed when a
-//! node dies.
+//! A trace of the last signals of every thread, which is printed when a node dies. Recording costs a few
+//! instructions per signal.
 //!
-//! Each thread has a ring that holds time, addresses and number of its last signals, two words for each. Only
-//! the thread writes it. The thread that stops the process reads all rings and may find the newest entry half
-//! written.
+//! Each thread has a ring buffer with the time, addresses and number of its last signals, two words per
+//! signal. Only the thread itself writes to its ring. The thread that stops the process reads all rings and
+//! may find the newest entry half written.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,11 @@ use crate::block::Signal;
 use crate::context::Time;
 use crate::module::ModuleId;
 
-/// Entries that a dump prints for each thread.
+/// Maximum number of entries that a dump prints for each thread.
 const DUMP_ENTRIES_MAX: u64 = 64;
 
-/// Shift of recorded times: 16 ns units let time and number share a word for 52 days.
+/// Shift of recorded times. In units of 16 ns, 48 bits of time last for 52 days, and a signal's number fits
+/// in the same word.
 const TIME_SHIFT: u32 = 4;
 
 static RINGS: Mutex<Vec<Weak<TraceRing>>> = Mutex::new(Vec::new());
@@ -66,7 +67,7 @@ pub struct TraceEntry {
     pub number: u16,
 }
 
-/// The writing side of a trace, one for each ring.
+/// Writes the trace of one thread.
 #[derive(Debug)]
 pub struct Tracer {
     ring: Arc<TraceRing>,
@@ -75,7 +76,8 @@ pub struct Tracer {
 }
 
 impl Tracer {
-    /// A tracer with at least 2 entries. [`dump_all`] prints it too.
+    /// A tracer that keeps `entries` signals, rounded up to a power of two of at least 2. [`dump_all`] prints
+    /// them.
     pub fn new(name: &str, entries: u32, names: TraceNames) -> Self {
         let entries = entries.clamp(2, 1 << 24).next_power_of_two();
         let words = (0..entries).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect();
@@ -111,7 +113,7 @@ impl Tracer {
 }
 
 impl TraceRing {
-    /// Up to `count` last entries, oldest first.
+    /// The last `count` entries, or fewer, oldest first.
     pub fn last(&self, count: u64) -> Vec<TraceEntry> {
         let written = self.written.load(Ordering::Relaxed);
         let entries = self.entries.len() as u64;
@@ -125,7 +127,7 @@ impl TraceRing {
         (first..written).filter_map(entry).collect()
     }
 
-    /// Writes the last entries as text, one a line.
+    /// Writes the last entries as text, one per line.
     pub fn dump(&self, target: &mut dyn Write) -> std::io::Result<()> {
         writeln!(target, "last signals of thread {}, oldest first (seconds, from, to, signal):", self.name)?;
         for entry in self.last(DUMP_ENTRIES_MAX) {

@@ -1,9 +1,9 @@
 //! Hot path: at most 25 instructions an item at each end, not counting those that move it.
 //!
-//! A thread's queue to itself. Items are built in their slots and moved once.
+//! The queue of signals that a thread sends to itself. An item is built in its slot and moved once.
 //!
-//! The unsafe code rests on one fact: exactly the `len` slots from `head` on, wrapping, hold an item. One
-//! thread at a time uses the queue, as `&mut self` states.
+//! The unsafe code relies on one invariant: the `len` slots from `head` on, wrapping, hold an item, and no
+//! other slot does. `&mut self` ensures that one thread at a time uses the queue.
 
 use std::mem::MaybeUninit;
 

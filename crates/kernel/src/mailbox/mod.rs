@@ -1,21 +1,21 @@
 //! Hot path: at most 30 instructions an item at each end, not counting those that move it.
 //!
-//! A ring of fixed capacity from one thread to another.
+//! A ring buffer of fixed capacity from one thread to another.
 //!
 //! The consumer sees items only after [`Producer::publish`], and the producer reuses slots only after
-//! [`Consumer::release`]. The shared cache lines therefore move between CPUs once a batch instead of once an
-//! item. Each side caches the other's index and loads the shared one only when the cached one says full or
-//! empty.
+//! [`Consumer::release`]. The shared cache lines therefore move between CPUs once per batch instead of once
+//! per item. Each side caches the other side's index. It loads the shared index only if the ring looks full
+//! or empty by the cached one.
 //!
-//! Deferrable items spend credits: at most half the capacity may be deferrable items that the consumer has
-//! not finished. The other half always remains for reserved items, however slowly the consumer finishes
-//! deferrable ones.
+//! Deferrable items spend credits. A ring has credits for half of its capacity, and a credit returns when the
+//! consumer finishes the item. The other half thus remains for reserved items, however slowly the consumer
+//! finishes deferrable ones.
 //!
-//! The unsafe code rests on three facts. (1) A ring has one [`Producer`] and one [`Consumer`]; neither can be
-//! cloned, and their methods take `&mut self`. (2) A slot from `head` up to but not including `tail`, as
-//! published, belongs to the consumer; all others belong to the producer. (3) `tail` is stored with Release
-//! after the slots were written and loaded with Acquire before they are read; `head` is stored with Release
-//! after the slots were read and loaded with Acquire before they are written again.
+//! The unsafe code relies on three invariants. (1) A ring has one [`Producer`] and one [`Consumer`]; neither
+//! can be cloned, and their methods take `&mut self`. (2) The slots from the released `head` up to but not
+//! including the published `tail` belong to the consumer; all others belong to the producer. (3) `tail` is
+//! stored with Release after the slots were written, and loaded with Acquire before they are read. `head` is
+//! stored with Release after the slots were read, and loaded with Acquire before they are written again.
 
 use std::mem::MaybeUninit;
 
@@ -41,9 +41,9 @@ struct Consumed {
     finished: AtomicU64,
 }
 
-// SAFETY: by invariants (1) to (3) of the module, one side at a time touches a slot and hands it over by
-// Release and Acquire. Sharing the ring thus moves each `T` from one thread to the other, which `T: Send`
-// permits.
+// SAFETY: by invariants (1) to (3) of the module, one side at a time accesses a slot, and Release and Acquire
+// order its accesses before those of the other side. Sharing the ring thus moves each `T` from one thread to
+// the other, which `T: Send` permits.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
 // SAFETY: the ring owns its items; moving it to another thread moves them, which `T: Send` permits.
@@ -55,8 +55,8 @@ impl<T> Drop for Ring<T> {
         let mask = self.slots.len() as u64 - 1;
         for position in head..tail {
             // SAFETY: invariant (2): these slots hold published items that were not popped, because both ends
-            // publish and release when they are dropped. No end is left, because the last owner is being
-            // dropped.
+            // publish and release when they are dropped. Neither end exists any more, because the last owner
+            // of the ring is being dropped.
             self.slots[(position & mask) as usize].with_mut(|slot| unsafe { (*slot).assume_init_drop() });
         }
     }
@@ -109,7 +109,7 @@ impl<T> Producer<T> {
         self.mask + 1
     }
 
-    /// Puts an item into the next slot, unpublished. Returns the item if the ring is full.
+    /// Puts an item into the next slot without publishing it. Returns the item if the ring is full.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), T> {
         match self.slot() {
@@ -121,8 +121,7 @@ impl<T> Producer<T> {
         }
     }
 
-    /// The next slot, if it is free. Loads the consumer's index only if the cached one says that the ring is
-    /// full.
+    /// The next slot, if it is free. Loads the consumer's index only if the ring is full by the cached one.
     #[inline(always)]
     pub(crate) fn slot(&mut self) -> Option<RingSlot<'_, T>> {
         if self.next - self.head_seen > self.mask && !self.refresh_head() {
@@ -132,8 +131,8 @@ impl<T> Producer<T> {
         Some(RingSlot { cell, next: &mut self.next, spent_credits: &mut self.spent_credits, cost: 0 })
     }
 
-    /// The next slot, if the cached indexes say that it is free and that `credits` (0 or 1) are left. Filling
-    /// it spends them.
+    /// The next slot, if by the cached indexes it is free and `credits` (0 or 1) are left. Filling the slot
+    /// spends the credits.
     #[inline(always)]
     pub(crate) fn slot_seen(&mut self, credits: u64) -> Option<RingSlot<'_, T>> {
         let spent = self.spent_credits - self.finished_seen + credits;
@@ -150,7 +149,8 @@ impl<T> Producer<T> {
         self.next - self.head_seen <= self.mask
     }
 
-    /// Makes all pushed items visible to the consumer. Returns how many were not visible before.
+    /// Makes all pushed items visible to the consumer. Returns the number of items that were not visible
+    /// before.
     #[inline]
     pub fn publish(&mut self) -> u64 {
         let fresh = self.next - self.published;
@@ -161,19 +161,19 @@ impl<T> Producer<T> {
         fresh
     }
 
-    /// Number of free slots, from the consumer's current index.
+    /// Number of free slots, by the consumer's current index.
     #[inline]
     pub fn free(&mut self) -> u64 {
         self.head_seen = self.ring.consumed.head.load(Ordering::Acquire);
         self.capacity() - (self.next - self.head_seen)
     }
 
-    /// Whether the consumer popped and released every pushed item.
+    /// Whether the consumer has popped and released every pushed item.
     pub fn is_drained(&mut self) -> bool {
         self.free() == self.capacity()
     }
 
-    /// Deferrable items that may still be pushed before the consumer finishes one, from the consumer's
+    /// Number of deferrable items that may be pushed before the consumer finishes one, by the consumer's
     /// current count.
     #[inline]
     pub fn credits(&mut self) -> u64 {
@@ -219,12 +219,12 @@ pub(crate) struct RingSlot<'a, T> {
 }
 
 impl<T> RingSlot<'_, T> {
-    /// Puts the item into the slot, unpublished.
+    /// Puts the item into the slot without publishing it.
     #[inline(always)]
     pub(crate) fn fill(self, item: T) {
-        // SAFETY: invariant (2): the constructor saw that `next` is at or beyond the published tail and less
-        // than a capacity beyond `head`. This value borrows the producer, so the slot still belongs to it.
-        // The slot's old content was popped, so overwriting leaks nothing.
+        // SAFETY: invariant (2): the method that made this value checked that `next` is at or beyond the
+        // published tail and less than a capacity beyond `head`. This value borrows the producer, so the slot
+        // still belongs to the producer. The slot's old content was popped, so overwriting leaks nothing.
         self.cell.with_mut(|slot| unsafe {
             (*slot).write(item);
         });
@@ -240,7 +240,8 @@ impl<T> Drop for Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Pops the oldest visible item. Once those are used up, returns `None` until [`Consumer::refresh`].
+    /// Pops the oldest item that the last [`Consumer::refresh`] has seen. Once these are used up, returns
+    /// `None` until the next refresh.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.next == self.tail_seen { None } else { Some(self.take()) }
@@ -253,7 +254,7 @@ impl<T> Consumer<T> {
         let cell = &self.ring.slots[(self.next & self.mask) as usize];
         self.next += 1;
         // SAFETY: invariant (2): `next` was below the published tail and not below `head`, so the slot holds
-        // an item of the consumer. `next` has moved on, so the item is read once.
+        // an item of the consumer. `next` is advanced, so the item is read once.
         cell.with(|slot| unsafe { (*slot).assume_init_read() })
     }
 

@@ -231,9 +231,7 @@ impl Poller {
 enum SpinEnd {
     /// Work arrived. `polled` tells whether the spin polled the sockets. If it did not, the caller must not
     /// restart the count of signals since the last poll: a stream of signals could then starve the sockets.
-    Work {
-        polled: bool,
-    },
+    Work { polled: bool },
     /// A timer is due. A sleep would have ended at the same time.
     Timer,
     /// The spin time is over, or the node halts.
@@ -451,9 +449,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.load.count_signals(signals);
     }
 
-    /// Called on thread `from`, which has borrowed this thread's slot: runs a turn for the signals that `from`
-    /// sent. `phase` says whether this thread sleeps or is detached. Returns the number of signals handled,
-    /// and whether no work is left, so that the slot can be given back.
+    /// Called on thread `from`, which has borrowed this thread's slot: runs a turn for the signals that
+    /// `from` sent. `phase` says whether this thread sleeps or is detached. Returns the number of signals
+    /// handled, and whether no work is left, so that the slot can be given back.
     pub(super) fn delegated_turn(&mut self, phase: IdlePhase, from: u16, may_write: bool) -> (u64, bool) {
         // A stopping thread must see its own work, because it reports when it has become idle.
         if self.is_stopping || self.engine.has_next_turn_work() || self.engine.is_blocked() {

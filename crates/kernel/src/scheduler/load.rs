@@ -1,9 +1,10 @@
-//! How busy each thread is. Each thread measures itself and publishes words that only it writes.
+//! How busy each thread is. Each thread measures itself and publishes its figures in words that only this
+//! thread writes.
 //!
 //! A thread reads the clock when it changes between executing, sending, spinning and sleeping, not for each
-//! signal. Figures are kept for slots of 50 ms, 1 s and 20 s, the last twenty of each. A reader may see a
-//! slot half old and half new while it is replaced. The figures steer and inform; correctness never depends
-//! on them.
+//! signal. A slot is an interval with its figures. Slots last 50 ms, 1 s or 20 s, and the last twenty of each
+//! length are kept. A reader may see a slot half old and half new while it is replaced: the figures serve
+//! controllers and status tables, and correctness never depends on them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,16 +18,16 @@ pub const HISTORY_SLOTS: usize = 20;
 
 const SLOT_NS: u64 = 50_000_000;
 
-/// Slots of one window that make one slot of the next: 20 x 50 ms = 1 s, 20 x 1 s = 20 s.
+/// Number of slots of one length that make one slot of the next length: 20 x 50 ms = 1 s, 20 x 1 s = 20 s.
 const SLOTS_PER_NEXT: u64 = 20;
 
 /// The activity of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThreadState {
-    /// Handlers, timers and queues.
+    /// Runs handlers, timers and queues.
     #[default]
     Executing = 0,
-    /// Reads and writes of sockets and files.
+    /// Writes to sockets.
     Sending = 1,
     /// Polling for work instead of sleeping.
     Spinning = 2,
@@ -41,7 +42,7 @@ impl ThreadState {
     pub const COUNT: usize = 5;
 }
 
-/// Length of a history's slots.
+/// Length of the slots of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// 50 milliseconds.
@@ -57,7 +58,7 @@ pub enum Window {
 pub struct Usage {
     /// Nanoseconds in handlers and queues.
     pub executing_ns: u64,
-    /// Nanoseconds in socket and file operations.
+    /// Nanoseconds in writes to sockets.
     pub sending_ns: u64,
     /// Nanoseconds polling for work.
     pub spinning_ns: u64,
@@ -65,9 +66,9 @@ pub struct Usage {
     pub sleeping_ns: u64,
     /// Nanoseconds asleep because rings of other threads were full.
     pub buffer_full_ns: u64,
-    /// Nanoseconds in user mode by the operating system's account; 0 if unknown.
+    /// Nanoseconds in user mode, as the operating system counts them; 0 if unknown.
     pub os_user_ns: u64,
-    /// Nanoseconds in system mode by the operating system's account; 0 if unknown.
+    /// Nanoseconds in system mode, as the operating system counts them; 0 if unknown.
     pub os_system_ns: u64,
     /// Signals handled, including those of delegated turns that this thread ran for others.
     pub signals: u64,
@@ -77,9 +78,9 @@ pub struct Usage {
     pub hand_overs: u64,
     /// Turns of this thread that other threads ran.
     pub delegated_turns: u64,
-    /// Times that the thread gave up its CPU to wait.
+    /// Number of times that the thread gave up its CPU to wait.
     pub voluntary_switches: u64,
-    /// Times that the operating system took its CPU.
+    /// Number of times that the operating system preempted the thread.
     pub involuntary_switches: u64,
 }
 
@@ -157,13 +158,13 @@ impl Usage {
 pub struct ThreadLoad {
     /// The current activity.
     pub state: ThreadState,
-    /// When that began.
+    /// When the current activity began.
     pub state_since: Time,
     /// Signals in the thread's own queues at its last turn.
     pub queue_length: u32,
     /// Current spin time before a sleep, in nanoseconds.
     pub spin_ns: u64,
-    /// Sum up to the end of the last complete slot.
+    /// Sum since the start, up to the end of the last complete slot.
     pub total: Usage,
     /// The last complete 50 ms.
     pub moment: Usage,
@@ -200,8 +201,7 @@ impl LoadBoard {
         Self { threads: published, sending: SendBoard::new(threads) }
     }
 
-    /// A board that shows these figures; of the history it has only the last 50 ms slot. For scripted traces
-    /// of controllers.
+    /// A board with these figures, whose history has only the last 50 ms slot. For tests of controllers.
     pub fn of(threads: &[ThreadLoad]) -> Self {
         let board = Self::new(threads.len());
         for (words, load) in board.threads.iter().zip(threads) {
@@ -247,7 +247,7 @@ impl LoadBoard {
         self.threads.get(usize::from(thread)).map_or_else(Default::default, |words| words.state_now())
     }
 
-    /// Slots of a window that a thread completed since its start.
+    /// Number of slots of this length that a thread has completed since its start.
     pub(crate) fn completed(&self, thread: u16, window: Window) -> u64 {
         let words = self.threads.get(usize::from(thread));
         words.map_or(0, |words| words.completed[window as usize].load(Ordering::Acquire))
@@ -269,7 +269,7 @@ impl LoadBoard {
         })
     }
 
-    /// The last [`HISTORY_SLOTS`] complete slots of a window, newest first; `None` for an unknown thread.
+    /// The last [`HISTORY_SLOTS`] complete slots of this length, newest first; `None` for an unknown thread.
     pub fn history(&self, thread: u16, window: Window) -> Option<[Usage; HISTORY_SLOTS]> {
         let words = self.threads.get(usize::from(thread))?;
         Some(std::array::from_fn(|back| words.slot_back(window, back as u64)))
@@ -317,7 +317,7 @@ pub(crate) struct OsUsage {
     pub involuntary_switches: u64,
 }
 
-/// Reads the operating system's counts once a completed slot, so at most every 50 ms.
+/// Reads the operating system's counts once per completed slot, so at most every 50 ms.
 #[derive(Debug)]
 struct OsMeter {
     /// Reads the counts of the calling thread.
@@ -339,8 +339,9 @@ impl OsMeter {
         slot.involuntary_switches += now.involuntary_switches.saturating_sub(seen.involuntary_switches);
     }
 
-    /// Attributes as much time to a slot as its length allows. A thread that slept through several slots ran
-    /// in the first of them; one that ran through several fills each.
+    /// Attributes CPU time to a completed slot, at most the slot's length. If several slots are completed
+    /// together, the first ones get the time: a thread that slept through them ran in the first, and one that
+    /// ran all the time fills each.
     fn fill(&mut self, slot: &mut Usage) {
         slot.os_user_ns = self.user_left_ns.min(SLOT_NS);
         slot.os_system_ns = self.system_left_ns.min(SLOT_NS - slot.os_user_ns);
@@ -349,7 +350,7 @@ impl OsMeter {
     }
 }
 
-/// The measuring side, one for each thread.
+/// Measures one thread and publishes its figures.
 #[derive(Debug)]
 pub(crate) struct LoadMeter {
     board: std::sync::Arc<LoadBoard>,
