@@ -22,6 +22,8 @@ pub enum Class {
 pub enum Piece {
     Text(String),
     Literal(Literal),
+    /// A value that only the session knows, as SQL writes it.
+    Session(&'static str),
 }
 
 /// A generated statement.
@@ -34,7 +36,35 @@ pub struct Statement {
     pub is_ordered: bool,
     /// Whether the result contains an arbitrary one of several equal texts.
     pub shows_any_of_equal: bool,
+    /// Whether a session value determines the type of a result, in which a constant has another effect.
+    pub has_computed_type: bool,
 }
+
+/// The values that only the session knows. `@i` is an integer, `@s` a text and `@m` a decimal; `@n` and `@p`
+/// have another type in each execution.
+pub const SESSION_VALUES: [&str; 16] = [
+    "@i",
+    "@s",
+    "@m",
+    "@n",
+    "@n",
+    "@p",
+    "NOW()",
+    "NOW(3)",
+    "CURRENT_TIMESTAMP(6)",
+    "CURDATE()",
+    "LAST_INSERT_ID()",
+    "CONNECTION_ID()",
+    "DATABASE()",
+    "CURRENT_USER()",
+    "@@div_precision_increment",
+    "@@sql_mode",
+];
+/// The values that are mostly numbers.
+const SESSION_NUMBERS: [&str; 6] =
+    ["@i", "@m", "@n", "LAST_INSERT_ID()", "CONNECTION_ID()", "@@div_precision_increment"];
+/// The values that are mostly patterns of LIKE.
+const SESSION_PATTERNS: [&str; 3] = ["@p", "@s", "@n"];
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 pub struct Random(pub u64);
@@ -122,6 +152,11 @@ impl<'r> Generator<'r> {
         self.statement.pieces.push(Piece::Literal(Literal { class, text, is_liftable }));
     }
 
+    fn session(&mut self, from: &[&'static str]) {
+        let value = from[self.random.below(from.len())];
+        self.statement.pieces.push(Piece::Session(value));
+    }
+
     fn select(&mut self) {
         self.text("SELECT ");
         let is_distinct = self.random.one_in(6);
@@ -149,7 +184,8 @@ impl<'r> Generator<'r> {
         }
         if self.random.one_in(2) {
             self.text(" ORDER BY ");
-            match self.random.below(5) {
+            match self.random.below(6) {
+                5 => self.session(&SESSION_VALUES),
                 0 => {
                     let position = 1 + self.random.below(count);
                     self.text(&position.to_string());
@@ -258,6 +294,7 @@ impl<'r> Generator<'r> {
                             self.text(&text.replacen(&format!("({first_id}, "), &format!("({}, ", first_id + row), 1));
                         }
                         Piece::Literal(literal) => self.literal(literal.class, literal.is_liftable),
+                        Piece::Session(value) => self.session(&[value]),
                     }
                 }
             }
@@ -291,7 +328,7 @@ impl<'r> Generator<'r> {
     }
 
     fn condition(&mut self, depth: usize, lifts: bool) {
-        let choice = self.random.below(if depth == 0 { 8 } else { 12 });
+        let choice = self.random.below(if depth == 0 { 9 } else { 13 });
         match choice {
             0..=2 => {
                 self.operand(depth, lifts);
@@ -313,6 +350,10 @@ impl<'r> Generator<'r> {
                     if position > 0 {
                         self.text(", ");
                     }
+                    if self.random.one_in(10) {
+                        self.session(&SESSION_VALUES);
+                        continue;
+                    }
                     // Sometimes the list mixes several classes.
                     let class = if self.random.one_in(8) { self.class() } else { class };
                     self.literal(class, lifts);
@@ -330,13 +371,21 @@ impl<'r> Generator<'r> {
                 let column = self.random.pick(&TEXTS);
                 let negated = self.random.pick(&["", " NOT"]);
                 self.text(&format!("{column}{negated} LIKE "));
-                self.literal(Class::Text, lifts);
+                match self.random.below(3) {
+                    0 => self.session(&SESSION_PATTERNS),
+                    _ => self.literal(Class::Text, lifts),
+                }
             }
             7 => {
                 self.value(depth, false);
                 self.text(" IS NULL");
             }
-            8 | 9 => {
+            8 => {
+                self.session(&SESSION_VALUES);
+                let test = self.random.pick(&["", " IS NULL", " IS TRUE", " IS NOT FALSE"]);
+                self.text(test);
+            }
+            9 | 10 => {
                 self.text("(");
                 self.condition(depth - 1, lifts);
                 let word = self.random.pick(&[" AND ", " OR ", " XOR "]);
@@ -344,16 +393,22 @@ impl<'r> Generator<'r> {
                 self.condition(depth - 1, lifts);
                 self.text(")");
             }
-            10 => {
+            11 => {
                 self.text("NOT (");
                 self.condition(depth - 1, lifts);
                 self.text(")");
             }
             _ => {
                 self.text("(a, s) = (");
-                self.literal(Class::Integer, lifts);
+                match self.random.below(3) {
+                    0 => self.session(&SESSION_NUMBERS),
+                    _ => self.literal(Class::Integer, lifts),
+                }
                 self.text(", ");
-                self.literal(Class::Text, lifts);
+                match self.random.below(3) {
+                    0 => self.session(&SESSION_VALUES),
+                    _ => self.literal(Class::Text, lifts),
+                }
                 self.text(")");
             }
         }
@@ -389,21 +444,11 @@ impl<'r> Generator<'r> {
                 self.text(column);
             }
             3 | 4 => self.any_literal(lifts),
-            5 => {
-                let other = self.random.pick(&[
-                    "NULL",
-                    "TRUE",
-                    "@i",
-                    "@s",
-                    "@n",
-                    "@m",
-                    "NOW()",
-                    "@@div_precision_increment",
-                    "LAST_INSERT_ID()",
-                    "DATABASE()",
-                ]);
-                self.text(other);
-            }
+            5 => match self.random.below(6) {
+                0 => self.text("NULL"),
+                1 => self.text("TRUE"),
+                _ => self.session(&SESSION_VALUES),
+            },
             6 | 7 => self.number(depth, lifts),
             _ => self.function(depth - 1),
         }
@@ -411,11 +456,12 @@ impl<'r> Generator<'r> {
 
     fn number(&mut self, depth: usize, lifts: bool) {
         if depth == 0 || self.random.one_in(4) {
-            match self.random.below(4) {
+            match self.random.below(5) {
                 0 => {
                     let column = self.random.pick(&NUMBERS);
                     self.text(column);
                 }
+                4 => self.session(&SESSION_NUMBERS),
                 1 => self.literal(Class::Decimal, lifts),
                 2 => self.literal(Class::Double, lifts),
                 _ => self.literal(Class::Integer, lifts),
@@ -499,6 +545,10 @@ impl<'r> Generator<'r> {
             match *argument {
                 "n" => self.number(depth, false),
                 "p" => self.condition(0, false),
+                "i" if self.random.one_in(4) => {
+                    self.session(&SESSION_NUMBERS);
+                    self.statement.has_computed_type |= name == "ROUND" || name == "TRUNCATE";
+                }
                 "i" => {
                     let digits = self.random.below(5).to_string();
                     self.text(&digits);

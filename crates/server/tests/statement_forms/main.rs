@@ -4,7 +4,9 @@
 //! Each random statement is generated twice, with different literals of the same classes. The first statement
 //! makes the plan, and the second one reuses it. The reply to the second is compared with two others: the
 //! reply to the same text with a hint, which has no shape, and the reply to the prepared statement, which was
-//! first executed with the literals of the first statement.
+//! first executed with the literals of the first statement. The two executions
+//! also differ in the values that only the session knows, and in the types of user variables. A fourth reply,
+//! that of the text with literals in place of such values, has the same rows.
 //!
 //! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets the number of statements and the seed.
 
@@ -53,7 +55,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
         let mut random = Random(seed.wrapping_mul(1_000_003).wrapping_add(position));
         let first = Generator::new(&mut random).statement();
         let second = with_other_literals(&first, &mut random);
-        let is_same = check(&mut session, &first, &second, &mut answers);
+        let states = [SessionState::new(&mut random), SessionState::new(&mut random)];
+        let is_same = check(&mut session, (&first, &second), &states, &mut answers);
         if !is_same {
             println!("(statement {position} of seed {seed})\n");
             differences += 1;
@@ -69,13 +72,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
 /// with literals that are part of the statement's meaning.
 #[test]
 fn statements_with_session_values_and_kept_literals_are_planned_once() {
-    let folder = format!("{}/planned_once", env!("CARGO_TARGET_TMPDIR"));
-    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
-    let node = builder.data_directory(&folder).start().expect("the node starts");
-    let mut session =
-        Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
-    prepare_table(&mut session);
-    let forms: [fn(u64) -> String; 6] = [
+    let (_node, mut session) = small_node("planned_once");
+    let forms: [fn(u64) -> String; 10] = [
         |round| format!("SELECT a FROM t WHERE s < NOW() AND id = {round}"),
         |round| {
             format!(
@@ -88,22 +86,128 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
         |_| "SELECT @@autocommit, LAST_INSERT_ID(), NOW()".to_owned(),
         |round| format!("SELECT a FROM t WHERE id = {round} ORDER BY ROUND(a / 3, 1), 1"),
         |round| format!("UPDATE t SET s = LEFT(s, 5) WHERE id = {round}"),
+        |round| format!("SELECT CONCAT(@s, 'a'), NOW() + 1, ROUND(a / 3, @i) FROM t WHERE id = {round}"),
+        |round| format!("UPDATE t SET s = LEFT(CONCAT(DATABASE(), @s), 4) WHERE id = {round} + LAST_INSERT_ID()"),
+        |_| "SELECT COUNT(*), SUM(a + @i) FROM t WHERE IF(@i > 3, a, b) < CONNECTION_ID()".to_owned(),
+        |_| "SELECT UPPER(CURRENT_USER()), COALESCE(@s, VERSION()) ORDER BY @i".to_owned(),
     ];
-    let plans = |session: &mut Session| -> u64 {
-        let text = "SELECT SUM(value) FROM junctor_info.counters WHERE name = 'plans'";
-        let plans = session.query_value(text).expect("the counters are there").expect("blocks count plans");
-        plans.parse().expect("a count is a number")
-    };
     let before = plans(&mut session);
     for round in 1..=20 {
+        // Values of other lengths have the same type.
+        let text = "x".repeat(round as usize);
+        run(&mut session, &format!("SET @i = {}, @s = '{text}', last_insert_id = {round}", 7u64.pow(round as u32 % 8)));
         for form in forms {
             run(&mut session, &form(round));
         }
     }
     let made = plans(&mut session) - before;
-    // The query of the counters is planned each time. Values with a different number of digits have a
-    // different type.
-    assert!(made <= forms.len() as u64 + 4, "{made} plans");
+    // SET and the query of the counters are planned each time.
+    assert_eq!(made, forms.len() as u64 + 20 + 1, "each form has one plan");
+}
+
+/// Prepared statements with values that only the session knows are planned only once.
+#[test]
+fn prepared_statements_with_session_values_are_planned_once() {
+    let (_node, mut session) = small_node("prepared_once");
+    let texts = [
+        "SELECT a FROM t WHERE s < NOW() AND id > LAST_INSERT_ID()",
+        "SELECT CONCAT(@s, 'a'), NOW() + 1, ROUND(a / 3, @i) FROM t WHERE id = @i",
+        "SELECT id FROM t WHERE s LIKE @s ORDER BY @i, CONCAT(s, @s)",
+        "UPDATE t SET a = @i % 100, s = LEFT(CONCAT(s, @s), 3) WHERE id = 3",
+        "DELETE FROM t WHERE id = @i AND CONNECTION_ID() = 0",
+        "INSERT INTO t (id, s) VALUES (7, LEFT(@s, 4)) ON DUPLICATE KEY UPDATE s = LEFT(CURRENT_USER(), @@autocommit)",
+        "INSERT INTO t (id, s) SELECT id + @i + 100000, LEFT(@s, 2) FROM t WHERE id = @i",
+        "SELECT @@autocommit, LAST_INSERT_ID(), NOW(), @i + 1, CONCAT(@s, DATABASE())",
+    ];
+    let mut statements = Vec::new();
+    run(&mut session, "SET @i = 1, @s = 'x'");
+    for text in texts {
+        statements.push(session.prepare(text).unwrap_or_else(|error| panic!("{text}: {error}")));
+    }
+    let before = plans(&mut session);
+    for round in 1..=20u64 {
+        let text = "x".repeat(round as usize);
+        run(&mut session, &format!("SET @i = {}, @s = '{text}', last_insert_id = {round}", round * 1_000));
+        for (statement, text) in statements.iter().zip(texts) {
+            session.execute_encoded(*statement, &[]).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+    // SET and the query of the counters are planned each time; the other plans were made when the statements
+    // were prepared.
+    assert_eq!(plans(&mut session) - before, 20 + 1);
+}
+
+/// Session values with literals inside are those of the statement's own literals.
+#[test]
+fn literals_inside_session_values_belong_to_the_statement() {
+    let (_node, mut session) = small_node("inside");
+    run(&mut session, "SET timestamp = 1700000000.25");
+    let moved = |hours: u64| {
+        format!(
+            "SELECT id FROM t WHERE id = 1 AND CONCAT('', CONVERT_TZ('2001-01-01 00:00:00', '+00:00', '+0{hours}:00')) = '2001-01-01 0{hours}:00:00'"
+        )
+    };
+    let now = |digits: usize| {
+        format!(
+            "SELECT id FROM t WHERE id = 1 AND LENGTH(NOW({digits})) = {}",
+            if digits == 0 { 19 } else { 20 + digits }
+        )
+    };
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let before = plans(&mut session);
+        for step in 0..6 {
+            for text in [moved(step), now(step as usize)] {
+                assert_eq!(run(&mut session, &text).rows.len(), 1, "{text}");
+            }
+        }
+        made.push(plans(&mut session) - before);
+    }
+    // The query of the counters is planned each time.
+    assert_eq!(made, [12 + 1, 1, 1]);
+}
+
+/// A user variable of another type needs another plan, which then stays as well.
+#[test]
+fn each_type_of_a_user_variable_has_one_plan() {
+    let (_node, mut session) = small_node("types");
+    const TEXT: &str = "SELECT @n + 1, @n FROM t WHERE id = 1";
+    // The list of shared statements keeps four plans of one text.
+    const TYPES: [(&str, &str); 4] = [("5", "6"), ("2.50", "3.50"), ("'7'", "8"), ("NULL", "")];
+    let prepared = session.prepare(TEXT).expect("it is prepared");
+    let mut made = Vec::new();
+    for _ in 0..3 {
+        let before = plans(&mut session);
+        for (value, sum) in TYPES {
+            run(&mut session, &format!("SET @n = {value}"));
+            for rows in [run(&mut session, TEXT), session.execute_encoded(prepared, &[]).expect("it is executed")] {
+                assert_eq!(rows.rows[0][0].as_deref().unwrap_or(""), sum, "{value}");
+            }
+        }
+        made.push(plans(&mut session) - before);
+    }
+    // The statement was prepared while the variable was NULL. SET and the query of the counters are planned
+    // each time.
+    let types = TYPES.len() as u64;
+    assert_eq!(made, [types + types + (types - 1) + 1, types + 1, types + 1]);
+}
+
+/// A node for a test of its plans, and a session with the table of the statements.
+fn small_node(name: &str) -> (Node, Session) {
+    let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
+    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let mut session =
+        Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
+    prepare_table(&mut session);
+    (node, session)
+}
+
+/// The number of plans that the sql blocks have made.
+fn plans(session: &mut Session) -> u64 {
+    let text = "SELECT SUM(value) FROM junctor_info.counters WHERE name = 'plans'";
+    let plans = session.query_value(text).expect("the counters are there").expect("blocks count plans");
+    plans.parse().expect("a count is a number")
 }
 
 /// LIKE finds the same rows through an index range as through a table scan.
@@ -161,7 +265,6 @@ fn prepare_table(session: &mut Session) {
         "USE forms",
         "CREATE TABLE t (id INT PRIMARY KEY, a INT, b BIGINT UNSIGNED, d DOUBLE, s VARCHAR(12), c VARCHAR(12) COLLATE utf8mb4_bin, \
          k VARCHAR(12), KEY (a), KEY (s), UNIQUE (k), KEY (d))",
-        "SET timestamp = 1700000000, @i = 5, @s = 'abc', @m = 2.50",
     ] {
         run(session, text);
     }
@@ -194,28 +297,106 @@ fn text_of(statement: &Statement, literal_text: impl Fn(&Literal) -> String) -> 
     let pieces = statement.pieces.iter().map(|piece| match piece {
         Piece::Text(text) => text.clone(),
         Piece::Literal(literal) => literal_text(literal),
+        Piece::Session(value) => (*value).to_owned(),
     });
     pieces.collect()
 }
 
-fn check(session: &mut Session, first: &Statement, second: &Statement, answers: &mut [u64; 3]) -> bool {
+/// The values of the session during an execution, as literals.
+struct SessionState {
+    timestamp: u64,
+    last_insert_id: u64,
+    integer: &'static str,
+    text: &'static str,
+    decimal: &'static str,
+    other: &'static str,
+    pattern: &'static str,
+}
+
+impl SessionState {
+    fn new(random: &mut Random) -> SessionState {
+        let mut pick = |from: &[&'static str]| from[random.below(from.len())];
+        SessionState {
+            integer: pick(&["5", "0", "12", "-3", "9223372036854775807"]),
+            text: pick(&["'abc'", "'a much longer text'", "''", "'5'"]),
+            decimal: pick(&["2.50", "0.10", "-123456.75", "1.333"]),
+            other: pick(&["5", "'abc'", "2.50", "NULL", "'7'", "-3e0", "'longer text'", "1.5", "CAST(4 AS UNSIGNED)"]),
+            pattern: pick(&["'a%'", "'%b%'", "'ab_'", "5", "NULL", "''", "'5%'"]),
+            timestamp: 1_700_000_000 + random.below(3) as u64 * 86_400,
+            last_insert_id: [0, 7, 1 << 40, u64::MAX][random.below(4)],
+        }
+    }
+
+    fn apply(&self, session: &mut Session) {
+        let SessionState { timestamp, last_insert_id, integer, text, decimal, other, pattern } = self;
+        let variables = format!("@i = {integer}, @s = {text}, @m = {decimal}, @n = {other}, @p = {pattern}");
+        run(session, &format!("SET timestamp = {timestamp}, last_insert_id = {last_insert_id}, {variables}"));
+    }
+
+    /// The literal that is equivalent to a session value; `None` if there is none.
+    fn literal(&self, value: &str) -> Option<String> {
+        let day = 14 + (self.timestamp - 1_700_000_000) / 86_400;
+        // An integer by itself would be the number of a select item in ORDER BY.
+        let number = |text: &str| match text.parse::<i64>() {
+            Ok(_) => format!("CAST({text} AS SIGNED)"),
+            Err(_) => format!("({text})"),
+        };
+        Some(match value {
+            "@i" => number(self.integer),
+            "@s" => self.text.to_owned(),
+            "@m" => number(self.decimal),
+            "@n" => number(self.other),
+            "@p" => number(self.pattern),
+            "NOW()" => format!("'2023-11-{day} 22:13:20'"),
+            "NOW(3)" => format!("'2023-11-{day} 22:13:20.000'"),
+            "CURRENT_TIMESTAMP(6)" => format!("'2023-11-{day} 22:13:20.000000'"),
+            "CURDATE()" => format!("'2023-11-{day}'"),
+            "LAST_INSERT_ID()" => format!("CAST({} AS UNSIGNED)", self.last_insert_id),
+            "DATABASE()" => "'forms'".to_owned(),
+            "CURRENT_USER()" => "'root@localhost'".to_owned(),
+            "@@div_precision_increment" => "CAST(4 AS UNSIGNED)".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+/// The text of a statement with literals in place of session values; `None` if one has no literal, or has
+/// another meaning as a literal.
+fn text_of_literals(statement: &Statement, state: &SessionState) -> Option<String> {
+    if statement.has_computed_type {
+        return None;
+    }
+    let pieces = statement.pieces.iter().map(|piece| match piece {
+        Piece::Text(text) => Some(text.clone()),
+        Piece::Literal(literal) => Some(literal.text.clone()),
+        Piece::Session(value) => state.literal(value),
+    });
+    pieces.collect()
+}
+
+fn check(
+    session: &mut Session,
+    (first, second): (&Statement, &Statement),
+    [first_state, second_state]: &[SessionState; 2],
+    answers: &mut [u64; 3],
+) -> bool {
     let text = |statement: &Statement| text_of(statement, |literal| literal.text.clone());
     let (first_text, second_text) = (text(first), text(second));
     let (verb, rest) = second_text.split_once(' ').expect("a statement has words");
     let unshaped_text = format!("{verb} {HINT}{rest}");
-    // A user variable may change its type between two executions of one plan.
-    let kinds = ["5", "'abc'", "2.50", "NULL", "'7'", "-3e0", "'longer text'"];
-    run(session, &format!("SET @n = {}", kinds[first_text.len() % kinds.len()]));
+    first_state.apply(session);
     observe(session, first, |session| session.query(&first_text));
-    run(session, &format!("SET @n = {}", kinds[second_text.len() / 3 % kinds.len()]));
+    second_state.apply(session);
     let shaped = observe(session, second, |session| session.query(&second_text));
     let unshaped = observe(session, second, |session| session.query(&unshaped_text));
     let prepared_text =
         text_of(second, |literal| if is_parameter(literal) { "?".into() } else { literal.text.clone() });
+    first_state.apply(session);
     let prepared = match session.prepare(&prepared_text) {
         Ok(prepared) => {
             let values = parameters_of(first, second);
             observe(session, first, |session| session.execute_encoded(prepared, &values));
+            second_state.apply(session);
             let values = parameters_of(second, second);
             let outcome = observe(session, second, |session| session.execute_encoded(prepared, &values));
             session.close_statement(prepared).expect("the connection lasts");
@@ -235,6 +416,18 @@ fn check(session: &mut Session, first: &Statement, second: &Statement, answers: 
         (None, false) => answers[0] += 1,
     }
     let mut is_same = true;
+    let has_session_values = second.pieces.iter().any(|piece| matches!(piece, Piece::Session(_)));
+    if has_session_values && let Some(text) = text_of_literals(second, second_state) {
+        let literal = observe(session, second, |session| session.query(&text));
+        let facts = |outcome: &Outcome| (outcome.error.is_some(), outcome.rows.clone(), outcome.table.clone());
+        if facts(&literal) != facts(&unshaped) {
+            is_same = false;
+            println!("literals: {text}\nunshaped: {unshaped_text}");
+            tell("error", &literal.error, &unshaped.error);
+            tell("rows", &literal.rows, &unshaped.rows);
+            tell("table", &literal.table, &unshaped.table);
+        }
+    }
     for (name, outcome, text) in [("shaped", &shaped, &second_text), ("prepared", &prepared, &prepared_text)] {
         // If an INSERT could report one of several errors, the reported error depends on which values are
         // constant: literals are converted before other values are computed

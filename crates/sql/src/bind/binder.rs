@@ -326,7 +326,7 @@ impl<'a> Binder<'a> {
     pub(super) fn session_constant(&mut self, expression: &ast::Expression) -> Result<Option<Expression>> {
         let Some(constant) = (self.environment.session_constant)(expression)? else { return Ok(None) };
         self.is_volatile |= constant.is_volatile;
-        Ok(Some(Expression::constant(constant.value, self.environment.collation)))
+        Ok(Some(Expression::constant_of_type(constant.value, constant.result)))
     }
 
     fn escape(&self, escape: Option<&ast::Expression>) -> Result<Option<char>> {

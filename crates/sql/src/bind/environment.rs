@@ -15,6 +15,8 @@ use crate::parse::statement::ObjectName;
 pub struct SessionConstant {
     /// The value at this execution.
     pub value: Value,
+    /// Its type, which follows from its source.
+    pub result: ResultType,
     /// Whether another execution may see another value. If so, the plan is valid for this execution only.
     pub is_volatile: bool,
 }
@@ -63,6 +65,11 @@ impl ParameterKind {
     pub fn serves(&self, other: &ParameterKind) -> bool {
         (self.kind, self.scale, self.is_list) == (other.kind, other.scale, other.is_list)
             && (self.prefix == PatternPrefix::Unknown || self.prefix == other.prefix)
+    }
+
+    /// Like [`Self::serves`], for values of which some may be implicit parameters with exact types.
+    pub fn serves_exactly(&self, other: &ParameterKind) -> bool {
+        self.exact == other.exact && self.serves(other)
     }
 }
 

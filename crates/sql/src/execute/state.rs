@@ -258,8 +258,10 @@ pub(crate) struct Workspace {
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
     /// The values that only the session knows, such as `NOW()`. They are parameters, numbered after the
-    /// literals of the shape.
+    /// literals of the shape or the parameters of the prepared statement.
     pub session_values: Vec<junctor_model::value::Value>,
+    /// The exact types of these values.
+    pub session_kinds: Vec<ParameterKind>,
     /// The plan cache key of a statement with kept literals (see `parse::lift`).
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,

@@ -11,14 +11,10 @@
 //! constant. No literal is lifted in a select list, GROUP BY, HAVING or ORDER BY, nor anywhere below a
 //! function, CASE, CAST or COLLATE. The members of a row constructor are lifted where the row is compared,
 //! because they are compared one by one.
-//!
-//! Expressions whose value only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) become
-//! parameters where they are an entire operand or value in the same positions, or an entire select item of a
-//! query without FROM.
 
 use super::expression::{BinaryOperator, Expression, InList, ParameterNumber, UnaryOperator};
 use super::shape::{LiteralClass, Shape, Slot};
-use super::statement::{InsertSource, LimitValue, Select, SelectItem, Statement};
+use super::statement::{InsertSource, LimitValue, Select, Statement};
 
 /// The context of an expression, which determines the literals that may be lifted there.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -191,101 +187,4 @@ impl Walk<'_> {
 pub(crate) fn can_keep(kept: &[ParameterNumber], shape: &Shape) -> bool {
     let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
     is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))
-}
-
-/// Replaces the values that only the session knows by parameters. Their ordinals begin at `first`; equal
-/// expressions share one. Returns the replaced expressions in the order of their ordinals. `is_session_value`
-/// decides which expressions these are.
-pub(crate) fn lift_session_values(
-    statement: &mut Statement,
-    first: ParameterNumber,
-    is_session_value: &dyn Fn(&Expression) -> bool,
-) -> Vec<Expression> {
-    let mut lifter = SessionLifter { first, is_session_value, lifted: Vec::new() };
-    match statement {
-        Statement::Select(select) => lifter.select(select),
-        Statement::Insert(insert) => {
-            match &mut insert.source {
-                InsertSource::Rows(rows) => rows.iter_mut().flatten().for_each(|value| lifter.value(value)),
-                InsertSource::UniformRows { row, .. } => row.iter_mut().for_each(|value| lifter.value(value)),
-                InsertSource::Select(select) => lifter.condition(select.filter.as_mut()),
-            }
-            insert.on_duplicate.iter_mut().for_each(|assignment| lifter.value(&mut assignment.value));
-        }
-        Statement::Update(update) => {
-            update.assignments.iter_mut().for_each(|assignment| lifter.value(&mut assignment.value));
-            lifter.condition(update.filter.as_mut());
-        }
-        Statement::Delete(delete) => lifter.condition(delete.filter.as_mut()),
-        _ => {}
-    }
-    lifter.lifted
-}
-
-struct SessionLifter<'a> {
-    first: ParameterNumber,
-    is_session_value: &'a dyn Fn(&Expression) -> bool,
-    lifted: Vec<Expression>,
-}
-
-impl SessionLifter<'_> {
-    fn select(&mut self, select: &mut Select) {
-        self.condition(select.filter.as_mut());
-        if select.from.is_some() || !select.order_by.is_empty() || select.having.is_some() {
-            return;
-        }
-        for item in &mut select.projection {
-            if let SelectItem::Expression { expression, .. } = item
-                && (self.is_session_value)(expression)
-            {
-                self.value(expression);
-            }
-        }
-    }
-
-    fn condition(&mut self, condition: Option<&mut Expression>) {
-        if let Some(condition) = condition {
-            self.operands(condition);
-        }
-    }
-
-    /// Lifts an operand of a comparison or an assigned value, or descends into it.
-    fn value(&mut self, value: &mut Expression) {
-        if !(self.is_session_value)(value) {
-            return self.operands(value);
-        }
-        // Equal expressions have the same value throughout an execution, so one parameter is enough.
-        let known = self.lifted.iter().position(|lifted| lifted == value);
-        let position = known.unwrap_or(self.lifted.len());
-        let ordinal = ParameterNumber(self.first.0 + position as u32);
-        let replaced = std::mem::replace(value, Expression::Parameter(ordinal));
-        if known.is_none() {
-            self.lifted.push(replaced);
-        }
-    }
-
-    fn operands(&mut self, expression: &mut Expression) {
-        match expression {
-            Expression::And(operands) | Expression::Or(operands) => {
-                operands.iter_mut().for_each(|operand| self.operands(operand));
-            }
-            Expression::Unary { operator: UnaryOperator::Not, operand } | Expression::Is { operand, .. } => {
-                self.operands(operand);
-            }
-            Expression::Binary { operator, left, right } if operator.is_comparison() => {
-                self.value(left);
-                self.value(right);
-            }
-            Expression::Between { operand, low, high, .. } => {
-                [operand, low, high].into_iter().for_each(|operand| self.value(operand));
-            }
-            Expression::InList { operand, list, .. } => {
-                self.value(operand);
-                if let InList::Expressions(members) = list {
-                    members.iter_mut().for_each(|member| self.value(member));
-                }
-            }
-            _ => {}
-        }
-    }
 }

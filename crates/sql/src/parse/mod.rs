@@ -13,6 +13,7 @@ pub mod lexer;
 pub(crate) mod lift;
 pub mod limit;
 pub mod literal;
+pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;
 

@@ -5,7 +5,8 @@
 //! The key of a plan is the statement's shape: its text with literals replaced by marks. For some shapes, the
 //! plan depends on the text of certain literals, which are then kept in the statement (see `parse::lift`).
 //! Such a shape has an entry that lists its kept literals, and an entry for each of its plans. The key of
-//! such a plan is the shape, the texts of the kept literals and the types of session values.
+//! such a plan is the shape, the texts of the kept literals and the types of session values. If session
+//! values contain kept literals, an entry with the shape and the texts of the literals lists these values.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +14,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use junctor_model::schema::Dictionary;
 
 use super::Plan;
-use crate::parse::{Expression, ParameterNumber};
+use crate::parse::ParameterNumber;
+use crate::parse::session_value::SessionValue;
 
 /// Number of sets; a power of two.
 const SETS: usize = 512;
@@ -74,7 +76,10 @@ pub struct PlanVariants {
     pub ordinals: Box<[ParameterNumber]>,
     /// Expressions that only the session can evaluate, such as `NOW()`. They are parameters, numbered after
     /// those of the shape.
-    pub session_values: Box<[Expression]>,
+    pub(crate) session_values: Box<[SessionValue]>,
+    /// Whether session values contain kept literals, as `NOW(6)` does. The shape's own entry then lists no
+    /// session values; an entry for each text of the kept literals lists them.
+    pub(crate) values_have_literals: bool,
     /// Number of plans made since a cached one was last used.
     plans_since_hit: AtomicU32,
 }
@@ -82,12 +87,18 @@ pub struct PlanVariants {
 impl PlanVariants {
     /// Creates the record of a shape. If both lists are empty, the statements of the shape are planned at
     /// each execution.
-    pub fn new(ordinals: &[ParameterNumber], session_values: Vec<Expression>) -> PlanVariants {
+    pub(crate) fn new(ordinals: &[ParameterNumber], session_values: Vec<SessionValue>) -> PlanVariants {
         PlanVariants {
             ordinals: ordinals.into(),
             session_values: session_values.into(),
+            values_have_literals: false,
             plans_since_hit: AtomicU32::new(0),
         }
+    }
+
+    /// Creates the record of a shape whose session values contain kept literals.
+    pub(crate) fn with_values_of_literals(ordinals: &[ParameterNumber]) -> PlanVariants {
+        PlanVariants { values_have_literals: true, ..PlanVariants::new(ordinals, Vec::new()) }
     }
 
     /// Whether plans of the shape are looked up and cached.

@@ -37,8 +37,14 @@ pub(super) fn bind_order<'a>(
             }
             expression => binder.bind_in(Clause::Order, expression)?,
         };
-        // A constant key does not affect the order.
-        if !matches!(value.node, Node::Constant(_)) {
+        // A key that is a constant or a parameter of the statement does not affect the order. Parameters with
+        // higher ordinals are columns and aggregates.
+        let is_fixed = match value.node {
+            Node::Constant(_) => true,
+            Node::Parameter(ordinal) => usize::from(ordinal) < binder.environment.parameters.len(),
+            _ => false,
+        };
+        if !is_fixed {
             let is_in_result = value.as_column().is_none() && projection.values.contains(&value);
             keys.push(SortKey { value, descending: item.descending, is_in_result });
         }

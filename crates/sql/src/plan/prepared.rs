@@ -8,21 +8,26 @@ use junctor_model::schema::Dictionary;
 use super::Plan;
 use crate::bind::ParameterKind;
 use crate::parse::Statement;
+use crate::parse::session_value::SessionValue;
 
 /// A prepared statement, shared by any number of sessions. It never changes, except for `dictionary_version`.
 /// A session that needs another plan for the same text gets another record.
 #[derive(Debug)]
 pub(crate) struct PreparedStatement {
+    /// The syntax tree, with session values replaced by parameters.
     pub statement: Arc<Statement>,
+    /// The values that only the session knows. They are parameters, numbered after those of the client.
+    pub session_values: Arc<[SessionValue]>,
     /// The text as written, for SHOW PROCESSLIST. A long text is truncated; the text of a shared statement is
     /// always complete.
     pub text: Box<[u8]>,
+    /// Number of parameters that the client supplies.
     pub parameter_count: u16,
     /// Estimated bytes of its syntax tree and plan.
     pub bytes: usize,
     /// The plan; `None` if no plan is valid for more than one execution.
     pub plan: Option<Plan>,
-    /// The kinds of parameters for which the plan was made.
+    /// The kinds of parameters for which the plan was made, those of session values last.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,
     /// Version of the dictionary that the plan was last checked against.
@@ -32,6 +37,11 @@ pub(crate) struct PreparedStatement {
 }
 
 impl PreparedStatement {
+    /// The kinds for which the plan was made: of the client's parameters, and of the session's values.
+    pub fn split_kinds(&self) -> (&[ParameterKind], &[ParameterKind]) {
+        self.kinds.split_at(self.kinds.len() - self.session_values.len())
+    }
+
     /// Whether it has a plan and the table still has the schema for which the plan was made.
     #[inline]
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {

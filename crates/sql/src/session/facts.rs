@@ -14,7 +14,7 @@ use crate::mysql_catalog::show::{
     ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table,
     thread_block_rows, thread_rows, thread_status_rows, virtual_table,
 };
-use crate::mysql_catalog::variable::{SessionContext, evaluate_session_expression};
+use crate::mysql_catalog::variable::{SessionContext, evaluate_session_expression, session_value_type};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
@@ -171,17 +171,21 @@ pub(super) fn with_environment<T>(
     use_environment: &mut dyn FnMut(&Environment<'_>) -> Result<T>,
 ) -> Result<T> {
     let session_context = facts.session_context();
+    let collation = facts.session.variables.collation_connection.implemented_as;
     let session_constant = |expression: &Expression| {
-        if let Some(value) = facts.engine.evaluate_lock_call(facts.session, &session_context, expression)? {
-            return Ok(Some(SessionConstant { value, is_volatile: true }));
-        }
-        let value = evaluate_session_expression(expression, &session_context)?;
-        Ok(value.map(|value| SessionConstant { value, is_volatile: true }))
+        let value = match facts.engine.evaluate_lock_call(facts.session, &session_context, expression)? {
+            Some(value) => Some(value),
+            None => evaluate_session_expression(expression, &session_context)?,
+        };
+        Ok(value.map(|value| {
+            let result = session_value_type(expression, &value, collation);
+            SessionConstant { value, result, is_volatile: true }
+        }))
     };
     use_environment(&Environment {
         dictionary: &facts.engine.gateway.catalog().dictionary,
         database,
-        collation: facts.session.variables.collation_connection.implemented_as,
+        collation,
         parameters,
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),

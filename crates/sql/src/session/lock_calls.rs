@@ -26,6 +26,12 @@ const NAME_CHARACTERS_MAX: usize = 64;
 const FUNCTIONS: [(&str, usize); 5] =
     [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
 
+/// Whether an expression is a call of one of the functions.
+pub(super) fn is_lock_call(expression: &Expression) -> bool {
+    let Expression::Function(call) = expression else { return false };
+    call.database.is_none() && FUNCTIONS.iter().any(|(name, _)| name.eq_ignore_ascii_case(&call.name))
+}
+
 impl StatementContext<'_, '_> {
     /// Requests the inputs that a newly planned statement needs from other blocks: the statistics of tables,
     /// or else the results of its lock calls. Returns `progress` unchanged if the statement needs neither or

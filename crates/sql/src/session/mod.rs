@@ -6,6 +6,7 @@
 
 mod command;
 mod facts;
+mod implicit_parameters;
 mod prepared;
 mod key_reader;
 mod text;

@@ -1,5 +1,6 @@
 //! Hot path, budget 150 instructions an execution without those of its plan: prepared statements. A plan is
 //! made for the kinds of the bound values, and is reused while these kinds and the schema stay the same.
+//! Values that only the session knows, such as `NOW()`, are bound by the session at each execution.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +16,7 @@ use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
-use crate::parse::parse;
+use crate::parse::{ParameterNumber, parse};
 use crate::plan::Plan;
 use crate::plan::PreparedStatement;
 use crate::plan::kind_of_value;
@@ -78,7 +79,7 @@ impl StatementContext<'_, '_> {
         }
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND);
+        let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND || kind.exact.is_some());
         if let Some(statement) = self.engine.shared_statements.get(&key, is_unbound, dictionary) {
             let plan = statement.plan.clone();
             return Ok((self.engine.keep_prepared(self.session, statement), plan));
@@ -86,10 +87,16 @@ impl StatementContext<'_, '_> {
         let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
-        self.engine.work.kinds.clear();
-        self.engine.work.kinds.resize(usize::from(parameter_count), UNBOUND);
+        let mut statement = parsed.statement;
+        let session_values = self.lift_session_values(&mut statement, ParameterNumber(parsed.parameter_count));
+        self.evaluate_session_values(&session_values)?;
+        let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
+        let work = &mut self.engine.work;
+        work.kinds.clear();
+        work.kinds.resize(usize::from(parameter_count), UNBOUND);
+        work.kinds.extend_from_slice(&work.session_kinds);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
-        let planned = self.plan(&parsed.statement, self.session.database());
+        let planned = self.plan(&statement, self.session.database());
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let planned = planned?;
         let (plan, lasting) = match planned {
@@ -101,7 +108,8 @@ impl StatementContext<'_, '_> {
             None => (None, None),
         };
         let statement = Arc::new(PreparedStatement {
-            statement: Arc::new(parsed.statement),
+            statement: Arc::new(statement),
+            session_values: session_values.into(),
             text: text[..text.len().min(SHOWN_BYTES_MAX)].into(),
             parameter_count,
             bytes: STATEMENT_BYTES + STATEMENT_BYTES_PER_TEXT_BYTE * text.len(),
@@ -136,8 +144,12 @@ impl StatementContext<'_, '_> {
         if values.count() != usize::from(statement.parameter_count) {
             return fail(self, &message::wrong_arguments("mysqld_stmt_execute"));
         }
-        let dictionary = &self.engine.gateway.catalog().dictionary;
         let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };
+        if !statement.session_values.is_empty() {
+            let statement = Arc::clone(statement);
+            return self.execute_with_session_values(id, &statement, &input);
+        }
+        let dictionary = &self.engine.gateway.catalog().dictionary;
         if let Some(plan) = &statement.plan
             && statement.settings == settings
             && fits(plan, &statement.kinds, values)
@@ -152,13 +164,47 @@ impl StatementContext<'_, '_> {
         self.plan_and_execute_prepared(id, &input)
     }
 
-    /// Plans a prepared statement for the values of this execution, and executes it.
+    /// Executes a prepared statement with session values. Its plan is reused if they have the types for which
+    /// the plan was made.
+    fn execute_with_session_values(
+        &mut self,
+        id: u32,
+        statement: &PreparedStatement,
+        input: &PlanInput<'_>,
+    ) -> Progress {
+        if let Err(error) = self.evaluate_session_values(&statement.session_values) {
+            self.session.clear_diagnostics();
+            return fail(self, &error);
+        }
+        let values = Parameters::from_bytes(&self.engine.work.parameters);
+        let (kinds, session_kinds) = statement.split_kinds();
+        let reusable = statement.plan.as_ref().filter(|plan| {
+            statement.settings == self.session.plan_settings()
+                && fits(plan, kinds, values)
+                && session_kinds == self.engine.work.session_kinds
+                && statement.is_current(&self.engine.gateway.catalog().dictionary)
+        });
+        let Some(plan) = reusable else { return self.plan_and_execute_prepared(id, input) };
+        if let Err(error) = self.engine.append_session_values(statement.parameter_count) {
+            self.session.clear_diagnostics();
+            return fail(self, &error);
+        }
+        self.session.clear_diagnostics();
+        self.execute_plan(plan, input)
+    }
+
+    /// Plans a prepared statement for the values of this execution, and executes it. Its session values are
+    /// in the workspace.
     #[cold]
     fn plan_and_execute_prepared(&mut self, id: u32, input: &PlanInput<'_>) -> Progress {
         let Some(prepared) = self.session.statements.get(id).cloned() else {
             invariant::fail("a prepared statement exists while it is executed", format_args!("number {id}"))
         };
         let settings = self.session.plan_settings();
+        if prepared.session_values.is_empty() {
+            self.engine.work.session_values.clear();
+            self.engine.work.session_kinds.clear();
+        }
         let values = Parameters::from_bytes(&self.engine.work.parameters);
         let has_pattern = prepared.text.windows(4).any(|word| word.eq_ignore_ascii_case(b"LIKE"));
         self.engine.work.kinds.clear();
@@ -170,6 +216,12 @@ impl StatementContext<'_, '_> {
             // Only plans with LIKE patterns depend on whether a string begins with a wildcard.
             let prefix = if has_pattern { kind.prefix } else { PatternPrefix::Unknown };
             self.engine.work.kinds.push(ParameterKind { prefix, ..kind });
+        }
+        let work = &mut self.engine.work;
+        work.kinds.extend_from_slice(&work.session_kinds);
+        if let Err(error) = self.engine.append_session_values(prepared.parameter_count) {
+            self.session.clear_diagnostics();
+            return fail(self, &error);
         }
         let key = StatementKey { text: &prepared.text, database: prepared.database.as_deref(), settings };
         let has_kinds = |kinds: &[ParameterKind]| serve_all(kinds, &self.engine.work.kinds);
@@ -204,6 +256,7 @@ impl StatementContext<'_, '_> {
                 if !planned.is_volatile {
                     let statement = Arc::new(PreparedStatement {
                         statement: Arc::clone(&prepared.statement),
+                        session_values: Arc::clone(&prepared.session_values),
                         text: prepared.text.clone(),
                         parameter_count: prepared.parameter_count,
                         bytes: prepared.bytes,
@@ -263,7 +316,7 @@ impl Engine {
 
 /// Whether a plan that was made for the kinds `planned` is also correct for `kinds`.
 fn serve_all(planned: &[ParameterKind], kinds: &[ParameterKind]) -> bool {
-    planned.len() == kinds.len() && planned.iter().zip(kinds).all(|(planned, kind)| planned.serves(kind))
+    planned.len() == kinds.len() && planned.iter().zip(kinds).all(|(planned, kind)| planned.serves_exactly(kind))
 }
 
 /// Whether a plan that was made for `kinds` is correct for the values.

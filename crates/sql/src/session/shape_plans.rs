@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use junctor_expression::ResultType;
 use junctor_model::error::Result;
 
-use super::facts::StatementFacts;
-use crate::bind::{ParameterKind, message};
+use crate::bind::message;
 use crate::execute::{Engine, LockCallMode, StatementContext};
-use crate::mysql_catalog::variable::evaluate_session_expression;
-use crate::parse::lift::{can_keep, lift_session_values};
+use crate::parse::lift::can_keep;
+use crate::parse::session_value::SessionValue;
 use crate::parse::{Expression, ParameterNumber, Parameterised, parse_with_parameters};
 use crate::plan::kinds_of_shape;
 use crate::plan::{CachedShape, Plan, PlanKey, PlanVariants};
@@ -37,7 +35,21 @@ impl StatementContext<'_, '_> {
         if !kept.has_plans() || !can_keep(&kept.ordinals, &self.engine.shape) {
             return Ok(None);
         }
-        if !self.evaluate_session_values(&kept.session_values) {
+        let of_literals;
+        let session_values = match kept.values_have_literals {
+            false => &kept.session_values,
+            true => match self.values_of_literals(text, kept) {
+                Some(known) => {
+                    of_literals = known;
+                    &of_literals.session_values
+                }
+                None => {
+                    kept.note_plan();
+                    return self.plan_shape(text);
+                }
+            },
+        };
+        if self.evaluate_session_values(session_values).is_err() {
             return Ok(None);
         }
         let hash = self.make_variant(text, &kept.ordinals);
@@ -52,6 +64,19 @@ impl StatementContext<'_, '_> {
         self.plan_shape(text)
     }
 
+    /// The session values of a statement in which they contain kept literals; `None` for unknown literals.
+    fn values_of_literals(&mut self, text: &[u8], kept: &PlanVariants) -> Option<Arc<PlanVariants>> {
+        self.engine.work.session_kinds.clear();
+        let hash = self.make_variant(text, &kept.ordinals);
+        let engine = &mut *self.engine;
+        let shape_key = Engine::plan_key(&engine.shape, self.session);
+        let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
+        match engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
+            Some(CachedShape::Variants(known)) => Some(known),
+            _ => None,
+        }
+    }
+
     /// Plans a statement that has no plan yet.
     #[cold]
     fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
@@ -64,20 +89,11 @@ impl StatementContext<'_, '_> {
             Err(error) => return Err(message::of_parse_error(&error)),
         };
         let first = ParameterNumber(self.engine.shape.slot_count() as u32);
-        let session_values = {
-            let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-            let session_context = facts.session_context();
-            let is_session_value = |expression: &Expression| {
-                matches!(evaluate_session_expression(expression, &session_context), Ok(Some(_)))
-            };
-            lift_session_values(&mut statement, first, &is_session_value)
-        };
+        let session_values = self.lift_session_values(&mut statement, first);
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);
-        self.evaluate_session_values(&session_values);
-        let collation = self.session.variables.collation_connection.implemented_as;
+        self.evaluate_session_values(&session_values)?;
         let work = &mut self.engine.work;
-        let types = work.session_values.iter().map(|value| ResultType::of_value(value.as_ref(), collation));
-        work.kinds.extend(types.map(ParameterKind::exactly));
+        work.kinds.extend_from_slice(&work.session_kinds);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
         let planned = self.plan(&statement, self.session.database());
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
@@ -94,47 +110,58 @@ impl StatementContext<'_, '_> {
             self.cache_shape(CachedShape::Plan(plan.clone()));
             return Ok(Some(plan));
         }
+        self.keep_parts(text, &kept, session_values);
         let hash = self.make_variant(text, &kept);
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let dictionary = &engine.gateway.catalog().dictionary;
-        // An existing entry stays, because it counts the plans made since the last hit.
-        if engine.cache.get(&shape_key, dictionary).is_none() {
-            let kept = PlanVariants::new(&kept, session_values);
-            engine.cache.put(&shape_key, CachedShape::Variants(Arc::new(kept)), dictionary);
-        }
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
         engine.cache.put(&key, CachedShape::Plan(plan.clone()), dictionary);
         Ok(Some(plan))
     }
 
-    /// Evaluates the expressions whose value only the session knows into the workspace. Returns false if one
-    /// no longer has a value.
-    fn evaluate_session_values(&mut self, expressions: &[Expression]) -> bool {
-        let mut values = std::mem::take(&mut self.engine.work.session_values);
-        values.clear();
-        if !expressions.is_empty() {
-            let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-            let session_context = facts.session_context();
-            let value = |expression| evaluate_session_expression(expression, &session_context).ok().flatten();
-            values.extend(expressions.iter().map_while(value));
+    /// Stores the kept literals and session values of the shape that was scanned last.
+    fn keep_parts(&mut self, text: &[u8], kept: &[ParameterNumber], session_values: Vec<SessionValue>) {
+        let has_arguments = |value: &SessionValue| match &value.expression {
+            Expression::Function(call) => !call.arguments.is_empty(),
+            _ => false,
+        };
+        let values_have_literals = !kept.is_empty() && session_values.iter().any(has_arguments);
+        if values_have_literals {
+            let kinds = std::mem::take(&mut self.engine.work.session_kinds);
+            let hash = self.make_variant(text, kept);
+            let engine = &mut *self.engine;
+            engine.work.session_kinds = kinds;
+            let shape_key = Engine::plan_key(&engine.shape, self.session);
+            let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
+            let known = PlanVariants::new(&[], session_values);
+            engine.cache.put(&key, CachedShape::Variants(Arc::new(known)), &engine.gateway.catalog().dictionary);
+            return self.keep_unless_known(PlanVariants::with_values_of_literals(kept));
         }
-        let has_all = values.len() == expressions.len();
-        self.engine.work.session_values = values;
-        has_all
+        self.keep_unless_known(PlanVariants::new(kept, session_values));
+    }
+
+    fn keep_unless_known(&mut self, kept: PlanVariants) {
+        let engine = &mut *self.engine;
+        let key = Engine::plan_key(&engine.shape, self.session);
+        let dictionary = &engine.gateway.catalog().dictionary;
+        // An existing entry stays, because it counts the plans made since the last hit.
+        if engine.cache.get(&key, dictionary).is_none() {
+            engine.cache.put(&key, CachedShape::Variants(Arc::new(kept)), dictionary);
+        }
     }
 
     /// Writes the plan cache key for these kept literals and the types of the session values into the
     /// workspace. Returns the hash of the key.
     fn make_variant(&mut self, text: &[u8], kept: &[ParameterNumber]) -> [u64; 2] {
         let Engine { shape, work, .. } = &mut *self.engine;
-        let collation = self.session.variables.collation_connection.implemented_as;
         work.variant.clear();
         shape.append_with_kept(text, kept, &mut work.variant);
-        for value in &work.session_values {
-            let result = ResultType::of_value(value.as_ref(), collation);
-            work.variant.extend_from_slice(&[result.kind as u8, result.decimals]);
-            work.variant.extend_from_slice(&result.length.to_le_bytes());
+        for kind in &work.session_kinds {
+            // Collation and coercibility follow from the settings, which are part of the key.
+            let (length, decimals) = kind.exact.map_or((0, 0), |result| (result.length, result.decimals));
+            work.variant.extend_from_slice(&[kind.kind as u8, decimals, kind.prefix as u8]);
+            work.variant.extend_from_slice(&length.to_le_bytes());
         }
         shape.hash_of(&work.variant)
     }

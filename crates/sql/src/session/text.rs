@@ -13,7 +13,7 @@ use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
     fail, start_change, start_compute, start_control, start_insert, start_select,
 };
-use crate::parse::{ShapeOutcome, Statement, first_statement_end, parse, scan};
+use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse, scan};
 use crate::plan::fill_from_shape;
 use crate::plan::fits_class;
 use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, plan_statement};
@@ -93,9 +93,17 @@ impl StatementContext<'_, '_> {
             self.session.clear_diagnostics();
             return fail(self, &syntax_near_parameter(text));
         }
-        self.engine.work.kinds.clear();
+        let mut statement = parsed.statement;
+        let session_values = self.lift_session_values(&mut statement, ParameterNumber(0));
         self.engine.work.parameters.clear();
-        self.execute_statement(&parsed.statement, input)
+        let evaluated = self.evaluate_session_values(&session_values);
+        if let Err(error) = evaluated.and_then(|()| self.engine.append_session_values(0)) {
+            self.session.clear_diagnostics();
+            return fail(self, &error);
+        }
+        let work = &mut self.engine.work;
+        work.kinds.clone_from(&work.session_kinds);
+        self.execute_statement(&statement, input)
     }
 
     /// Plans a statement and executes the plan once.
@@ -209,6 +217,8 @@ impl StatementContext<'_, '_> {
         let progress = match &input {
             RetryInput::Text(text) => self.execute_text(text, again(InputForm::Text(text))),
             RetryInput::Prepared(statement, parameters) => {
+                let own = self.client_parameters(*statement, parameters);
+                let parameters = own.as_deref().unwrap_or(parameters);
                 let execution = PreparedExecution { statement: *statement, parameters };
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }

@@ -23,7 +23,9 @@ use crate::execute::{
     no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to, start_schema_change,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
-use crate::mysql_catalog::variable::{GlobalChange, SessionContext, VariableId, evaluate_session_expression, set};
+use crate::mysql_catalog::variable::{
+    GlobalChange, SessionContext, VariableId, evaluate_session_expression, session_value_type, set,
+};
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, explain_plan, type_of_column};
@@ -258,17 +260,21 @@ impl Engine {
         expression: &Expression,
         scratch: &Scratch,
     ) -> Result<Value> {
+        let collation = session_context.variables.collation_connection.implemented_as;
         let session_constant = |expression: &Expression| {
-            if let Some(value) = self.evaluate_lock_call(session, session_context, expression)? {
-                return Ok(Some(SessionConstant { value, is_volatile: true }));
-            }
-            let value = evaluate_session_expression(expression, session_context)?;
-            Ok(value.map(|value| SessionConstant { value, is_volatile: true }))
+            let value = match self.evaluate_lock_call(session, session_context, expression)? {
+                Some(value) => Some(value),
+                None => evaluate_session_expression(expression, session_context)?,
+            };
+            Ok(value.map(|value| {
+                let result = session_value_type(expression, &value, collation);
+                SessionConstant { value, result, is_volatile: true }
+            }))
         };
         let environment = Environment {
             dictionary: &self.gateway.catalog().dictionary,
             database: session.database(),
-            collation: session_context.variables.collation_connection.implemented_as,
+            collation,
             parameters: &self.work.kinds,
             session_constant: &session_constant,
             locks_reads: false,

@@ -28,7 +28,7 @@ pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};
 pub use read::{read_variable, variable_rows};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
-pub use session_expression::{SessionContext, evaluate_session_expression, is_volatile};
+pub use session_expression::{SessionContext, evaluate_session_expression, session_value_type};
 pub use sql_mode::SqlMode;
 pub use table::TABLE;
 pub use user::{USER_VARIABLES_BYTES_MAX, USER_VARIABLES_MAX, UserVariables};

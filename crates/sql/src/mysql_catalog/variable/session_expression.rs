@@ -1,20 +1,30 @@
 //! Folds functions and variables that are constant within one execution: those of the session, the clock and
 //! the server.
 
+use junctor_expression::ResultType;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::value::Value;
 
 use super::check::text_of;
 use super::clock::{Moment, zone_seconds};
-use super::declare::{Scope, find};
 use super::global::GlobalVariables;
 use super::read::read_variable;
 use super::session::SessionVariables;
 use crate::parse::Expression;
 use crate::parse::expression::{FunctionCall, Literal};
 
-/// Facts of a session that functions and variables can read.
+/// Announced length of the text in a user variable, in characters; that of a text parameter.
+const USER_VARIABLE_CHARACTERS: u32 = 65_535;
+/// Maximum length of `user@host` in characters: 32 and 255.
+const ACCOUNT_CHARACTERS: u32 = 288;
+/// Length of a date and time with six fractional digits, in characters.
+const DATE_TIME_CHARACTERS: u32 = 26;
+/// Precision of a decimal whose number of digits is unknown.
+const DECIMAL_PRECISION_MAX: u32 = 65;
+
+/// StatementFacts of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionContext<'a> {
     /// Variables of the session.
@@ -75,18 +85,51 @@ pub fn evaluate_session_expression(expression: &Expression, facts: &SessionConte
     }
 }
 
-/// Whether a folded value may differ between executions of one plan, by session or by time. All other folded
-/// values depend only on the server and the current database.
-pub fn is_volatile(expression: &Expression) -> bool {
-    match expression {
-        Expression::SystemVariable(variable) => {
-            find(&variable.name).is_none_or(|id| id.variable().scope != Scope::GlobalReadOnly)
+/// The type of a session expression with this value. It follows from the expression and from the kind of the
+/// value, not from its digits or length, so that executions with other values have the same type. A decimal
+/// keeps its number of digits after the point. `collation` is that of the connection.
+pub fn session_value_type(expression: &Expression, value: &Value, collation: CollationId) -> ResultType {
+    let is_user_variable = matches!(expression, Expression::UserVariable(_));
+    let result = match value {
+        Value::Null => return ResultType::null(),
+        Value::Int(_) | Value::UInt(_) => {
+            ResultType::integer(matches!(value, Value::UInt(_)), integer_length(expression))
         }
-        Expression::Function(call) => {
-            !["VERSION", "DATABASE", "SCHEMA"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
+        Value::Double(_) => ResultType::double(),
+        Value::Decimal(value) => ResultType::decimal(DECIMAL_PRECISION_MAX, value.scale),
+        Value::Bytes(_) => {
+            let of_value = ResultType::of_value(value.as_ref(), collation);
+            ResultType { length: text_length(expression).unwrap_or(of_value.length), ..of_value }
         }
-        _ => true,
+    };
+    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "CONVERT_TZ"]);
+    result.with_nullable(is_user_variable || is_nullable_call())
+}
+
+/// Length of an integer, in characters, as MySQL announces it.
+fn integer_length(expression: &Expression) -> u32 {
+    if is_call(expression, &["GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK"]) {
+        1
+    } else if is_call(expression, &["CONNECTION_ID", "IS_USED_LOCK"]) {
+        10
+    } else {
+        21
     }
+}
+
+/// Maximum length of a text in characters; `None` if it is that of the value.
+fn text_length(expression: &Expression) -> Option<u32> {
+    match expression {
+        Expression::UserVariable(_) => Some(USER_VARIABLE_CHARACTERS),
+        _ if is_call(expression, &["DATABASE", "SCHEMA"]) => Some(IDENTIFIER_CHARACTERS_MAX as u32),
+        _ if is_call(expression, &["USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"]) => Some(ACCOUNT_CHARACTERS),
+        _ if is_call(expression, &["CONVERT_TZ"]) => Some(DATE_TIME_CHARACTERS),
+        _ => None,
+    }
+}
+
+fn is_call(expression: &Expression, names: &[&str]) -> bool {
+    matches!(expression, Expression::Function(call) if names.iter().any(|name| name.eq_ignore_ascii_case(&call.name)))
 }
 
 fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {

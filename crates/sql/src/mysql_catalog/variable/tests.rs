@@ -491,3 +491,28 @@ proptest! {
         }
     }
 }
+
+/// The type of a plan's parameter follows from its source, so that other values need no other plan.
+#[test]
+fn the_type_of_a_session_value_depends_on_its_source_and_not_on_its_length() {
+    use junctor_expression::Kind;
+    let type_of = |text: &str, value: Value| {
+        let Statement::Select(select) = statement(text) else { panic!("{text} is a query") };
+        let SelectItem::Expression { expression, .. } = &select.projection[0] else { panic!("{text}") };
+        let result = session_value_type(expression, &value, CollationId::UTF8MB4_0900_AI_CI);
+        (result.kind, result.length, result.decimals, result.nullable)
+    };
+    let decimal = |mantissa, scale| Value::Decimal(junctor_model::value::Decimal { mantissa, scale });
+    let text = |text: &str| Value::Bytes(text.into());
+    assert_eq!(type_of("SELECT @x", Value::Int(1)), type_of("SELECT @x", Value::Int(i64::MIN)));
+    assert_eq!(type_of("SELECT @x", text("")), type_of("SELECT @x", text("a longer text")));
+    assert_eq!(type_of("SELECT @x", decimal(5, 2)), type_of("SELECT @x", decimal(123_456_789, 2)));
+    assert_ne!(type_of("SELECT @x", decimal(5, 2)), type_of("SELECT @x", decimal(5, 3)));
+    assert_ne!(type_of("SELECT @x", Value::Int(1)), type_of("SELECT @x", Value::UInt(1)));
+    assert_eq!(type_of("SELECT @x", Value::Null).0, Kind::Null);
+    assert_eq!(type_of("SELECT LAST_INSERT_ID()", Value::UInt(7)), (Kind::UInt, 21, 0, false));
+    assert_eq!(type_of("SELECT connection_id()", Value::UInt(7)), (Kind::UInt, 10, 0, false));
+    assert_eq!(type_of("SELECT NOW(3)", text("2026-11-20 07:39:33.123")), (Kind::String, 23, 31, false));
+    assert_eq!(type_of("SELECT DATABASE()", text("d")), (Kind::String, 64, 31, true));
+    assert_eq!(type_of("SELECT USER()", text("u@h")), (Kind::String, 288, 31, false));
+}

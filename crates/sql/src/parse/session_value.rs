@@ -1,0 +1,238 @@
+//! Replaces the values that only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) by
+//! parameters. Each execution evaluates them once, before it begins. A plan that has them as parameters is
+//! valid for every execution in which they have the same types.
+
+use super::expression::{Expression, InList, ParameterNumber};
+use super::limit::PARAMETERS_MAX;
+use super::statement::{Assignment, InsertSource, OrderItem, Select, SelectItem, Statement};
+
+/// A value that only the session knows, which is an implicit parameter of a statement.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SessionValue {
+    /// The expression that the session evaluates.
+    pub expression: Expression,
+    /// Whether it is a pattern of LIKE. The beginning of a pattern determines whether an index is useful.
+    pub is_pattern: bool,
+}
+
+/// Whether an expression becomes a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lifting {
+    /// The session knows its value.
+    Whole,
+    /// Its operands may become parameters.
+    Operands,
+    /// Neither it nor its operands become parameters.
+    Nothing,
+}
+
+/// Replaces the values that only the session knows by parameters. Their ordinals begin at `first`; equal
+/// expressions share one. Returns the replaced expressions in the order of their ordinals. Expressions beyond
+/// the maximum number of parameters stay in the statement. `lifting` classifies an expression.
+pub(crate) fn lift_session_values(
+    statement: &mut Statement,
+    first: ParameterNumber,
+    lifting: &dyn Fn(&Expression) -> Lifting,
+) -> Vec<SessionValue> {
+    let mut lifter = Lifter { first, lifting, lifted: Vec::new() };
+    match statement {
+        Statement::Select(select) => lifter.select(select),
+        Statement::Insert(insert) => {
+            match &mut insert.source {
+                InsertSource::Rows(rows) => rows.iter_mut().for_each(|row| lifter.all(row)),
+                InsertSource::UniformRows { row, .. } => lifter.all(row),
+                InsertSource::Select(select) => lifter.select(select),
+            }
+            lifter.assignments(&mut insert.on_duplicate);
+            lifter.items(&mut insert.returning);
+        }
+        Statement::Update(update) => {
+            lifter.assignments(&mut update.assignments);
+            lifter.all(&mut update.filter);
+            lifter.order(&mut update.order_by);
+        }
+        Statement::Delete(delete) => {
+            lifter.all(&mut delete.filter);
+            lifter.order(&mut delete.order_by);
+            lifter.items(&mut delete.returning);
+        }
+        _ => {}
+    }
+    lifter.lifted
+}
+
+struct Lifter<'a> {
+    first: ParameterNumber,
+    lifting: &'a dyn Fn(&Expression) -> Lifting,
+    lifted: Vec<SessionValue>,
+}
+
+impl Lifter<'_> {
+    fn select(&mut self, select: &mut Select) {
+        self.items(&mut select.projection);
+        self.all(&mut select.filter);
+        self.all(&mut select.having);
+        self.order(&mut select.order_by);
+    }
+
+    fn items(&mut self, items: &mut [SelectItem]) {
+        for item in items {
+            if let SelectItem::Expression { expression, .. } = item {
+                self.value(expression);
+            }
+        }
+    }
+
+    fn assignments(&mut self, assignments: &mut [Assignment]) {
+        assignments.iter_mut().for_each(|assignment| self.value(&mut assignment.value));
+    }
+
+    fn order(&mut self, order_by: &mut [OrderItem]) {
+        order_by.iter_mut().for_each(|item| self.value(&mut item.expression));
+    }
+
+    fn all<'e>(&mut self, expressions: impl IntoIterator<Item = &'e mut Expression>) {
+        expressions.into_iter().for_each(|expression| self.value(expression));
+    }
+
+    fn value(&mut self, value: &mut Expression) {
+        self.value_as(value, false);
+    }
+
+    fn value_as(&mut self, value: &mut Expression, is_pattern: bool) {
+        match (self.lifting)(value) {
+            Lifting::Whole => self.lift(value, is_pattern),
+            Lifting::Operands => self.operands(value),
+            Lifting::Nothing => {}
+        }
+    }
+
+    fn lift(&mut self, value: &mut Expression, is_pattern: bool) {
+        // Equal expressions have the same value throughout an execution, so one parameter is enough.
+        let known = self.lifted.iter().position(|lifted| lifted.expression == *value);
+        let position = known.unwrap_or(self.lifted.len());
+        let ordinal = ParameterNumber(self.first.0.saturating_add(position as u32));
+        if ordinal.0 >= PARAMETERS_MAX {
+            return;
+        }
+        let expression = std::mem::replace(value, Expression::Parameter(ordinal));
+        match known {
+            Some(position) => self.lifted[position].is_pattern |= is_pattern,
+            None => self.lifted.push(SessionValue { expression, is_pattern }),
+        }
+    }
+
+    fn operands(&mut self, expression: &mut Expression) {
+        match expression {
+            Expression::Unary { operand, .. }
+            | Expression::Is { operand, .. }
+            | Expression::Cast { operand, .. }
+            | Expression::ConvertUsing { operand, .. }
+            | Expression::Collate { operand, .. } => self.value(operand),
+            Expression::Binary { left, right, .. } => self.all([&mut **left, &mut **right]),
+            Expression::And(operands) | Expression::Or(operands) | Expression::Row(operands) => self.all(operands),
+            Expression::Between { operand, low, high, .. } => self.all([&mut **operand, &mut **low, &mut **high]),
+            Expression::InList { operand, list, .. } => {
+                self.value(operand);
+                if let InList::Expressions(members) = list {
+                    self.all(members);
+                }
+            }
+            // The escape character must be a literal.
+            Expression::Like { operand, pattern, .. } => {
+                self.value(operand);
+                self.value_as(pattern, true);
+            }
+            Expression::Regexp { operand, pattern, .. } => self.all([&mut **operand, &mut **pattern]),
+            Expression::Case(case) => {
+                self.all(&mut case.operand);
+                for branch in &mut case.branches {
+                    self.all([&mut branch.condition, &mut branch.value]);
+                }
+                self.all(&mut case.otherwise);
+            }
+            Expression::Function(call) => self.all(&mut call.arguments),
+            Expression::Trim { removed, operand, .. } => {
+                self.all(removed.as_deref_mut());
+                self.value(operand);
+            }
+            // The operand of an assignment stays, because the assignment itself is refused.
+            Expression::AssignUserVariable { .. }
+            | Expression::Literal(_)
+            | Expression::Parameter(_)
+            | Expression::Column(_)
+            | Expression::UserVariable(_)
+            | Expression::SystemVariable(_)
+            | Expression::Default(_)
+            | Expression::InsertedValue(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::parse;
+
+    /// Lifts user variables and calls of NOW(), and nothing of calls of SLEEP().
+    fn lift(text: &str, first: u32) -> (Statement, Vec<String>) {
+        let mut statement = parse(text.as_bytes()).expect("the statement is correct").statement;
+        let lifting = |expression: &Expression| match expression {
+            Expression::UserVariable(_) => Lifting::Whole,
+            Expression::Function(call) if call.name == "NOW" => Lifting::Whole,
+            Expression::Function(call) if call.name == "SLEEP" => Lifting::Nothing,
+            _ => Lifting::Operands,
+        };
+        let lifted = lift_session_values(&mut statement, ParameterNumber(first), &lifting);
+        let shown = lifted.iter().map(|value| match &value.expression {
+            Expression::UserVariable(name) if value.is_pattern => format!("LIKE @{name}"),
+            Expression::UserVariable(name) => format!("@{name}"),
+            Expression::Function(call) => format!("{}()", call.name),
+            other => panic!("{other:?} is no session value"),
+        });
+        (statement, shown.collect())
+    }
+
+    #[test]
+    fn a_session_value_is_lifted_wherever_an_expression_may_be() {
+        for (text, lifted) in [
+            ("SELECT @a, f(NOW(), @b) FROM t", &["@a", "NOW()", "@b"][..]),
+            (
+                "SELECT -@a + 1, CAST(@b AS CHAR), @c COLLATE utf8mb4_bin, TRIM(@d FROM @e)",
+                &["@a", "@b", "@c", "@d", "@e"],
+            ),
+            ("SELECT CASE @a WHEN @b THEN @c ELSE @d END, (@e, 1) = (2, @f)", &["@a", "@b", "@c", "@d", "@e", "@f"]),
+            ("SELECT a FROM t WHERE @a AND NOT (b IN (1, @b) OR @c IS NULL)", &["@a", "@b", "@c"]),
+            ("SELECT a FROM t WHERE a BETWEEN @a AND @b AND s LIKE @c ESCAPE '|'", &["@a", "@b", "LIKE @c"]),
+            ("SELECT a AS x FROM t HAVING x > @a ORDER BY x + @b, @c", &["@a", "@b", "@c"]),
+            ("INSERT INTO t VALUES (@a, 1), (2, @b) ON DUPLICATE KEY UPDATE a = @c", &["@a", "@b", "@c"]),
+            ("INSERT INTO t SELECT @a FROM u WHERE b = @b", &["@a", "@b"]),
+            ("INSERT INTO t VALUES (1) RETURNING a + @a", &["@a"]),
+            ("UPDATE t SET a = a + @a WHERE b = @b ORDER BY c - @c", &["@a", "@b", "@c"]),
+            ("DELETE FROM t WHERE b = NOW() ORDER BY c - @c", &["NOW()", "@c"]),
+        ] {
+            assert_eq!(lift(text, 0).1, lifted, "{text}");
+        }
+    }
+
+    #[test]
+    fn equal_session_values_share_one_parameter_after_those_of_the_statement() {
+        let (lifted, values) = lift("SELECT @a + @b FROM t WHERE s LIKE @a AND c = ?", 1);
+        assert_eq!(values, ["LIKE @a", "@b"]);
+        let expected = parse(b"SELECT @a + @b FROM t WHERE s LIKE @a AND c = ?").expect("it is correct").statement;
+        assert_ne!(lifted, expected);
+        let Statement::Select(select) = lifted else { panic!("a query is a query") };
+        let Some(Expression::And(conditions)) = select.filter else { panic!("it has two conditions") };
+        let Expression::Like { pattern, .. } = &conditions[0] else { panic!("the first is LIKE") };
+        assert_eq!(**pattern, Expression::Parameter(ParameterNumber(1)));
+    }
+
+    #[test]
+    fn what_is_refused_or_beyond_the_maximum_stays_as_it_is() {
+        for text in ["SELECT SLEEP(@a)", "SELECT @a := 1 FROM t", "SELECT 1", "SET @a = @b", "DO @a"] {
+            assert!(lift(text, 0).1.is_empty(), "{text}");
+        }
+        assert_eq!(lift("SELECT @a, @b, @a", PARAMETERS_MAX - 1).1, ["@a"]);
+        assert!(lift("SELECT @a", PARAMETERS_MAX).1.is_empty());
+    }
+}

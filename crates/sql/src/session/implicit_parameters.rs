@@ -1,0 +1,110 @@
+//! Values that only the session knows as implicit parameters of statements: finds them in a parsed statement,
+//! and evaluates them at each execution.
+
+use junctor_expression::{Parameters, ParametersBuilder};
+use junctor_model::error::{Error, Result};
+use junctor_model::value::Value;
+
+use super::facts::StatementFacts;
+use super::lock_calls::is_lock_call;
+use crate::bind::{ParameterKind, PatternPrefix};
+use crate::execute::{Engine, StatementContext};
+use crate::mysql_catalog::variable::{evaluate_session_expression, session_value_type};
+use crate::parse::session_value::{Lifting, SessionValue, lift_session_values};
+use crate::parse::{ParameterNumber, Statement};
+
+impl StatementContext<'_, '_> {
+    /// Replaces the values that only the session knows by parameters with ordinals from `first` on. An
+    /// expression that is an error stays, so that binding reports it.
+    pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        let session_context = facts.session_context();
+        lift_session_values(statement, first, &|expression| match evaluate_session_expression(
+            expression,
+            &session_context,
+        ) {
+            // The main block is asked for lock calls while their statement is planned, with their arguments.
+            _ if is_lock_call(expression) => Lifting::Nothing,
+            Ok(Some(_)) => Lifting::Whole,
+            Ok(None) => Lifting::Operands,
+            Err(_) => Lifting::Nothing,
+        })
+    }
+
+    /// Evaluates implicit parameters into the workspace, with their types.
+    ///
+    /// # Errors
+    /// The errors of the expressions.
+    pub(super) fn evaluate_session_values(&mut self, session_values: &[SessionValue]) -> Result<()> {
+        let mut values = std::mem::take(&mut self.engine.work.session_values);
+        let mut kinds = std::mem::take(&mut self.engine.work.session_kinds);
+        values.clear();
+        kinds.clear();
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        let outcome = facts.evaluate(session_values, &mut values, &mut kinds);
+        self.engine.work.session_values = values;
+        self.engine.work.session_kinds = kinds;
+        outcome
+    }
+
+    /// The parameters of an execution without the implicit ones, which a retry evaluates again; `None` if the
+    /// prepared statement has no implicit parameters.
+    pub(super) fn client_parameters(&self, statement: u32, parameters: &[u8]) -> Option<Vec<u8>> {
+        let prepared = self.session.statements.get(statement)?;
+        if prepared.session_values.is_empty() {
+            return None;
+        }
+        let values = Parameters::from_bytes(parameters);
+        let mut builder = ParametersBuilder::new();
+        (0..prepared.parameter_count).for_each(|ordinal| builder.push(values.get(ordinal)));
+        let mut own = Vec::new();
+        // A part of well-formed parameters exceeds no limit.
+        builder.append_to(&mut own).is_ok().then_some(own)
+    }
+}
+
+impl StatementFacts<'_, '_> {
+    fn evaluate(
+        &self,
+        session_values: &[SessionValue],
+        values: &mut Vec<Value>,
+        kinds: &mut Vec<ParameterKind>,
+    ) -> Result<()> {
+        if session_values.is_empty() {
+            return Ok(());
+        }
+        let session_context = self.session_context();
+        let collation = self.session.variables.collation_connection.implemented_as;
+        for SessionValue { expression, is_pattern } in session_values {
+            let value = evaluate_session_expression(expression, &session_context)?;
+            let value = value.ok_or_else(|| Error::not_supported("this variable"))?;
+            let mut kind = ParameterKind::exactly(session_value_type(expression, &value, collation));
+            if let (Value::Bytes(pattern), true) = (&value, *is_pattern) {
+                kind.prefix = PatternPrefix::of(pattern);
+            }
+            kinds.push(kind);
+            values.push(value);
+        }
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// Appends the implicit parameters to the parameters in the workspace, of which there are `count` values.
+    /// None of these is a list.
+    ///
+    /// # Errors
+    /// 1390 for too many parameters, 1153 if the values are too long.
+    pub(super) fn append_session_values(&mut self, count: u16) -> Result<()> {
+        let work = &mut self.work;
+        if work.session_values.is_empty() {
+            return Ok(());
+        }
+        let given = Parameters::from_bytes(&work.parameters);
+        work.builder.clear();
+        (0..count).for_each(|ordinal| work.builder.push(given.get(ordinal)));
+        work.session_values.iter().for_each(|value| work.builder.push(value.as_ref()));
+        work.parameters.clear();
+        work.builder.append_to(&mut work.parameters)
+    }
+}
