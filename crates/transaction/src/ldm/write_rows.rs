@@ -263,26 +263,22 @@ fn send_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
         return;
     }
     work.follow_ups_sent += work.follow_ups.len();
+    let follow_ups = std::mem::take(&mut work.follow_ups).into_boxed_slice();
     let request = &work.request;
-    let reply = WriteRowsReply {
-        operation: request.operation,
-        transaction: request.transaction,
-        partition: request.partition,
-        matched: 0,
-        changed: 0,
-        diagnostics: None,
-        newest: Default::default(),
-        input: Buffer::new(),
-        output: Buffer::new(),
-        follow_ups: std::mem::take(&mut work.follow_ups).into_boxed_slice(),
-        is_part: true,
-        error: None,
-    };
+    let reply = WriteRowsReply { follow_ups, is_part: true, ..empty_reply(request) };
     outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
 }
 
 pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<Signal>) {
-    let reply = WriteRowsReply {
+    let reply_to = request.reply_to;
+    let empty = empty_reply(&request);
+    let reply = WriteRowsReply { input: request.input, output: request.output, error: Some(error), ..empty };
+    outbox.send(reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+}
+
+/// A reply that reports no row, to be completed.
+fn empty_reply(request: &WriteRows) -> WriteRowsReply {
+    WriteRowsReply {
         operation: request.operation,
         transaction: request.transaction,
         partition: request.partition,
@@ -290,13 +286,12 @@ pub(super) fn refuse(request: WriteRows, error: Box<Error>, outbox: &mut Outbox<
         changed: 0,
         diagnostics: None,
         newest: CommitNumber(0),
-        input: request.input,
-        output: request.output,
+        input: Buffer::new(),
+        output: Buffer::new(),
         follow_ups: Box::default(),
         is_part: false,
-        error: Some(error),
-    };
-    outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
+        error: None,
+    }
 }
 
 #[cold]

@@ -93,25 +93,13 @@ fn read(
     replies
 }
 
-fn program(table: &SampleTable, access: Access, filter: Option<Expression>, output: Output) -> ReadProgram {
-    ReadProgram {
-        table: Arc::clone(&table.layout),
-        access,
-        filter,
-        output,
-        reads_parameters: false,
-        is_strict: false,
-        marks_missing: false,
-    }
-}
-
 #[test]
 fn rows_leave_as_whole_packets_in_both_protocols() {
     let table = SampleTable::new(1);
     let store = store(&table, 3);
     let sum = Expression::arithmetic(ArithmeticOperator::Add, column(&table, K), constant(1));
     let output = Output::Packets(projection(vec![column(&table, ID), sum]));
-    let program = program(&table, Access::PrimaryKeys, None, output);
+    let program = table.reading(Access::PrimaryKeys, None, output);
     let input = table.keys(&[2]).remove(&0).expect("one partition");
     let text = read(&store, &program, RowProtocol::Text, &input, 10).concat();
     assert_eq!(text, b"\x05\0\0\0\x012\x0221");
@@ -137,7 +125,7 @@ fn every_access_gives_the_same_rows_whatever_the_batch() {
         (Access::AllRows, Some(within(50, 250)), table.everything()),
     ];
     for (access, filter, mut parts) in accesses {
-        let program = program(&table, access, filter, Output::Images);
+        let program = table.reading(access, filter, Output::Images);
         let input = parts.remove(&0).expect("one partition");
         for rows_max in [1, 7, 64, 65, 1000] {
             let replies = read(&store, &program, RowProtocol::Text, &input, rows_max);
@@ -181,7 +169,7 @@ fn assert_same_replies(table: &SampleTable, store: &PartitionStore, count: i64, 
             for protocol in [RowProtocol::Text, RowProtocol::Binary] {
                 let [planned, computed] = planned_and_computed(table, chosen).map(|projection| {
                     let output = Output::Packets(projection);
-                    read(store, &program(table, access, filter.clone(), output), protocol, &input, rows_max)
+                    read(store, &table.reading(access, filter.clone(), output), protocol, &input, rows_max)
                 });
                 let lengths = |replies: &[Vec<u8>]| replies.iter().map(Vec::len).collect::<Vec<_>>();
                 let what = format!("{access:?} of {chosen:?}, {protocol:?}, {rows_max} rows");
@@ -236,7 +224,7 @@ fn entries_of_a_plan_are_those_of_its_values() {
         let [planned, computed] = planned_and_computed(&table, &[TEXT, U, K, TEXT]).map(|projection| {
             let sort = vec![SortKey { value: column(&table, K), descending: true, is_in_result: false }];
             let output = Output::Entries { projection, sort, distinct: None };
-            read(&store, &program(&table, Access::AllRows, None, output), protocol, &input, 30)
+            read(&store, &table.reading(Access::AllRows, None, output), protocol, &input, 30)
         });
         assert!(planned.len() > 3 && planned == computed);
     }
@@ -255,7 +243,7 @@ fn entries_carry_keys_that_order_as_bytes() {
         SortKey { value: column(&table, ID), descending: false, is_in_result: false },
     ];
     let output = Output::Entries { projection: projection(vec![column(&table, ID)]), sort, distinct: Some(vec![0]) };
-    let program = program(&table, Access::AllRows, None, output);
+    let program = table.reading(Access::AllRows, None, output);
     let input = table.everything().remove(&0).expect("one partition");
     let bytes = read(&store, &program, RowProtocol::Text, &input, 1000).concat();
     let mut entries = Vec::new();
@@ -315,7 +303,7 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
     let writer = TransactionId(5);
     let image = table.image(1, 99, None, "new");
     store.update(RowId(0), &image, Writer { transaction: writer, statement: StatementNumber(1) }).expect("memory");
-    let program = program(&table, Access::AllRows, None, Output::Images);
+    let program = table.reading(Access::AllRows, None, Output::Images);
     let input = table.everything().remove(&0).expect("one partition");
     let k_of = |store: &PartitionStore, own| {
         let mut position = ReadPosition::at_start(&input);
@@ -334,7 +322,7 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
 fn a_reply_that_is_cut_tells_how_many_rows_came_until_then() {
     let table = SampleTable::new(1);
     let store = store(&table, 10);
-    let program = program(&table, Access::AllRows, None, Output::Packets(projection(vec![column(&table, ID)])));
+    let program = table.reading(Access::AllRows, None, Output::Packets(projection(vec![column(&table, ID)])));
     let input = table.everything().remove(&0).expect("one partition");
     let mut reader = RowReader::new();
     let mut counts = Vec::new();

@@ -21,7 +21,7 @@ use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, 
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
-use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
+use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::undo_statements::UndoStatements;
@@ -621,6 +621,20 @@ fn table(
         collation: CollationId::DEFAULT,
         comment: "".into(),
     }))
+}
+
+/// A program that inserts rows and has no follow-ups.
+pub(crate) fn insert_program(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
+    Arc::new(WriteProgram {
+        table: Arc::clone(table),
+        action: WriteAction::Insert,
+        access: Access::PrimaryKeys,
+        filter: None,
+        reads_parameters: false,
+        unique_entries: Vec::new(),
+        foreign_keys: None,
+        returning: None,
+    })
 }
 
 impl SampleTable {

@@ -13,10 +13,10 @@ use junctor_model::value::ValueRef;
 use junctor_signals::change_schema::PartitionChange;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{self, HashedKey, KeyedImage};
-use junctor_signals::program::{Access, Output, WriteAction, WriteProgram};
+use junctor_signals::program::{Access, Output};
 
 use super::{NONE, RANGES, Row, filled};
-use crate::tests::harness::{INDEX_K, K, SampleTable, TestSession};
+use crate::tests::harness::{INDEX_K, K, SampleTable, TestSession, insert_program};
 
 /// The input of an insert into the hidden table.
 fn entry(table: &SampleTable, key: &[u8], reference: &[u8]) -> BTreeMap<u16, Buffer> {
@@ -36,16 +36,7 @@ fn entry(table: &SampleTable, key: &[u8], reference: &[u8]) -> BTreeMap<u16, Buf
 #[test]
 fn an_entry_that_exists_for_the_same_row_is_no_duplicate() {
     let (mut harness, table) = filled(1, 2, 3);
-    let program = Arc::new(WriteProgram {
-        table: Arc::clone(&table.entries),
-        action: WriteAction::Insert,
-        access: Access::PrimaryKeys,
-        filter: None,
-        reads_parameters: false,
-        unique_entries: Vec::new(),
-        foreign_keys: None,
-        returning: None,
-    });
+    let program = insert_program(&table.entries);
     let (partition, primary_key, _) = table.key(2);
     let key = [&[1], &table.key(2).1[..]].concat();
     let reference = [&partition.to_be_bytes()[..], &primary_key].concat();

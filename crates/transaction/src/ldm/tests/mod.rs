@@ -100,7 +100,7 @@ impl SampleTable {
         )
     }
 
-    pub(super) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
+    pub(crate) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
         let table = Arc::clone(&self.layout);
         Arc::new(ReadProgram {
             table,

@@ -24,7 +24,7 @@ use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 
 use super::TcBlock;
-use crate::tests::harness::{INDEX_U, SampleTable};
+use crate::tests::harness::{INDEX_U, SampleTable, insert_program};
 
 mod foreign_key;
 
@@ -409,16 +409,15 @@ fn numbers_of_other_instances_that_became_stable_are_told_to_them() {
     assert_eq!(stage.sequence.stable(), later);
 }
 
+fn insert_entry(key: &[u8], shown: &str) -> FollowUp {
+    FollowUp::InsertEntry { index: INDEX_U, key: key.to_vec(), row_reference: vec![0, 0], shown: shown.into() }
+}
+
 #[test]
 fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0]);
-    let insert = |key: &[u8]| FollowUp::InsertEntry {
-        index: INDEX_U,
-        key: key.to_vec(),
-        row_reference: vec![0, 0],
-        shown: "7".into(),
-    };
+    let insert = |key: &[u8]| insert_entry(key, "7");
     let delete = |key: &[u8]| FollowUp::DeleteEntry { index: INDEX_U, key: key.to_vec() };
     // Key "a" is inserted and then deleted; the other entries are independent.
     let follow_ups = vec![insert(b"a"), delete(b"b"), insert(b"c"), delete(b"a"), delete(b"d")];
@@ -447,12 +446,7 @@ fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
 fn what_rows_ask_for_may_be_told_bit_by_bit() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0]);
-    let insert = |key: &[u8]| FollowUp::InsertEntry {
-        index: INDEX_U,
-        key: key.to_vec(),
-        row_reference: vec![0, 0],
-        shown: String::from_utf8_lossy(key).into(),
-    };
+    let insert = |key: &[u8]| insert_entry(key, &String::from_utf8_lossy(key));
     for key in [b"a", b"b"] {
         let told = WriteRowsReply { is_part: true, changed: 0, ..reply_of(&parts[0].1, vec![insert(key)], None) };
         assert!(stage.send(ldm(0), TcSignal::WriteRowsReply(told)).is_empty(), "the rows are not all written");
@@ -483,12 +477,8 @@ fn what_very_many_rows_ask_for_is_sent_in_parts_of_bounded_length() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0]);
     let count = 40_000u32;
-    let insert = |number: u32| FollowUp::InsertEntry {
-        index: INDEX_U,
-        key: [number.to_be_bytes().as_slice(), &[7; 40]].concat(),
-        row_reference: vec![0, 0],
-        shown: number.to_string().into(),
-    };
+    let key_of = |number: u32| [number.to_be_bytes().as_slice(), &[7; 40]].concat();
+    let insert = |number: u32| insert_entry(&key_of(number), &number.to_string());
     for first in (0..count).step_by(1000) {
         let told = reply_of(&parts[0].1, (first..first + 1000).map(insert).collect(), None);
         assert!(stage.send(ldm(0), TcSignal::WriteRowsReply(WriteRowsReply { is_part: true, ..told })).is_empty());
@@ -662,16 +652,7 @@ fn what_ends_the_transaction(code: ErrorCode) {
 
 impl Stage {
     fn execute_refused(&mut self, transaction: TransactionId) -> ExecuteStatementReply {
-        let program = WriteProgram {
-            table: Arc::clone(&self.table.layout),
-            action: WriteAction::Insert,
-            access: Access::PrimaryKeys,
-            filter: None,
-            reads_parameters: false,
-            unique_entries: Vec::new(),
-            foreign_keys: None,
-            returning: None,
-        };
+        let program = insert_program(&self.table.layout);
         let request = ExecuteStatement {
             operation: OperationId(1),
             reply_to: sql(),
@@ -682,7 +663,7 @@ impl Stage {
             timeout_ends: false,
             reading: Reading::default(),
             savepoint: StatementNumber(0),
-            program: Arc::new(program),
+            program,
             parts: Parts::One(0, Buffer::new()),
         };
         answer(self.send(sql(), TcSignal::ExecuteStatement(request)))
