@@ -19,7 +19,7 @@ pub(crate) struct Envelope<S> {
 #[derive(Debug)]
 pub(crate) enum Parcel<S> {
     Signal(Envelope<S>),
-    /// A block's request, for the thread that owns the socket or the files.
+    /// A block's request, for the thread that owns the socket.
     Request(Address, WorldRequest),
     /// An event for a block of another thread.
     Event(Address, WorldEvent),

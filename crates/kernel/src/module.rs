@@ -19,8 +19,8 @@ impl ModuleId {
     /// Threads that write to the sockets of other threads. This module has no block that handles signals.
     pub const SEND: ModuleId = ModuleId(6);
 
-    /// The thread that accesses files for all blocks of the node. This module has no block that handles
-    /// signals.
+    /// Threads that lend their CPUs and priority to the workers of files, which belong to no thread of the
+    /// layout. This module has no block that handles signals.
     pub const FILES: ModuleId = ModuleId(7);
 
     /// The module of this number; `number` must be below [`ModuleId::COUNT`].

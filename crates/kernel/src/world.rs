@@ -342,6 +342,23 @@ impl WorldRequest {
             | Self::Stop => None,
         }
     }
+
+    /// The token and the buffer of a request about a file or folder; 0 and nothing for other requests.
+    pub(crate) fn into_token_and_bytes(self) -> (u64, FileBuffer) {
+        match self {
+            Self::WriteFile { bytes, token, .. } | Self::ReadFile { bytes, token, .. } => (token, bytes),
+            Self::OpenFile { token, .. }
+            | Self::DeleteFile { token, .. }
+            | Self::RenameFile { token, .. }
+            | Self::SyncFolder { token, .. }
+            | Self::CreateFolder { token, .. }
+            | Self::ListFolder { token, .. }
+            | Self::SyncFile { token, .. }
+            | Self::FillFile { token, .. }
+            | Self::CloseFile { token, .. } => (token, FileBuffer::new()),
+            _ => (0, FileBuffer::new()),
+        }
+    }
 }
 
 /// Why a socket was closed.

@@ -15,14 +15,11 @@ pub(super) struct Doorbell {
     waker: Option<mio::Waker>,
     /// When the bell last rang, to measure how long a wake-up takes; 0 once taken.
     rang_at: AtomicU64,
-    /// Whether other threads may run turns for this one. False for a thread that may wait for a disk: the
-    /// borrower would wait in its place.
-    pub(super) may_be_delegated: bool,
 }
 
 impl Doorbell {
-    pub(super) fn new(waker: Option<mio::Waker>, may_be_delegated: bool) -> Self {
-        Self { cell: SleepCell::new(), waker, rang_at: AtomicU64::new(0), may_be_delegated }
+    pub(super) fn new(waker: Option<mio::Waker>) -> Self {
+        Self { cell: SleepCell::new(), waker, rang_at: AtomicU64::new(0) }
     }
 
     /// Wakes the thread if it sleeps. The caller must have published its input and then called

@@ -17,5 +17,16 @@ mod wake;
 pub use memory_stream::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use node::{ConnectError, Connector, Node, NodeOptions, RunningNode, StartError, StopHandle};
 
+/// Aborts the process when its thread unwinds: a panic is a broken invariant, and no thread may continue.
+struct AbortOnPanic;
+
+impl Drop for AbortOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests;

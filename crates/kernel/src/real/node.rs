@@ -26,8 +26,9 @@ use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::turn_clock::TurnClock;
 
+use super::AbortOnPanic;
 use super::doorbell::Doorbell;
-use super::file::Files;
+use super::file::{FileQueues, FileWorkers};
 use super::foreign_output::ForeignOutput;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{AtomicSendSettings, Sending};
@@ -142,7 +143,9 @@ impl Node {
             limits: options.limits.clone(),
             last_instance: AtomicUsize::new(owner_count.saturating_sub(1)),
         }));
+        let files = file_workers(&directory, &options, &shared)?;
         let start = ThreadStart {
+            files: files.queues().clone(),
             shared: shared.clone(),
             counts,
             connector: connector.clone(),
@@ -156,6 +159,7 @@ impl Node {
             shared,
             connector,
             threads: Vec::new(),
+            files: Some(files),
             local_addresses,
             notices: Vec::new(),
             stop_wait: start.options.stop_wait,
@@ -195,6 +199,8 @@ pub struct RunningNode {
     shared: Arc<Shared>,
     connector: Connector,
     threads: Vec<JoinHandle<()>>,
+    /// Ended after the threads.
+    files: Option<FileWorkers>,
     local_addresses: Vec<Option<SocketAddr>>,
     notices: Vec<String>,
     stop_wait: Duration,
@@ -390,6 +396,7 @@ impl RunningNode {
             // A thread ends by itself or aborts the process.
             let _ = thread.join();
         }
+        self.files = None;
     }
 
     fn wait_for_threads(
@@ -421,6 +428,7 @@ struct ThreadStart {
     shared: Arc<Shared>,
     counts: Arc<SocketCounts>,
     connector: Connector,
+    files: FileQueues,
     directory: Arc<Directory>,
     options: NodeOptions,
     seed: u64,
@@ -465,8 +473,7 @@ impl ThreadStart {
             Ok(world) => world,
             Err(error) => return drop(sender.send(Err(StartError::System("watch sockets", error)))),
         };
-        // A panic in a handler is a broken invariant. The hook has printed the traces, and no thread may
-        // continue.
+        // The panic hook has printed the traces by then.
         let guard = AbortOnPanic;
         let host = make_host(assignment.clone());
         let mut engine = Engine::new(
@@ -530,19 +537,10 @@ impl ThreadStart {
             sockets,
             foreign_output: ForeignOutput::default(),
             sending: Sending::new(&self.directory, index, self.shared.loads.clone()),
-            files: Files::new(self.options.data_folder.clone()),
+            thread: index,
+            files: self.files.clone(),
+            file_requests: 0,
         })
-    }
-}
-
-/// Aborts the process when a thread unwinds.
-struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            std::process::abort();
-        }
     }
 }
 
@@ -551,18 +549,14 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == ModuleId::SOCKETS);
-        // Without a thread for files, each thread accesses the files of its own blocks and may wait for a
-        // disk.
-        let may_be_delegated = directory.instances(ModuleId::FILES) > 0
-            && thread.modules.iter().all(|(module, _)| *module != ModuleId::FILES);
         if has_sockets {
             let poll = Poll::new().map_err(|error| StartError::System("watch sockets", error))?;
             let waker = Waker::new(poll.registry(), Token(WAKE_TOKEN));
             let waker = waker.map_err(|error| StartError::System("make an event counter", error))?;
-            bells.push(Doorbell::new(Some(waker), may_be_delegated));
+            bells.push(Doorbell::new(Some(waker)));
             polls.push(Some(poll));
         } else {
-            bells.push(Doorbell::new(None, may_be_delegated));
+            bells.push(Doorbell::new(None));
             polls.push(None);
         }
     }
@@ -576,9 +570,29 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
         spin: AtomicSpinSettings::default(),
         halt: AtomicBool::new(false),
         send: AtomicSendSettings::new(send),
+        file_answers: (0..threads).map(|_| Default::default()).collect(),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };
     Ok((shared, polls))
+}
+
+/// Starts the workers of the file lanes, on the CPUs and with the priority of the threads that have nothing
+/// but files. A thread with other work keeps its CPUs to itself.
+fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Shared>) -> Result<FileWorkers, StartError> {
+    let is_for_files = |layout: &&ThreadLayout| layout.modules.iter().all(|(module, _)| *module == ModuleId::FILES);
+    let layouts: Vec<ThreadLayout> = directory.threads().iter().filter(is_for_files).cloned().collect();
+    let pin = options.pin;
+    let prepare = move || {
+        for layout in &layouts {
+            // The threads for files report the same failures in their notices.
+            if pin {
+                bind(layout);
+            }
+            set_priority(layout);
+        }
+    };
+    FileWorkers::start(&options.data_folder, options.limits.file_requests_max, shared, prepare)
+        .map_err(|error| StartError::System("start a thread for files", error))
 }
 
 /// Listens on all addresses. Returns the listeners with their numbers, and the addresses with actual ports.

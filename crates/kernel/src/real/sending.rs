@@ -258,8 +258,8 @@ fn carries(layout: &ThreadLayout, module: ModuleId) -> bool {
     layout.modules.iter().any(|(other, _)| *other == module)
 }
 
-/// Threads with sockets have enough to write themselves, threads with files may wait for a disk, and `nosend`
-/// excludes others.
+/// Threads with sockets have enough to write themselves, threads for files leave their CPUs to the workers of
+/// files, and `nosend` excludes others.
 fn may_help(layout: &ThreadLayout) -> bool {
     !layout.nosend
         && !carries(layout, ModuleId::SOCKETS)

@@ -22,7 +22,7 @@ use crate::sync::CachePadded;
 use crate::world::{WorldEvent, WorldRequest};
 
 use super::doorbell::Doorbell;
-use super::file::Files;
+use super::file::{Answer, AnswerBox, AnswerSink, FileQueues, Requester};
 use super::foreign_output::ForeignOutput;
 use super::sending::{AtomicSendSettings, Sending, recent_busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
@@ -62,6 +62,8 @@ pub(super) struct Shared {
     pub(super) spin: AtomicSpinSettings,
     /// Current send settings.
     pub(super) send: AtomicSendSettings,
+    /// For each thread, the answers to its blocks' requests about files.
+    pub(super) file_answers: Vec<CachePadded<AnswerBox>>,
     /// The reports of each thread during a stop; unused before.
     pub(super) activity: Vec<CachePadded<Activity>>,
 }
@@ -93,14 +95,26 @@ impl Shared {
     }
 }
 
-/// The sockets and files of one thread, and the output that it writes for other threads.
+impl AnswerSink for Shared {
+    fn deliver(&self, answer: Answer) {
+        let thread = usize::from(answer.to.thread);
+        self.file_answers[thread].0.push(answer.to.block, answer.event);
+        SleepCell::fence_before_wakeup();
+        self.bells[thread].wake(&self.clock);
+    }
+}
+
+/// The sockets of one thread, its requests about files, and the output that it writes for other threads.
 pub(super) struct RealWorld {
     pub(super) shared: Arc<Shared>,
     /// `None` while the thread writes without holding its slot, and for a thread without sockets.
     pub(super) sockets: Option<Box<Sockets>>,
     pub(super) foreign_output: ForeignOutput,
     pub(super) sending: Sending,
-    pub(super) files: Files,
+    pub(super) thread: u16,
+    pub(super) files: FileQueues,
+    /// Requests about files whose answers this thread has not taken yet.
+    pub(super) file_requests: u64,
 }
 
 impl World for RealWorld {
@@ -113,7 +127,10 @@ impl World for RealWorld {
     }
 
     fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
-        self.files.carry_out(from, request, services);
+        match self.files.submit(Requester { thread: self.thread, block: from }, request) {
+            Ok(()) => self.file_requests += 1,
+            Err(refusal) => services.events.push((from, refusal)),
+        }
     }
 
     fn socket_parcel(&mut self, parcel: SocketParcel, services: &mut Services<'_>) {
@@ -150,6 +167,18 @@ impl RealWorld {
     #[inline]
     fn has_ready_streams(&self) -> bool {
         self.sockets.as_deref().is_some_and(Sockets::has_ready_streams)
+    }
+
+    /// Whether requests about files are answered.
+    #[inline]
+    fn has_file_answers(&self) -> bool {
+        self.shared.file_answers[usize::from(self.thread)].0.has_any()
+    }
+
+    #[cold]
+    fn take_file_answers(&mut self, services: &mut Services<'_>) {
+        let taken = self.shared.file_answers[usize::from(self.thread)].0.take(services.events);
+        self.file_requests -= taken as u64;
     }
 
     fn has_output(&self) -> bool {
@@ -308,6 +337,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let wall_us = self.clock.wall_us(now);
         // One step of long-running work can take a while, so poll the sockets after each step.
         let mut is_long = self.engine.has_next_turn_work();
+        if self.world.has_file_answers() {
+            self.engine.with_services(|services| self.world.take_file_answers(services));
+        }
         self.signals_since_poll += self.engine.run(now, wall_us, self.first_ring);
         is_long |= self.engine.is_intake_stopped();
         self.first_ring = self.first_ring.wrapping_add(1);
@@ -349,6 +381,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         if self.deferred_wake.is_some()
             || self.world.has_ready_streams()
+            || self.world.has_file_answers()
             || self.world.has_input() && self.engine.accepts_work()
         {
             return Next::Turn;
@@ -430,7 +463,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         for (thread, is_inline_eligible) in self.published.drain(..) {
             let bell = &shared.bells[usize::from(thread)];
             match self.deferred_wake {
-                None if is_inline_eligible && bell.may_be_delegated && bell.cell.may_be_borrowed() => {
+                None if is_inline_eligible && bell.cell.may_be_borrowed() => {
                     self.deferred_wake = Some(DeferredWake { thread, from: self.engine.assignment().thread });
                 }
                 Some(deferred_wake) if deferred_wake.thread == thread && is_inline_eligible => {}
@@ -505,7 +538,11 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     fn has_wake_reason(&mut self) -> bool {
         let shared = &self.world.shared;
         let flags = (shared.stop.load(Ordering::Acquire), shared.halt.load(Ordering::Acquire));
-        flags.0 != self.is_stopping || flags.1 || self.engine.has_mail() || self.world.has_ready_streams()
+        flags.0 != self.is_stopping
+            || flags.1
+            || self.engine.has_mail()
+            || self.world.has_ready_streams()
+            || self.world.has_file_answers()
     }
 
     fn check_for_stop(&mut self) {
@@ -589,7 +626,11 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rang_at());
         let is_blocked = self.engine.is_blocked();
-        match self.engine.has_mail() || self.world.has_ready_streams() || self.world.has_input() {
+        let has_work = self.engine.has_mail()
+            || self.world.has_ready_streams()
+            || self.world.has_file_answers()
+            || self.world.has_input();
+        match has_work {
             _ if is_blocked => {}
             true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),
@@ -606,7 +647,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Reports whether the thread is idle. [`super::node::RunningNode::stop`] waits until all threads are.
     fn publish_activity(&mut self, activity: &Activity) {
-        let idle = self.engine.is_quiet() && self.world.is_written();
+        let idle = self.engine.is_quiet() && self.world.is_written() && self.world.file_requests == 0;
         activity.busy_checks.fetch_add(u64::from(!idle), Ordering::Relaxed);
         activity.idle.store(idle, Ordering::Release);
     }
@@ -628,7 +669,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let (mut polled_at, mut polled) = (start, false);
         loop {
             let now = loop {
-                if self.engine.has_mail() || self.world.has_ready_streams() {
+                if self.engine.has_mail() || self.world.has_ready_streams() || self.world.has_file_answers() {
                     return SpinEnd::Work { polled };
                 }
                 std::hint::spin_loop();

@@ -99,7 +99,7 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         else {
             return;
         };
-        match detaches_io && self.bell.may_be_delegated {
+        match detaches_io {
             true => self.run_detached(|| sockets.write_output(&mut detached_io.services())),
             false => sockets.write_output(&mut detached_io.services()),
         }

@@ -155,13 +155,13 @@ pub(crate) fn connect_threads<S: Signal>(threads: usize, limits: &KernelLimits) 
     all
 }
 
-/// Carries out blocks' requests on the thread that owns the socket or file. The real and the simulated node
-/// each implement this.
+/// Carries out blocks' requests: about sockets on the thread that owns them, about files on the thread of the
+/// block. The real and the simulated node each implement this.
 pub(crate) trait World {
     /// Carries out a request about a socket of this thread.
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>);
 
-    /// Carries out a request about a file; the answer goes to `from`.
+    /// Begins a request about a file; the answer goes to `from`. Must not wait for a device.
     fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>);
 
     /// Handles another thread's message about a socket.
@@ -365,7 +365,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             | WorldRequest::CloseSocket { socket }
             | WorldRequest::PauseReading { socket }
             | WorldRequest::ResumeReading { socket } => directory.thread_of(ModuleId::SOCKETS, socket.owner()),
-            _ => directory.thread_of(ModuleId::FILES, 0),
+            // Workers outside the node's threads carry out requests about files.
+            _ => None,
         };
         let owner_thread = owner_thread.unwrap_or(self.assignment.thread);
         if owner_thread != self.assignment.thread {

@@ -29,7 +29,7 @@ const THREAD_ORDER: [Module; 9] = [
 ];
 
 /// The threads of `config` with all modules placed; groups and reader slots are not set yet.
-pub(super) fn fold(config: &ThreadConfig, notices: &mut Vec<String>) -> Vec<ThreadPlan> {
+pub(super) fn fold(config: &ThreadConfig) -> Vec<ThreadPlan> {
     let counts = config.counts();
     let main_rep = counts.get(Module::Main) + counts.get(Module::Rep) == 1;
     let mut threads = Vec::new();
@@ -45,12 +45,12 @@ pub(super) fn fold(config: &ThreadConfig, notices: &mut Vec<String>) -> Vec<Thre
             threads.push(thread);
         }
     }
-    place_folded(&mut threads, &counts, notices);
+    place_folded(&mut threads, &counts);
     number_instances(&mut threads);
     threads
 }
 
-fn place_folded(threads: &mut [ThreadPlan], counts: &ThreadCounts, notices: &mut Vec<String>) {
+fn place_folded(threads: &mut [ThreadPlan], counts: &ThreadCounts) {
     match (counts.get(Module::Main), counts.get(Module::Rep)) {
         (0, 0) => {
             let first_recv = threads.iter_mut().find(|thread| thread.carries(Module::Recv));
@@ -71,10 +71,8 @@ fn place_folded(threads: &mut [ThreadPlan], counts: &ThreadCounts, notices: &mut
         add_beside(threads, Module::Ldm, Module::Query);
     }
     if counts.get(Module::Io) == 0 {
+        // The workers of files then run wherever the operating system puts them.
         add_beside(threads, Module::Main, Module::Io);
-        if let Some(thread) = threads.iter().find(|thread| thread.carries(Module::Io)) {
-            notices.push(format!("io is 0: {} writes the files itself and waits for each sync", thread.name));
-        }
     }
 }
 

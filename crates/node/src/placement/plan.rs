@@ -130,7 +130,7 @@ impl PlacementPlan {
         if !unpinned {
             check_cpus(config, topology)?;
         }
-        let mut threads = fold::fold(config, &mut notices);
+        let mut threads = fold::fold(config);
         if unpinned {
             unpin(&mut threads, &mut notices);
         }

@@ -9,12 +9,13 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::address::Address;
 use crate::file_buffer::{FILE_BLOCK_BYTES, FileBuffer};
 use crate::require;
 use crate::world::{
     FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, WorldEvent, WorldRequest,
 };
+
+use super::queue::{Answer, Requester};
 
 /// Bytes of zeros that one operation of a fill writes.
 const FILL_STEP_BYTES: u64 = 1 << 20;
@@ -26,17 +27,10 @@ const FILE_PERMISSIONS: u32 = 0o640;
 /// Asks statx for the alignment of direct reads and writes. Linux 6.1 and later answer.
 const STATX_DIOALIGN: u32 = 0x2000;
 
-/// The answer to a request.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) to: Address,
-    pub(super) event: WorldEvent,
-}
-
 /// A request about an open file.
 #[derive(Debug)]
 struct FileJob {
-    from: Address,
+    from: Requester,
     token: u64,
     work: Work,
     bytes: FileBuffer,
@@ -103,7 +97,7 @@ impl Lane {
 
     /// Accepts a request. One that names a path is carried out immediately, another when the file's earlier
     /// requests are answered.
-    pub(super) fn accept(&mut self, from: Address, request: WorldRequest) {
+    pub(super) fn accept(&mut self, from: Requester, request: WorldRequest) {
         let no_bytes = FileBuffer::new;
         let (file, token, work, bytes) = match request {
             WorldRequest::OpenFile { path, mode, is_direct, token, lane: _ } => {
@@ -157,6 +151,11 @@ impl Lane {
     /// The next slot whose operation a backend may begin.
     pub(super) fn next_ready(&mut self) -> Option<usize> {
         self.ready.pop_front()
+    }
+
+    /// Whether an operation waits for a backend.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     /// The operation of a slot for which [`Lane::next_ready`] returned. Its memory stays where it is until
@@ -303,7 +302,7 @@ impl Lane {
         Ok(FileOutcome::Opened { file, length, is_direct: is_direct_now })
     }
 
-    fn answer(&mut self, to: Address, token: u64, result: FileResult, bytes: FileBuffer) {
+    fn answer(&mut self, to: Requester, token: u64, result: FileResult, bytes: FileBuffer) {
         self.answers.push(Answer { to, event: WorldEvent::FileDone { token, result, bytes } });
     }
 }
@@ -347,7 +346,7 @@ fn takes_blocks(file: &File) -> bool {
     if told.stx_mask & STATX_DIOALIGN == 0 {
         return true;
     }
-    let fits = |bytes: u32| bytes > 0 && FILE_BLOCK_BYTES % bytes as usize == 0;
+    let fits = |bytes: u32| bytes > 0 && FILE_BLOCK_BYTES.is_multiple_of(bytes as usize);
     fits(told.stx_dio_mem_align) && fits(told.stx_dio_offset_align)
 }
 

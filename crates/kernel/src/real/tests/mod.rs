@@ -202,7 +202,6 @@ fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
         &[(STARTER, 0), (PLAYER, 0), (ModuleId::SOCKETS, 0)],
         &[(PLAYER, 1), (ECHO, 0)],
         &[(PLAYER, 2)],
-        &[(ModuleId::FILES, 0)],
     ]);
     let plan = ToyPlan {
         balls: 100,

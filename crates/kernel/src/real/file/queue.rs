@@ -1,0 +1,144 @@
+//! Requests on their way to the worker of a lane, and answers on their way back to the threads of the node.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::address::Address;
+use crate::world::{WorldEvent, WorldRequest};
+
+/// The block that made a request, and its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::real) struct Requester {
+    pub(in crate::real) thread: u16,
+    pub(in crate::real) block: Address,
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(in crate::real) struct Answer {
+    pub(in crate::real) to: Requester,
+    pub(in crate::real) event: WorldEvent,
+}
+
+/// Receives the answers of all lanes. An answer after the end of its thread is lost.
+pub(in crate::real) trait AnswerSink: Send + Sync {
+    /// Passes an answer to the thread of its receiver, and wakes that thread. Called by workers of lanes.
+    fn deliver(&self, answer: Answer);
+}
+
+/// The waiting requests of one lane. Any thread adds, the worker of the lane removes.
+#[derive(Debug)]
+pub(super) struct LaneQueue {
+    state: Mutex<QueueState>,
+    bell: Condvar,
+    requests_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct QueueState {
+    requests: VecDeque<(Requester, WorldRequest)>,
+    /// Whether the worker waits for the bell.
+    is_waiting: bool,
+    is_stopped: bool,
+}
+
+/// What the worker of a lane finds in its queue.
+pub(super) enum Found {
+    Request(Requester, WorldRequest),
+    Nothing,
+    /// The worker should end. Requests that still wait are not carried out.
+    Stop,
+}
+
+impl LaneQueue {
+    pub(super) fn new(requests_max: u32) -> Self {
+        Self { state: Mutex::default(), bell: Condvar::new(), requests_max: requests_max as usize }
+    }
+
+    /// Appends a request, and wakes the worker. Gives the request back if the queue is full or stopped.
+    pub(super) fn push(&self, from: Requester, request: WorldRequest) -> Result<(), WorldRequest> {
+        let mut state = self.state();
+        if state.is_stopped || state.requests.len() >= self.requests_max {
+            return Err(request);
+        }
+        state.requests.push_back((from, request));
+        let wakes = std::mem::take(&mut state.is_waiting);
+        // Woken while the lock is held, the worker would wait for the lock.
+        drop(state);
+        if wakes {
+            self.bell.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest request. Waits for one if `may_wait`.
+    pub(super) fn take(&self, may_wait: bool) -> Found {
+        let mut state = self.state();
+        loop {
+            if state.is_stopped {
+                return Found::Stop;
+            }
+            if let Some((from, request)) = state.requests.pop_front() {
+                return Found::Request(from, request);
+            }
+            if !may_wait {
+                return Found::Nothing;
+            }
+            state.is_waiting = true;
+            state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Drops all requests and makes the worker end.
+    pub(super) fn stop(&self) {
+        let mut state = self.state();
+        state.is_stopped = true;
+        state.requests.clear();
+        drop(state);
+        self.bell.notify_one();
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.state().requests.is_empty()
+    }
+
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Answers for the blocks of one thread. Workers of lanes add, the thread removes.
+#[derive(Debug, Default)]
+pub(in crate::real) struct AnswerBox {
+    /// Whether `answers` has any; written under its lock.
+    has_any: AtomicBool,
+    answers: Mutex<Vec<(Address, WorldEvent)>>,
+}
+
+impl AnswerBox {
+    /// The caller wakes the thread afterwards.
+    pub(in crate::real) fn push(&self, to: Address, event: WorldEvent) {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.push((to, event));
+        self.has_any.store(true, Ordering::Release);
+    }
+
+    /// A cheap test, which a thread repeats while it spins and before it sleeps.
+    #[inline(always)]
+    pub(in crate::real) fn has_any(&self) -> bool {
+        self.has_any.load(Ordering::Acquire)
+    }
+
+    /// Moves all answers to `events`. Returns how many.
+    #[cold]
+    pub(in crate::real) fn take(&self, events: &mut Vec<(Address, WorldEvent)>) -> usize {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_any.store(false, Ordering::Relaxed);
+        let count = answers.len();
+        events.append(&mut answers);
+        count
+    }
+}
