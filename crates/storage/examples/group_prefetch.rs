@@ -1,13 +1,13 @@
-//! Measures the gain of point reads in phases, whose cache misses overlap, over a plain loop of the same
-//! reads.
+//! Measures how much faster point reads become if they run in phases, whose cache misses overlap, than in a
+//! plain loop.
 //!
 //! ```text
 //! cargo run --release -p junctor-storage --example group_prefetch 10000 1000000 8000000
 //! ```
 //!
-//! For each number of rows, a round reads the same keys by the plain loop and in groups of each size, in
-//! changing order. The program prints the median time per key, and the median ratio to the plain loop of the
-//! same round with its 95 per cent confidence interval (order statistics).
+//! For each number of rows, a round reads the same keys in the plain loop and in groups of each size, in
+//! changing order. The program prints the median time per key. It also prints the median ratio to the plain
+//! loop of the same round, with its 95 per cent confidence interval (order statistics).
 
 mod table;
 
@@ -21,10 +21,10 @@ use junctor_storage::partition_store::{Batch, PartitionStore};
 use table::{Work, key};
 
 const ROUNDS: usize = 31;
-/// The ranks, among 31 sorted values, that bound the median with 95 per cent confidence.
+/// Ranks among 31 sorted values that bound the median with 95 per cent confidence.
 const INTERVAL: [usize; 2] = [9, 21];
 const KEYS_PER_ROUND: u32 = 64 * 1_500;
-/// 1 is the plain loop.
+/// Group sizes; 1 is the plain loop.
 const GROUPS: [usize; 6] = [1, 4, 8, 16, 32, 64];
 
 fn main() {
@@ -70,7 +70,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Loads a byte at each end of a row, as a copy of the row does.
+/// Loads one byte at each end of a row, which is what copying the row would bring into the cache.
 fn touch(row: &[u8]) -> u64 {
     u64::from(*row.first().expect("the row")) + u64::from(*row.last().expect("the row")) + row.len() as u64
 }

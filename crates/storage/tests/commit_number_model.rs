@@ -1,10 +1,11 @@
 //! A model of commit numbers, explored over every order of its signals: two tcs, two partitions, one
 //! sequencer, one reading session, and a crash of one tc at any moment.
 //! `docs/decisions/0001-commit-numbers.md` states the rules. Each deliberately broken variant shows that the
-//! model would detect the error.
+//! model would detect that error.
 //!
-//! The sequencer answers by signals, as it does in a cluster. On a single node a number is taken by one
-//! atomic operation. That is a subset of these orders: those in which the reply follows the request directly.
+//! The sequencer replies by signals, as it does in a cluster. On a single node, a number is taken by one
+//! atomic operation. This is a subset of the orders explored here: those in which the reply directly follows
+//! the request.
 //!
 //! Run with `cargo test -p junctor-storage --test commit_number_model -- --nocapture` to see the state
 //! counts.
@@ -25,17 +26,17 @@ const fn partition_of(key: usize) -> usize {
     key / 2
 }
 
-/// The designed protocol, or the one deviation of a broken variant.
+/// The designed protocol, or the rule that a broken variant breaks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     Designed,
     /// Stable is the last number taken, applied or not.
     StableIsLastTaken,
-    /// The sequencer keeps giving numbers to the dead tc after it answered the survivor.
+    /// The sequencer still gives numbers to the dead tc after it has replied to the survivor.
     SequencerHearsDead,
-    /// Partitions keep obeying the dead tc after they answered the survivor.
+    /// Partitions still obey the dead tc after they have replied to the survivor.
     PartitionsHearDead,
-    /// The survivor undoes every prepared transaction without asking for the numbers of the dead tc.
+    /// The survivor undoes every prepared transaction without asking for the dead tc's numbers.
     RecordIgnored,
     /// A transaction takes its number before its prepares have succeeded.
     NumberBeforePrepare,
@@ -235,8 +236,8 @@ impl State {
         self.records.iter().position(|record| record.transaction == transaction).map(|index| index as u8 + 1)
     }
 
-    /// Stops listening to the dead tc. Its signals still in flight to this listener would be dropped on
-    /// arrival; dropping them now is equivalent and needs fewer states.
+    /// Stops listening to the dead tc. Its signals in flight to this listener would be dropped on arrival.
+    /// Dropping them now is equivalent and needs fewer states.
     fn fence(&mut self, dead: u8, listener: Party) {
         self.signals.retain(|signal| signal.from != Tc(dead) || signal.to != listener);
     }
@@ -391,7 +392,7 @@ impl CommitModel {
                 }
             }
             (Body::StableReached { transaction }, _) => {
-                // The client of a dead tc lost its connection too, so nobody needs a notification.
+                // The client of a dead tc has lost its connection too, so nobody needs a notification.
                 if self.plans[transaction as usize].home == tc {
                     state.acknowledged |= 1 << transaction;
                 }
@@ -446,7 +447,7 @@ impl CommitModel {
         state.take_over = Some(take_over);
         if take_over.waiting == 0 {
             self.decide_orphans(state, tc, &take_over);
-            // The answers are not needed any more; forgetting them joins equivalent states.
+            // The answers are no longer needed. Forgetting them merges equivalent states.
             state.take_over = None;
         }
     }
@@ -468,7 +469,7 @@ impl CommitModel {
         }
     }
 
-    /// Stamps the partitions given as bits; no bit means that all of them are stamped already.
+    /// Stamps the partitions given as bits. No bit means that all of them are already stamped.
     fn send_commits(&self, state: &mut State, tc: u8, numbered: Numbered, partitions: u8) {
         let Numbered { transaction, number } = numbered;
         if partitions == 0 {
@@ -641,8 +642,8 @@ impl Model for CommitModel {
             without(PREPARED, |_, state| state.faults.0 & Faults::STAMPED_UNPREPARED == 0),
             Property::always(HOLE, |model: &Self, state| model.has_no_hole(state)),
             // Every run ends, because each step uses up a signal, the crash or a read. So this property
-            // states that stable gets everywhere it must, without the blind spots of an "eventually" over
-            // joining paths.
+            // states that the stable number gets everywhere it must. Unlike an "eventually" property, it also
+            // covers paths that merge.
             Property::always(SETTLED, |model: &Self, state: &State| !state.is_quiet() || model.is_settled(state)),
             Property::eventually(REACHED, |model: &Self, state: &State| state.is_quiet() && model.is_settled(state)),
             Property::sometimes(ALL_COMMIT, |model: &Self, state: &State| state.stable as usize == model.plans.len()),
@@ -670,7 +671,7 @@ const ALL_COMMIT: &str = "every transaction commits";
 const ADOPTED: &str = "the survivor commits a numbered transaction of the dead";
 const UNDONE: &str = "the survivor undoes an unnumbered transaction of the dead";
 
-/// Two transactions that conflict on key 0 and span both partitions.
+/// Two transactions that conflict on key 0. Both write in both partitions.
 fn two_that_meet() -> Vec<Plan> {
     vec![Plan { home: 0, keys: &[0, 2] }, Plan { home: 1, keys: &[0, 3] }]
 }

@@ -1,12 +1,12 @@
-//! Every interleaving of an owner and two readers at the partition guard, weak memory effects included:
-//! `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --test loom_guard --release`.
+//! Explores every interleaving of an owner and two readers of the partition guard, including weak memory
+//! effects: `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --test loom_guard --release`.
 #![cfg(loom)]
 
 use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup, ReaderSlot};
 use loom::sync::Arc;
 use loom::thread;
 
-/// Two halves that are equal except while the owner writes. Loom itself also fails when a read overlaps a
+/// Two halves that are equal except while the owner writes. Loom itself also fails if a read overlaps a
 /// write.
 type Halves = (u32, u32);
 
@@ -27,7 +27,7 @@ fn write(halves: &mut Halves) {
     halves.1 += 1;
 }
 
-/// Reads once. The value must be consistent and not older than `seen`. Returns the newest value seen.
+/// Reads once. The two halves must be equal and not older than `seen`. Returns the newest value seen.
 fn read(guard: &PartitionGuard<Halves>, slot: &ReaderSlot, seen: u32) -> u32 {
     match guard.read(slot, |halves| *halves) {
         Ok((first, second)) => {
@@ -124,7 +124,7 @@ fn a_reader_sees_the_write_that_ended_before_it_was_let_in() {
         let (guard, slot) = (Arc::clone(&case.guard), case.slots.pop().unwrap());
         case.guard.begin_write(&mut case.token);
         let reader = thread::spawn(move || {
-            // The write began before this thread started, so the guard lets the reader in only after the
+            // The write began before this thread started, so the guard admits the reader only after the
             // write.
             if let Ok(halves) = guard.read(&slot, |halves| *halves) {
                 assert_eq!(halves, (1, 1));

@@ -1,5 +1,5 @@
-//! Long scripts of an owner and two readers at the partition guard under random schedules: `RUSTFLAGS="--cfg
-//! shuttle" cargo test -p junctor-storage --test shuttle_guard --release`.
+//! Runs an owner and two readers through many operations on the partition guard, under random schedules:
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p junctor-storage --test shuttle_guard --release`.
 #![cfg(shuttle)]
 
 use junctor_storage::guard::{OwnerToken, PartitionGuard, ReadGroup, ReaderSlot};
@@ -11,8 +11,7 @@ const WRITES: u32 = 12;
 const READS: u32 = 20;
 const SCHEDULES: usize = 3_000;
 
-/// The partition, and the number of threads inside it. The guard must keep that to one writer or some
-/// readers.
+/// The guarded data. Its fields are equal between writes.
 #[derive(Default)]
 struct Rows {
     first: u32,
@@ -49,15 +48,15 @@ fn owner(guard: &PartitionGuard<Rows>, mut token: OwnerToken, inside: &Inside) {
     let mut written = 0;
     while written < WRITES {
         let entered = match written % 3 {
-            // Only tries.
+            // Only tries to enter.
             0 => guard.try_write(&mut token),
-            // Pends until the readers have left, and reads meanwhile.
+            // Announces a write, reads while readers are still inside, and then tries to enter.
             1 => {
                 guard.begin_write(&mut token);
                 guard.owner_read(&token, |rows| assert_eq!(rows.first, rows.second));
                 guard.try_enter(&mut token)
             }
-            // Cancels once, then pends.
+            // Cancels an announced write once, and then announces it again.
             _ => {
                 guard.begin_write(&mut token);
                 thread::yield_now();

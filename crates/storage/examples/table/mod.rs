@@ -1,4 +1,4 @@
-//! The table and the rows that the examples of this folder use.
+//! The table and the rows that the examples in this folder use.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub const TRANSACTION: TransactionId = TransactionId(1);
 pub const STATEMENT: StatementNumber = StatementNumber(1);
 const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
 
-/// The rows and the state of a run.
+/// The settings and the state of one run: row and operation counts, last commit number, random state.
 pub struct Work {
     pub layout: Arc<TableLayout>,
     /// Rows in the table after the insert phase.
@@ -31,12 +31,12 @@ pub struct Work {
 }
 
 impl Work {
-    /// A run over `rows` rows, none of which is inserted yet.
+    /// A run over `rows` rows, which are not inserted yet.
     pub fn new(rows: u32, operations: u32) -> Work {
         Work { layout: layout(), rows, operations, number: 0, random: 1 }
     }
 
-    /// A random row's id.
+    /// A random row id.
     pub fn any_id(&mut self) -> u32 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.random >> 33) % u64::from(self.rows)) as u32
@@ -77,7 +77,7 @@ pub fn image(layout: &TableLayout, id: u32, k: u32, letter: u8) -> Vec<u8> {
     image
 }
 
-/// The table of sysbench, in one partition.
+/// The sysbench table in one partition.
 pub fn layout() -> Arc<TableLayout> {
     let mut check = Vec::new();
     append_value(INT, false, ValueRef::Int(5), &mut check);

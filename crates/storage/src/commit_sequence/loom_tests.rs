@@ -1,5 +1,5 @@
-//! Every interleaving of two or three threads, weak memory effects included. Run with `RUSTFLAGS="--cfg loom"
-//! cargo test -p junctor-storage --lib loom_tests`.
+//! Explores every interleaving of two or three threads, including weak memory effects. Run with
+//! `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --lib loom_tests`.
 
 use super::CommitSequence;
 use junctor_model::id::CommitNumber;
@@ -20,7 +20,7 @@ fn mark(sequence: &CommitSequence, number: CommitNumber) -> Reports {
     reports
 }
 
-/// Explores all interleavings with at most `preemptions` preemptions. Without the bound these scenes would
+/// Explores all interleavings with at most `preemptions` preemptions. Without the bound, these scenes would
 /// take hours.
 fn check_with_preemptions(preemptions: usize, scene: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -28,8 +28,8 @@ fn check_with_preemptions(preemptions: usize, scene: impl Fn() + Sync + Send + '
     builder.check(scene);
 }
 
-/// Checks that every number from 1 on is reported once and with its owner, and that stable is the last number
-/// taken.
+/// Checks that every number from 1 on is reported once, with its owner, and that the stable number is the
+/// last number taken.
 fn check_end(sequence: &CommitSequence, mut reports: Reports, owners: &[u16]) {
     reports.sort_unstable();
     let numbers: Vec<u64> = reports.iter().map(|report| report.0).collect();
@@ -83,7 +83,7 @@ fn three_threads_that_mark_neighbours_report_each_number_once() {
 }
 
 // The reader starts last. Loom keeps only the last load of a word, so it can miss that a thread's first load
-// may also happen late. A late reader still meets old values, through the memory model.
+// may also happen late. A late reader still meets old values, as the memory model allows.
 #[test]
 fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
     check_with_preemptions(3, || {
@@ -115,7 +115,8 @@ fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
     });
 }
 
-/// A thread that loaded an old stable number and then finds the slot reused must load stable again.
+/// A thread that loaded an old stable number, and then finds the slot reused, must load the stable number
+/// again.
 #[test]
 fn a_slot_in_use_again_does_not_hide_a_marked_number() {
     check_with_preemptions(3, || {
@@ -134,8 +135,8 @@ fn a_slot_in_use_again_does_not_hide_a_marked_number() {
     });
 }
 
-/// Two tcs with one admitted transaction each, on a ring of two. A tc that knows that its number is stable
-/// always finds room for the next, and a reused slot does not confuse a slower thread.
+/// Two tcs with one admitted transaction each, on a ring of two slots. A tc that knows that its number is
+/// stable always finds a slot for the next, and a reused slot does not confuse a slower thread.
 #[test]
 fn a_ring_of_the_admitted_size_is_never_full() {
     check_with_preemptions(2, || {

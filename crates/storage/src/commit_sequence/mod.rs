@@ -1,6 +1,6 @@
-//! Hot path, budget 1 load for stable, 40 instructions a number.
-//! Commit numbers and the stable number of one node. `stable` is one load; `take` and `mark_applied` are two
-//! to three uncontended atomic operations each, without a lock, an allocation or a wait.
+//! Hot path, budget 1 load for stable, 40 instructions a number. Commit numbers and the stable number of one
+//! node. `stable` is one load. `take` and `mark_applied` are two to three uncontended atomic operations each,
+//! without a lock, an allocation or a wait.
 //!
 //! `docs/decisions/0001-commit-numbers.md` describes the protocol and the results of its model.
 
@@ -19,17 +19,17 @@ use crate::invariant::require;
 /// Maximum distance from the stable number to the last number taken.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
 
-// A transaction has at most one number, and only while it is admitted, so the ring never fills up.
+// A transaction has at most one number, and only while it is admitted, so the ring is never full.
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS > TRANSACTIONS_MAX);
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS.is_power_of_two());
 
-/// The source of commit numbers, dense from its start, and of the stable number: the largest N such that
-/// every number up to N is applied at all its participants. Shared by all threads of a node.
+/// The source of commit numbers, which are dense, and of the stable number: the largest N such that every
+/// number up to N is applied at all its participants. All threads of a node share it.
 ///
 /// Each number has a slot in a ring. `take` stores the number's owner in the slot, and `mark_applied` sets a
-/// bit in it. A thread that finds the bit of the number after stable set moves stable by one. The move is a
-/// compare-and-exchange of one number for the next. Therefore exactly one thread moves stable over a given
-/// number, and that thread reports it.
+/// bit there. A thread that finds this bit set for the number after the stable one moves the stable number by
+/// one, with a compare-and-exchange. Therefore exactly one thread moves the stable number past a given
+/// number, and that thread reports the number.
 #[derive(Debug)]
 pub struct CommitSequence {
     taken: Line,
@@ -37,13 +37,12 @@ pub struct CommitSequence {
     slots: Box<[AtomicU64]>,
 }
 
-/// A word on a cache line of its own.
+/// A word that has a cache line for itself.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Line(AtomicU64);
 
-/// Why a number was not given or not accepted. Each one means that the caller broke its contract; none is a
-/// user's mistake.
+/// Why a number was refused. Each reason means that the caller broke its contract; none is a user's mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitSequenceError {
     /// More numbers are in flight than slots exist: more transactions were admitted than allowed.
@@ -73,12 +72,12 @@ impl std::error::Error for CommitSequenceError {}
 const APPLIED: u64 = 1;
 const OWNER_SHIFT: u32 = 1;
 const OWNER_MASK: u64 = (u16::MAX as u64) << OWNER_SHIFT;
-/// The rest of a slot holds the low bits of its number. Two numbers that can be compared in one slot are at
+/// The remaining bits of a slot hold the low bits of its number. Two numbers that can meet in one slot are at
 /// most a few ring lengths apart, so the missing high bits never matter.
 const NUMBER_SHIFT: u32 = 17;
 
 impl CommitSequence {
-    /// A sequence in which `last` and every number below it are stable. The first number taken is `last + 1`.
+    /// A sequence in which `last` and all smaller numbers are stable. The first number taken is `last + 1`.
     pub fn starting_after(last: CommitNumber) -> Self {
         Self::with_slots(last, COMMIT_SEQUENCE_SLOTS)
     }
@@ -86,17 +85,16 @@ impl CommitSequence {
     /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
     /// tc thread to notify when the number is stable.
     ///
-    /// # Errors
-    /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen while all tc threads together
-    /// admit at most [`COMMIT_SEQUENCE_SLOTS`] transactions, each counted until its thread knows that its
-    /// number is stable.
+    /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen if all tc threads together
+    /// admit at most [`COMMIT_SEQUENCE_SLOTS`] transactions. A transaction counts until its thread knows that
+    /// its number is stable.
     pub fn take(&self, owner: u16) -> Result<CommitNumber, CommitSequenceError> {
-        // Acquire: the thread that took the previous number knew a certain stable number. The load of stable
-        // below must not return an older one, or a ring with room could seem full.
+        // Acquire: the thread that took the previous number knew a certain stable number. The load of
+        // `stable` below must not return an older one, or a ring with a free slot could seem full.
         let mut taken = self.taken.0.load(Ordering::Acquire);
         let number = loop {
             let stable = self.stable.0.load(Ordering::Acquire);
-            // A stale `taken` can be behind stable. The exchange below then fails.
+            // A stale `taken` can be below the stable number. The exchange below then fails.
             if taken.saturating_sub(stable) >= self.slots.len() as u64 {
                 return Err(CommitSequenceError::Full);
             }
@@ -117,10 +115,9 @@ impl CommitSequence {
         Ok(CommitNumber(number))
     }
 
-    /// Marks a number as applied at all its participants, and moves stable as far as possible. Calls
-    /// `on_stable` with each number that this call made stable, in ascending order, and with its owner. Over
-    /// all calls of all threads each number is reported once. Stable has reached a number when it is
-    /// reported.
+    /// Marks a number as applied at all its participants, and moves the stable number as far as possible.
+    /// Calls `on_stable` with each number that this call made stable, in ascending order, and with its owner.
+    /// Over all calls of all threads, each number is reported once, and it is stable by then.
     ///
     /// # Errors
     /// `NotTaken` and `AlreadyApplied`; nothing has changed then.
@@ -129,7 +126,7 @@ impl CommitSequence {
         number: CommitNumber,
         on_stable: &mut impl FnMut(CommitNumber, u16),
     ) -> Result<(), CommitSequenceError> {
-        // From the take until it is applied, a number is above stable by at most the length of the ring.
+        // Between take and mark, a number is above the stable number by at most the length of the ring.
         let is_under_way = number.0.wrapping_sub(self.stable().0).wrapping_sub(1) < self.slots.len() as u64;
         let slot = self.slot(number.0);
         let word = slot.load(Ordering::Acquire);
@@ -158,19 +155,19 @@ impl CommitSequence {
     }
 
     /// The tc to notify when this number becomes stable, or `None` if it is stable already. The caller must
-    /// have seen the effects of the number's taker after the take, as a thread has that found a row with that
+    /// have observed an effect that the taker of the number produced after the take, such as a row with that
     /// number.
     pub fn owner_unless_stable(&self, number: CommitNumber) -> Option<u16> {
         if self.stable() >= number {
             return None;
         }
         // A slot is reused only after its number is stable. A thread that reads the later owner also sees the
-        // later stable number, and the second comparison below rejects the owner.
+        // later stable number, so the second comparison below rejects the owner.
         let owner = slot_owner(self.slot(number.0).load(Ordering::Acquire));
         (self.stable() < number).then_some(owner)
     }
 
-    /// The last number taken: at or above stable.
+    /// The last number taken; at least the stable number.
     pub fn taken(&self) -> CommitNumber {
         CommitNumber(self.taken.0.load(Ordering::Acquire))
     }
@@ -178,8 +175,8 @@ impl CommitSequence {
     /// `slots` is a power of two.
     pub(crate) fn with_slots(last: CommitNumber, slots: usize) -> Self {
         require!(slots.is_power_of_two(), "the low bits of a commit number choose its slot");
-        // The slots start as the numbers up to `last` would have left them, so no slot resembles that of a
-        // future number.
+        // The slots start as the numbers up to `last` would have left them, so that none looks like the slot
+        // of a future number.
         let mut words = vec![0; slots];
         for distance in 0..slots as u64 {
             let number = last.0.wrapping_sub(distance);
@@ -195,7 +192,7 @@ impl CommitSequence {
             let next = stable.wrapping_add(1);
             let word = self.slot(next).load(Ordering::Acquire);
             if word & !OWNER_MASK != slot_word(next, 0) | APPLIED {
-                // Either the number is not applied, or the slot is already in use for a later number, which
+                // Either the number is not applied, or the slot is already used for a later number, which
                 // means that `stable` is out of date.
                 let current = self.stable.0.load(Ordering::Acquire);
                 if current == stable {

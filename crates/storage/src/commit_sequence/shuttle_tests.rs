@@ -1,5 +1,5 @@
-//! Long scripts of several threads under random and priority schedules. Run with `RUSTFLAGS="--cfg shuttle"
-//! cargo test -p junctor-storage --lib shuttle_tests`.
+//! Runs several threads through many operations, under random and priority schedules. Run with
+//! `RUSTFLAGS="--cfg shuttle" cargo test -p junctor-storage --lib shuttle_tests`.
 
 use super::CommitSequence;
 use junctor_model::id::CommitNumber;
@@ -15,7 +15,7 @@ const NUMBERS: usize = THREADS as usize * TRANSACTIONS_PER_THREAD;
 /// State shared by the threads; `applied`, `owners` and `reports` are indexed by number.
 struct Scene {
     sequence: CommitSequence,
-    /// Numbers taken and not yet marked. Any thread may mark any of them.
+    /// Numbers that are taken and not yet marked. Any thread may mark any of them.
     unmarked: Mutex<Vec<CommitNumber>>,
     applied: Vec<AtomicBool>,
     owners: Vec<AtomicU64>,

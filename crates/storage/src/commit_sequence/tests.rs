@@ -96,8 +96,8 @@ fn a_number_is_marked_once_and_only_after_it_was_taken() {
 }
 
 proptest! {
-    /// Runs any script of takes and marks against a trivial model, a map from number to (owner, applied). The
-    /// starts are close to where the bits kept in a slot wrap.
+    /// Compares random sequences of takes and marks with a simple model, a map from number to (owner,
+    /// applied). The sequences start close to the points where the bits kept in a slot wrap.
     #[test]
     fn any_script_agrees_with_a_map(
         start in prop::sample::select(vec![0, 5, (1 << 47) - 3, (1 << 48) - 9, u64::MAX - 1000]),

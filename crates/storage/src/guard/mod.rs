@@ -1,6 +1,6 @@
-//! Hot path, budget 15 instructions a read.
-//! The partition guard: one owner writes a partition, the threads of its read group read it, and neither side
-//! blocks. A read costs one fence and two stores to a cache line of the reader's own, however much it reads.
+//! Hot path, budget 15 instructions a read. The partition guard: one owner writes a partition, and the
+//! threads of its read group read it. Neither side blocks. A read costs one fence and two stores to a cache
+//! line that only this reader writes, however much is read.
 //!
 //! # The protocol, and why it is correct
 //!
@@ -16,25 +16,25 @@
 //! 3. loads all flags, immediately or at any later time. If all are false, it writes, and then clears
 //!    `writer_pending`.
 //!
-//! This is Dekker's mutual exclusion. The two fences are totally ordered. If the reader's comes first, the
-//! owner sees the reader's flag, or a value that the reader stored later, which means that the read has
-//! ended. If the owner's comes first, the reader sees `writer_pending`, or a value that the owner stored
-//! later, which means that the write has ended. In both cases one of the two gives way.
+//! This is Dekker's mutual exclusion. The two fences are totally ordered. If the reader's fence comes first,
+//! the owner sees the reader's flag, or a value that the reader stored later, which means that the read has
+//! ended. If the owner's fence comes first, the reader sees `writer_pending`, or a value that the owner
+//! stored later, which means that the write has ended. In both cases, at least one of the two withdraws.
 //!
-//! Flag and `writer_pending` are cleared by release stores and found clear by acquire loads. Therefore a
-//! write happens after the reads before it, and a read after the writes before it.
+//! Flags and `writer_pending` are cleared by release stores and found clear by acquire loads. Therefore a
+//! write happens after all earlier reads, and a read after all earlier writes.
 //!
 //! # Progress
 //!
-//! A reader checks `writer_pending` before it sets its flag, so readers cannot delay a pending owner any
-//! longer than the reads that are already running. The owner clears `writer_pending` after its batch. A
-//! reader that gets `Busy` sends its request to the owner, so no read depends on the guard being free.
+//! A reader checks `writer_pending` before it sets its flag, so readers can delay a pending owner only by the
+//! reads that are already running. The owner clears `writer_pending` after its batch. A reader that gets
+//! `Busy` sends its request to the owner, so no read depends on the guard being free.
 //!
 //! # Callers
 //!
-//! An [`OwnerToken`] and a [`ReaderSlot`] can be neither copied nor shared, and the guard knows which ones
-//! are its own. Therefore at any time only one thread can act as owner, and one thread for each slot. A
-//! thread may be both.
+//! An [`OwnerToken`] and a [`ReaderSlot`] can be neither copied nor shared, and the guard accepts only its
+//! own tokens and slots. Therefore at any time only one thread can act as owner, and only one as the reader
+//! of a slot. A thread may be both.
 
 mod cell;
 
@@ -99,7 +99,7 @@ impl Default for OwnerToken {
     }
 }
 
-/// The threads that may read the same partitions, as a set of reader slots.
+/// The threads that may read the same partitions, represented by reader slots.
 #[derive(Clone, Debug)]
 pub struct ReadGroup {
     identity: Arc<Identity>,
@@ -223,8 +223,8 @@ impl<T> PartitionGuard<T> {
         reader(unsafe { pointer.deref() })
     }
 
-    /// Enters for writing if no slot is taken at this moment. Otherwise it leaves the guard as it was:
-    /// readers are kept out only if an earlier [`Self::begin_write`] still waits.
+    /// Starts a write if no slot is taken at this moment. Otherwise the guard stays unchanged: new readers
+    /// are refused only if an earlier [`Self::begin_write`] is still pending.
     ///
     /// # Panics
     /// If the token belongs to another guard.
@@ -249,8 +249,8 @@ impl<T> PartitionGuard<T> {
         self.begin(token);
     }
 
-    /// Enters for writing if all readers have left; the caller repeats the call until it succeeds. Begins the
-    /// write if `begin_write` was not called.
+    /// Starts the write if all readers have left; the caller repeats the call until it succeeds. Calls
+    /// `begin_write` first if the caller has not.
     ///
     /// # Panics
     /// If the token belongs to another guard.
@@ -260,7 +260,7 @@ impl<T> PartitionGuard<T> {
         self.state.all_slots_free().then(|| self.enter())
     }
 
-    /// Lets readers in again without a write.
+    /// Gives up a pending write and admits readers again.
     ///
     /// # Panics
     /// If the token belongs to another guard.
@@ -270,8 +270,8 @@ impl<T> PartitionGuard<T> {
         self.state.writer_pending.store(false, Ordering::Release);
     }
 
-    /// Whether the owner is writing or waits to write, as far as this thread can see. A hint for choosing
-    /// where to read.
+    /// Whether the owner is writing or waits to write, as far as this thread can see. Use it only as a hint
+    /// for choosing where to read.
     #[inline]
     pub fn is_write_pending(&self) -> bool {
         self.state.writer_pending.load(Ordering::Relaxed)
@@ -290,8 +290,8 @@ impl<T> PartitionGuard<T> {
         was_begun
     }
 
-    /// The caller holds the owner's token mutably for the guard's life, has begun the write, and after that
-    /// has found all slots free.
+    /// The caller must hold the owner's token mutably for the guard's life, must have begun the write, and
+    /// must then have found all slots free.
     fn enter(&self) -> WriteGuard<'_, T> {
         require!(
             self.state.writer_pending.load(Ordering::Relaxed),
@@ -307,9 +307,9 @@ impl<T> fmt::Debug for PartitionGuard<T> {
     }
 }
 
-/// Exclusive access of the owner to its partition. Dropping it lets readers in.
+/// Exclusive access of the owner to its partition. Dropping it admits readers.
 pub struct WriteGuard<'a, T> {
-    // Declared before `_pending`, so it is dropped first: the access ends before readers are let in.
+    // Declared before `_pending`, so it is dropped first: the access ends before readers are admitted.
     value: MutPointer<T>,
     _pending: PendingWrite<'a>,
     token: PhantomData<&'a mut OwnerToken>,
@@ -341,11 +341,11 @@ impl<T: fmt::Debug> fmt::Debug for WriteGuard<'_, T> {
 }
 
 /// Ties tokens and slots to guards. Only its address matters, which stays unique while a token or a guard
-/// holds it.
+/// refers to it.
 #[derive(Debug)]
 struct Identity;
 
-/// Everything in a guard except the value. On a cache line of its own, which readers only load.
+/// Everything in a guard except the value. It has a separate cache line, which readers only load.
 #[derive(Debug)]
 #[repr(align(64))]
 struct GuardState {
@@ -356,8 +356,8 @@ struct GuardState {
     owner: Arc<Identity>,
 }
 
-/// True while the thread of the slot reads. Only that thread stores here. On its own pair of cache lines,
-/// because a CPU that prefetches lines in pairs would otherwise take it from its neighbour.
+/// True while the slot's thread reads. Only that thread stores here. The flag has a pair of cache lines for
+/// itself, because a CPU that prefetches lines in pairs would otherwise take it from its neighbour.
 #[derive(Debug)]
 #[repr(align(128))]
 struct SlotFlag(AtomicBool);
@@ -372,8 +372,8 @@ impl GuardState {
     fn take_slot(&self, slot: &ReaderSlot) -> Result<TakenSlot<'_>, Busy> {
         require!(Arc::ptr_eq(&self.group, &slot.group), "the slot is of the partition's read group");
         let flag = &self.slots[usize::from(slot.slot)].0;
-        // Only this thread stores to the flag. If it is set, this is a nested read: the outer one holds the
-        // guard and clears the flag.
+        // Only this thread stores to the flag. If it is set, this read is nested: the outer read holds the
+        // slot and clears the flag.
         if flag.load(Ordering::Relaxed) {
             return Ok(TakenSlot(None));
         }
@@ -393,7 +393,7 @@ impl GuardState {
     }
 }
 
-/// Clears the flag when dropped, also when a reader panics.
+/// Clears the flag when dropped, even if a reader panics.
 struct TakenSlot<'a>(Option<&'a AtomicBool>);
 
 impl Drop for TakenSlot<'_> {
@@ -405,7 +405,7 @@ impl Drop for TakenSlot<'_> {
     }
 }
 
-/// Lets readers in when dropped.
+/// Admits readers when dropped.
 struct PendingWrite<'a>(&'a GuardState);
 
 impl Drop for PendingWrite<'_> {

@@ -61,7 +61,7 @@ fn the_owner_stays_out_while_a_slot_is_taken_and_a_try_leaves_nothing_behind() {
         assert!(!guard.is_write_pending());
         assert!(guard.try_enter(&mut token).is_none());
         assert!(guard.is_write_pending());
-        // A second try while a write waits does not let readers in first.
+        // A second try while a write is pending must not admit readers.
         assert!(guard.try_write(&mut token).is_none());
         assert!(guard.is_write_pending());
         guard.read(&slots[0], Vec::len)

@@ -1,10 +1,10 @@
-//! The hash index of the primary key (hot path: `HashIndex::find`, 60 instructions beside the comparison of
-//! the key).
+//! The hash index of the primary key (hot path: `HashIndex::find`, 60 instructions, comparison of the key not
+//! counted).
 //!
 //! Linear hashing (Litwin, 1980): one bucket is split at a time, so growth never pauses a statement. A bucket
 //! is one cache line: 7 hashes of 32 bits, 7 row ids, the count, and the next bucket of an overflow chain.
-//! The lower 32 bits of the key hash choose the bucket. They are stored, so neither a split nor most unequal
-//! keys need the row.
+//! The lower 32 bits of the key hash choose the bucket. The bucket stores them, so a split need not read the
+//! rows, and neither need a comparison with most unequal keys.
 
 use std::sync::Arc;
 
@@ -30,13 +30,14 @@ type Bucket = [u8; BUCKET_BYTES];
 /// A map from key hashes to row ids. A hash may have several rows.
 #[derive(Debug)]
 pub struct HashIndex {
-    /// The buckets that hashes choose; empty while the index is empty.
+    /// The buckets that hashes select; empty while the index is empty.
     home: Vec<Page>,
     /// Overflow ("spill") buckets, chained from the home buckets.
     spill: Vec<Page>,
     spill_fresh: u32,
     spill_free: u32,
-    /// Hashes choose among `2^level` buckets, and among twice as many where that bucket is below `split`.
+    /// Hashes select one of `2^level` buckets. If the selected bucket is below `split`, one more bit of the
+    /// hash counts.
     level: u32,
     split: usize,
     entries: usize,
@@ -104,7 +105,7 @@ impl HashIndex {
         }
     }
 
-    /// Ensures that the next `insert` of this hash succeeds.
+    /// Reserves the memory that the next `insert` of this hash needs.
     pub(crate) fn reserve(&mut self, hash: u64, need: Need) -> Result<(), OutOfMemory> {
         if self.home.is_empty() {
             let page = self.empty_page(need)?;
@@ -121,7 +122,7 @@ impl HashIndex {
         Ok(())
     }
 
-    /// Adds an entry, for which room must have been reserved.
+    /// Adds an entry. The caller has reserved its memory.
     pub(crate) fn insert(&mut self, hash: u64, row: RowId) {
         require!(!self.home.is_empty(), "room for an entry of the hash index was reserved");
         self.add(hash as u32, row.0);
@@ -132,7 +133,7 @@ impl HashIndex {
         }
     }
 
-    /// Removes an entry; false if it does not exist.
+    /// Removes an entry. Returns false if it does not exist.
     pub(crate) fn remove(&mut self, hash: u64, row: RowId) -> bool {
         if self.home.is_empty() {
             return false;
@@ -155,7 +156,7 @@ impl HashIndex {
             }
         }
         let Some((hole, slot)) = found else { return false };
-        // The last entry of the chain fills the hole, so that only the last bucket of a chain is not full.
+        // The last entry of the chain fills the gap, so that only the last bucket of a chain is not full.
         let last = self.bucket_mut(location);
         require!(last[COUNT_AT] > 0, "the last bucket of a chain with entries has an entry");
         last[COUNT_AT] -= 1;
@@ -279,7 +280,7 @@ impl HashIndex {
             self.level += 1;
             self.split = 0;
         }
-        // The two buckets together need at most as many overflow buckets as the one did, so no memory is
+        // The two buckets together need at most as many overflow buckets as the old one did, so no memory is
         // needed.
         for (hash, row) in moving.drain(..) {
             self.add(hash, row);

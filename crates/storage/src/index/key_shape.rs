@@ -1,4 +1,4 @@
-//! How the key of an index is compared with a row and made from a row; decided once per index.
+//! How the key of an index is compared with a row and built from a row. This is decided once per index.
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
@@ -11,12 +11,12 @@ use junctor_model::value::ValueRef;
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     columns: Box<[ColumnNumber]>,
-    /// Set if the key is one integer column that is never NULL. It is compared without making the key.
+    /// Set if the key is one integer column that is never NULL. Such a key is compared without building it.
     integer: Option<IntegerKey>,
-    /// The offsets of the columns, if all are in the fixed part. A stored image has that part even without
-    /// its long values.
+    /// The offsets of the columns, if all of them are in the fixed part. A stored image contains that part
+    /// even without its long values.
     fixed: Option<Box<[FixedPart]>>,
-    /// How to compare each column, if all of them can be compared without making the key.
+    /// How to compare each column, if all of them can be compared without building the key.
     direct: Option<Box<[DirectPart]>>,
 }
 
@@ -64,7 +64,7 @@ impl KeyShape {
         KeyShape { columns: columns.into(), integer, fixed, direct }
     }
 
-    /// Whether key values can be read from a stored image whose long values are cut out.
+    /// Whether key values can be read from a stored image whose long values are in overflow pages.
     #[inline]
     pub(crate) fn is_fixed(&self) -> bool {
         self.fixed.is_some()
@@ -80,7 +80,7 @@ impl KeyShape {
     #[inline(never)]
     pub(crate) fn matches(&self, definitions: &[ColumnDefinition], row: RowView<'_>, key: &[u8]) -> bool {
         let Some(parts) = &self.direct else {
-            // A collated string: its weights must be made, which costs far more than this allocation.
+            // For a collated string, weights must be computed, which costs far more than this allocation.
             let mut own = Vec::with_capacity(key.len() + 16);
             self.append(definitions, row, &mut own);
             return own == key;
@@ -105,8 +105,8 @@ impl KeyShape {
         rest.is_empty()
     }
 
-    /// Whether two rows have equal values in the key columns. Different values with equal keys count as
-    /// different.
+    /// Whether two rows have equal values in the key columns. Different values count as different even if
+    /// their keys are equal.
     pub(crate) fn has_same_values(&self, left: RowView<'_>, right: RowView<'_>) -> bool {
         match &self.fixed {
             Some(parts) => {
@@ -140,7 +140,8 @@ impl IntegerKey {
     }
 }
 
-/// The rest of the key if it begins with these bytes, escaped and terminated (`docs/format.md`, "Key bytes").
+/// Returns the remainder of the key if the key begins with these bytes, escaped and terminated
+/// (`docs/format.md`, "Key bytes").
 fn strip_escaped<'a>(bytes: &[u8], key: &'a [u8]) -> Option<&'a [u8]> {
     let mut rest = key;
     for (number, run) in bytes.split(|byte| *byte == 0).enumerate() {

@@ -55,8 +55,8 @@ fn random_keys_take_at_most_18_bytes_an_entry_on_average() {
     for row in 0..120_000u32 {
         random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         insert(&mut tree, &((random >> 32) as u32).to_be_bytes(), row);
-        // Nodes fill at the same time, so the figure oscillates with the size. One doubling shows the whole
-        // range.
+        // Nodes fill at the same time, so the figure oscillates with the size of the tree. One doubling of
+        // the size shows the whole range.
         if row >= 60_000 && row % 1_000 == 0 {
             means.push(tree.bytes() as f64 / f64::from(row));
         }
@@ -141,7 +141,7 @@ fn a_prefix_bounds_an_index_of_several_columns() {
 }
 
 fn any_key() -> impl Strategy<Value = Vec<u8>> {
-    // No string is a prefix of another: a terminator follows bytes that are never zero.
+    // No string is a prefix of another, because a terminator follows bytes that are never zero.
     let length = prop_oneof![6 => 0usize..6, 1 => 200usize..900, 1 => 3_000usize..4_000];
     (length, proptest::collection::vec(1u8..4, 6)).prop_map(|(length, letters)| {
         let mut key: Vec<u8> = letters.iter().copied().cycle().take(length).collect();

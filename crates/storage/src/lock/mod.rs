@@ -1,8 +1,8 @@
-//! The locks of one ldm, on rows and on ranges of keys: holders, modes and waiting requests.
+//! The locks of one ldm, on rows and on key ranges: holders, modes and waiting requests.
 //!
-//! The lock table is separate from the rows and belongs to its ldm alone. It never waits itself: a request
+//! The lock table is separate from the rows and belongs to its ldm alone. No function of it blocks: a request
 //! that cannot be granted stays in a queue, and a release returns the requests that it grants. Deadlocks are
-//! found elsewhere, by following `blockers_of`.
+//! detected elsewhere, by following `blockers_of`.
 
 mod pool;
 mod range;

@@ -1,11 +1,12 @@
-//! Records named by small numbers, which are reused after a record is freed.
+//! Records that are identified by small numbers. A number is reused after its record is freed.
 
 use crate::invariant::require;
 
 /// No record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A growing but bounded array of records. It shrinks only in `trim`, so the steady state allocates nothing.
+/// A growing but bounded array of records. It shrinks only in `trim`, so it allocates nothing once it has
+/// grown.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     records: Vec<T>,
@@ -22,11 +23,11 @@ impl<T> Pool<T> {
         self.free.is_empty() && self.records.len() >= self.capacity
     }
 
-    /// Adds a record; the caller has checked that the pool is not full.
+    /// Adds a record. The caller has checked that the pool is not full.
     pub(super) fn add(&mut self, record: T) -> u32 {
         match self.free.pop() {
             Some(number) => {
-                // The record freed last is reused first, because it is probably still in the cache.
+                // The record that was freed last is reused first, because it is probably still in the cache.
                 self.records[number as usize] = record;
                 number
             }
@@ -55,8 +56,8 @@ impl<T> Pool<T> {
         self.records.capacity()
     }
 
-    /// Frees the memory of at most `count_max` records; more in one call would take too long. No record may
-    /// be in use.
+    /// Frees the memory of at most `count_max` records, because freeing more in one call would take too long.
+    /// No record may be in use.
     pub(super) fn trim(&mut self, count_max: usize) {
         require!(self.used() == 0, "a pool that is trimmed has no record in use");
         self.records.clear();

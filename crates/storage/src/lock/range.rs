@@ -1,13 +1,13 @@
-//! Range locks: they keep new keys out of what a transaction has read, until it ends.
+//! Range locks: until a transaction ends, they keep new keys out of the ranges that it has read.
 //!
-//! A range belongs to an index of one partition. Ranges never wait, neither for each other nor for inserts:
-//! two readers of a range do not conflict, and rows that exist already are locked as rows. A transaction that
-//! adds a key to an index, by an insert or by an update of key columns, waits while others hold ranges that
-//! contain the key. Waiters do not exclude each other. They are released in order of arrival and then check
-//! again.
+//! A range belongs to an index of one partition. Locking a range never waits, neither for other ranges nor
+//! for inserts: two readers of a range do not conflict, and existing rows are locked as rows. A transaction
+//! that adds a key to an index, by an insert or by an update of key columns, waits while others hold ranges
+//! that contain the key. Waiters do not exclude each other. They are released in order of arrival and then
+//! check again.
 //!
 //! A range of one key, or of all keys with a common prefix, is found by one lookup for each prefix length in
-//! use. All other ranges are scanned. A list of many single keys therefore costs inserts little.
+//! use. All other ranges are scanned. A list of many single keys therefore hardly slows inserts down.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -22,10 +22,10 @@ use super::table::{LockMode, LockTableFull, WaiterToken};
 
 /// Maximum number of ranges of one ldm.
 pub const RANGES_MAX: usize = 1 << 17;
-/// Maximum number of bytes of their keys.
+/// Maximum total number of bytes of the keys of these ranges.
 pub const RANGE_BYTES_MAX: usize = 64 << 20;
-/// Maximum number of ranges of one index of one partition that are not prefixes. Every insert scans all of
-/// them.
+/// Maximum number of ranges, other than prefixes, in one index of one partition. Every insert scans all of
+/// these.
 pub const WIDE_RANGES_MAX: usize = 4096;
 
 /// The part of an index that belongs to one partition.
@@ -33,7 +33,7 @@ pub const WIDE_RANGES_MAX: usize = 4096;
 pub struct IndexPartition {
     /// The partition.
     pub partition: PartitionId,
-    /// The index. The primary key's also serves to lock every row.
+    /// The index. The primary key's index also serves to lock every row.
     pub index: IndexId,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct RangeTable {
     /// In order of arrival.
     waiters: BTreeMap<u64, Waiter>,
     next_waiter: u64,
-    /// Waiters that a new range blocks in addition to the ranges that they already waited for.
+    /// Waiters that a new range blocks, in addition to the ranges for which they already waited.
     newly_blocked: Vec<WaiterToken>,
     count: usize,
     bytes: usize,
@@ -88,7 +88,7 @@ struct WideRange {
     mode: LockMode,
 }
 
-/// A range, or ranges, that a transaction holds.
+/// One or more ranges that a transaction holds.
 #[derive(Debug)]
 enum HeldRange {
     Prefix(IndexPartition, Arc<[u8]>),
@@ -123,7 +123,7 @@ impl RangeTable {
         self.indexes.range(place(IndexId(0))..=place(IndexId(u16::MAX))).map(|(place, _)| place.index)
     }
 
-    /// Locks a range. The holder of a range may lock it again.
+    /// Locks a range. A transaction may lock the same range again.
     pub fn lock(
         &mut self,
         place: IndexPartition,
@@ -151,13 +151,13 @@ impl RangeTable {
             Some(prefix) => held.push(HeldRange::Prefix(place, ranges.add_prefix(prefix, transaction, mode))),
             None => {
                 if ranges.add_wide(bounds, transaction, mode) {
-                    // One entry for all wide ranges of the transaction in the index, since they are released
-                    // together.
+                    // One entry stands for all wide ranges of the transaction in the index, because they are
+                    // released together.
                     held.push(HeldRange::Wide(place));
                 }
             }
         }
-        // Deadlock detection must learn that these waiters wait for one more transaction.
+        // Deadlock detection must learn that these waiters now wait for one more transaction.
         let is_blocked = |waiter: &&Waiter| {
             let lies_within = |(index, key): &NewKey| *index == place.index && bounds.contains(key);
             waiter.partition == place.partition
@@ -173,7 +173,7 @@ impl RangeTable {
         self.indexes.get(&place).is_some_and(|ranges| !ranges.each_holder(key, &mut |holder| holder == transaction))
     }
 
-    /// Adds a waiter, which waits until no other transaction holds a range with one of the keys.
+    /// Adds a waiter. It waits until no other transaction holds a range with one of the keys.
     pub fn wait(
         &mut self,
         partition: PartitionId,
@@ -206,18 +206,18 @@ impl RangeTable {
         self.waiters.contains_key(&waiter)
     }
 
-    /// Removes a waiter; false if it was not waiting any more.
+    /// Removes a waiter. Returns false if it was no longer waiting.
     pub fn cancel(&mut self, waiter: u64) -> bool {
         self.waiters.remove(&waiter).is_some()
     }
 
-    /// Waiters that wait for more transactions than at the last call of `blockers_of`, since the last call of
-    /// this function.
+    /// Returns the waiters that new ranges have blocked since the last call of this function, and for which
+    /// `blockers_of` was not called since.
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         std::mem::take(&mut self.newly_blocked)
     }
 
-    /// Releases a transaction's waits and at most `count_max` of its ranges, where all its wide ranges of an
+    /// Releases the transaction's waits and at most `count_max` of its ranges; all its wide ranges of an
     /// index count as one. Returns whether it has more. Appends the tokens of the waiters that no range
     /// blocks any more.
     pub fn release_some(
@@ -226,10 +226,11 @@ impl RangeTable {
         count_max: usize,
         granted: &mut Vec<WaiterToken>,
     ) -> bool {
-        // First its own waits, so that nothing is granted to the transaction that ends.
+        // First remove the transaction's own waits, so that nothing is granted to a transaction that is
+        // ending.
         self.waiters.retain(|_, waiter| waiter.transaction != transaction);
         let Some(held) = self.by_transaction.get_mut(&transaction) else { return false };
-        // From the end: taking from a vector's end moves nothing.
+        // Take entries from the end, where nothing has to be moved.
         let given_back = held.split_off(held.len().saturating_sub(count_max));
         let has_more = !held.is_empty();
         if !has_more {
@@ -259,8 +260,8 @@ impl RangeTable {
         has_more
     }
 
-    /// Calls `visit` for the holders of the ranges that block a waiter, until it returns false. Returns false
-    /// then.
+    /// Calls `visit` for the holders of the ranges that block a waiter, until `visit` returns false. Returns
+    /// false in that case.
     fn each_blocker(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         waiter.keys.iter().all(|(index, key)| {
             let place = IndexPartition { partition: waiter.partition, index: *index };
@@ -306,7 +307,7 @@ impl IndexRanges {
         self.prefixes.is_empty() && self.wide.is_empty()
     }
 
-    /// Whether the transaction already holds this range, or one of all keys. If so, that range takes the
+    /// Whether the transaction already holds this range, or a range of all keys. If so, that range takes the
     /// stronger of the two modes.
     fn strengthen_held(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
         if let Some(prefix) = prefix_of(bounds)
@@ -335,7 +336,7 @@ impl IndexRanges {
         prefix
     }
 
-    /// Returns whether it is the transaction's first wide range in this index.
+    /// Adds a wide range. Returns whether it is the transaction's first wide range in this index.
     fn add_wide(&mut self, bounds: RangeBounds<'_>, transaction: TransactionId, mode: LockMode) -> bool {
         let is_first = self.wide.iter().all(|range| range.transaction != transaction);
         let (lower, upper) = (to_owned(bounds.lower), to_owned(bounds.upper));
@@ -343,7 +344,7 @@ impl IndexRanges {
         is_first
     }
 
-    /// Returns the number of ranges and of bytes removed.
+    /// Removes a prefix range. Returns the number of ranges and of bytes removed.
     fn remove_prefix(&mut self, prefix: &Arc<[u8]>, transaction: TransactionId) -> (usize, usize) {
         let holders = self.prefixes.get_mut(prefix).expect("a prefix is locked until its last holder ends");
         let before = holders.len();
@@ -372,8 +373,8 @@ impl IndexRanges {
         (count, bytes)
     }
 
-    /// Calls `visit` for the holders of ranges that contain the key, until it returns false. Returns false
-    /// then.
+    /// Calls `visit` for the holders of ranges that contain the key, until `visit` returns false. Returns
+    /// false in that case.
     fn each_holder(&self, key: &[u8], visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         let wide = self.wide.iter().filter(|range| range.bounds().contains(key));
         for range in wide {
@@ -422,7 +423,7 @@ impl WideRange {
     }
 }
 
-/// The prefix that all keys of the range have and no other key has.
+/// The prefix that all keys of the range have and no other key has; `None` for a wide range.
 fn prefix_of(bounds: RangeBounds<'_>) -> Option<&[u8]> {
     match (bounds.lower, bounds.upper) {
         (Bound::Included(lower), Bound::Included(upper)) if lower == upper => Some(lower),

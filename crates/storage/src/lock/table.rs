@@ -1,8 +1,9 @@
 //! The lock table (hot path: a request for a free row, and its release, 540 instructions together).
 //!
 //! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
-//! All are linked by record numbers. Queues are first come, first served, with one exception: a holder that
-//! asks for a stronger mode goes to the front. Everybody else in the queue waits for that holder anyway,
+//! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
+//! Records are linked by their numbers. Waiters are served in order of arrival, with one exception: a holder
+//! that requests a stronger mode goes to the front. All others in the queue wait for that holder anyway,
 //! directly or through others.
 
 use foldhash::fast::FixedState;
@@ -21,7 +22,7 @@ use super::shards::ShardedTable;
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
-/// Number of requests for which an empty table keeps its memory.
+/// Number of requests up to which an empty table keeps its memory.
 const RECORDS_KEPT: usize = 1 << 16;
 
 /// A row that can be locked.
@@ -51,12 +52,12 @@ pub enum LockMode {
     Exclusive,
 }
 
-/// A value of the caller's choice that is returned when a waiting request is granted.
+/// A value that the caller chooses. The table returns it when a waiting request is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaiterToken(pub u64);
 
-/// A waiting request. After the request is granted or cancelled, the id names nothing, even when its record
-/// is reused.
+/// Identifies a waiting request. After the request is granted or cancelled, the id is invalid, even if its
+/// record is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaiterId(Waiter);
 
@@ -73,7 +74,7 @@ enum Waiter {
 pub enum LockReply {
     /// The transaction holds the lock.
     Granted,
-    /// The request is queued; `LockTable::blockers_of` names the transactions that it waits for.
+    /// The request is queued; `LockTable::blockers_of` returns the transactions for which it waits.
     Waiting(WaiterId),
 }
 
@@ -131,7 +132,7 @@ struct List {
 #[derive(Debug)]
 struct Request {
     lock: u32,
-    /// How often the holder asked for the lock.
+    /// Number of times that the holder has requested the lock.
     count: u32,
     transaction: TransactionId,
     token: WaiterToken,
@@ -164,7 +165,7 @@ impl LockTable {
         }
     }
 
-    /// Whether any range of the partition is locked. A single comparison when no ranges exist at all.
+    /// Whether any range of the partition is locked. Costs one comparison if no ranges exist at all.
     #[inline]
     pub fn has_ranges(&self, partition: PartitionId) -> bool {
         !self.ranges.is_empty() && self.ranges.indexes_of(partition).next().is_some()
@@ -192,7 +193,7 @@ impl LockTable {
         self.ranges.blocks(place, key, transaction)
     }
 
-    /// Waits until no other transaction holds a range with one of these keys. `token` is returned then, and
+    /// Waits until no other transaction holds a range with one of these keys. Then `token` is returned, and
     /// the caller must check again, because another range may have been locked since.
     pub fn wait_for_ranges(
         &mut self,
@@ -204,7 +205,7 @@ impl LockTable {
         WaiterId(Waiter::Key(self.ranges.wait(partition, keys, transaction, token)))
     }
 
-    /// Waiting keys that new ranges block too. The caller must report their blockers again.
+    /// Waiters that new ranges block as well. The caller must report their blockers again.
     #[inline]
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         if self.ranges.is_empty() { Vec::new() } else { self.ranges.take_newly_blocked() }
@@ -226,15 +227,15 @@ impl LockTable {
         let lock = self.lock_of(key)?;
         if let Some(holder) = self.holder_of(lock, transaction) {
             if self.requests[holder].mode < mode && !self.is_only_holder(lock, holder) {
-                // Two holders that both upgrade wait for each other. The deadlock search ends that, not the
-                // table.
+                // Two holders that both upgrade wait for each other. The deadlock search resolves that, not
+                // the table.
                 let request = self.add_request(lock, transaction, mode, token);
                 return Ok(self.wait(request, true));
             }
             self.strengthen(holder, mode);
             return Ok(LockReply::Granted);
         }
-        // A compatible request still queues behind waiters, or a stream of shared locks would starve an
+        // Even a compatible request queues behind waiters. Otherwise a stream of shared locks would starve an
         // exclusive one.
         if self.locks[lock].waiters.first == NONE && self.is_compatible(lock, mode) {
             let request = self.add_request(lock, transaction, mode, token);
@@ -265,10 +266,10 @@ impl LockTable {
         self.release_some(transaction, usize::MAX, granted);
     }
 
-    /// Releases at most `count_max` of the locks and requests of a transaction, and returns whether any are
-    /// left. A request of the transaction that still waits may be granted by a later release of the same
-    /// transaction. So the transaction must not request anything more. Appends the tokens of the requests
-    /// that this grants.
+    /// Releases at most `count_max` of the locks and requests of a transaction. Returns whether any are left.
+    /// Until it returns false, a later release of the same transaction may grant one of the transaction's own
+    /// waiting requests, so the transaction must not request anything more. Appends the tokens of the
+    /// requests that this grants.
     pub fn release_some(
         &mut self,
         transaction: TransactionId,
@@ -286,10 +287,12 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return false };
         let ((_, mut request), _) = entry.remove();
-        // Its requests leave every queue first, so that nothing is granted to the transaction that ends.
+        // The transaction's requests leave every queue first, so that nothing is granted to a transaction
+        // that is ending.
         let mut waiting = request;
         let mut left = count_max;
-        // Bounded by `count_max` like the release itself, so that a step of a large transaction stays short.
+        // Bounded by `count_max`, like the release itself, so that each step of a large transaction stays
+        // short.
         while waiting != NONE && left > 0 {
             left -= 1;
             if !self.requests[waiting].is_granted {
@@ -320,7 +323,7 @@ impl LockTable {
         true
     }
 
-    /// Frees part of the memory that a transaction of many rows has left behind.
+    /// Frees part of the memory that a transaction with many rows has left behind.
     fn trim(&mut self) {
         if self.requests.allocated() > RECORDS_KEPT && self.requests.used() == 0 {
             self.requests.trim(RECORDS_KEPT);
@@ -329,8 +332,8 @@ impl LockTable {
         }
     }
 
-    /// Cancels a waiting request; false if it was not waiting any more. Appends the tokens of the requests
-    /// that this grants.
+    /// Cancels a waiting request. Returns false if it was no longer waiting. Appends the tokens of the
+    /// requests that this grants.
     pub fn cancel(&mut self, waiter: WaiterId, granted: &mut Vec<WaiterToken>) -> bool {
         match waiter.0 {
             Waiter::Key(number) => self.ranges.cancel(number),
@@ -345,11 +348,12 @@ impl LockTable {
         }
     }
 
-    /// The transactions that a waiting request waits for, with the tokens of those that wait themselves. The
-    /// list is as short as possible: the nearest earlier waiter that asks for exclusive mode, because it
-    /// waits for everybody before it; the waiters between it and this request that exclude this request; and
-    /// the holders if no such waiter exists. Thus even a long queue forms a simple chain. When one of the
-    /// named requests is cancelled, the requests in its `followers_of` wait for others.
+    /// The transactions for which a waiting request waits, with the tokens of those that wait themselves. The
+    /// list is as short as possible. It has the nearest earlier waiter that requests exclusive mode, because
+    /// that waiter waits for everybody before it. It has the waiters between that waiter and this request
+    /// that exclude this request. If no exclusive waiter exists, it has the holders. Thus even a long queue
+    /// forms a simple chain. When one of these requests is cancelled, the blockers of the requests in its
+    /// `followers_of` change.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
         if let Waiter::Key(number) = waiter.0 {
             return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();
@@ -387,10 +391,10 @@ impl LockTable {
         followers
     }
 
-    /// Whether the transaction may hold or wait for anything in addition to this waiting request.
+    /// Whether the transaction may hold or wait for anything else.
     pub fn has_other_requests(&self, waiter: WaiterId) -> bool {
         match waiter.0 {
-            // The rows that it inserted are locks that are not in this table.
+            // The rows that the transaction inserted are locked without entries in this table.
             Waiter::Key(_) => true,
             Waiter::Row { .. } => self.waiting(waiter).is_some_and(|own| {
                 let has_rows = (own.transaction_previous, own.transaction_next) != (NONE, NONE);
@@ -478,7 +482,7 @@ impl LockTable {
         holders.first == holder && holders.last == holder
     }
 
-    /// Whether a transaction that is not a holder may get the lock along with the present holders.
+    /// Whether a transaction that is not a holder may get the lock in addition to the present holders.
     fn is_compatible(&self, lock: u32, mode: LockMode) -> bool {
         match self.locks[lock].holders.first {
             NONE => true,
@@ -500,7 +504,7 @@ impl LockTable {
     /// Creates a request record and links it into its transaction's list.
     fn add_request(&mut self, lock: u32, transaction: TransactionId, mode: LockMode, token: WaiterToken) -> u32 {
         let hash = self.hash_of_transaction(transaction);
-        // A freed record has generation 0, so no waiter id matches it.
+        // A freed record has generation 0, which no waiter id has.
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
         let LockTable { by_transaction, requests, hasher, .. } = self;
@@ -547,8 +551,8 @@ impl LockTable {
         LockReply::Waiting(WaiterId(Waiter::Row { request, generation: self.requests[request].generation }))
     }
 
-    /// Removes a request from its lock, but not from its transaction, and grants the requests that can be
-    /// granted then.
+    /// Removes a request from its lock, but not from its transaction. Grants the requests that can then be
+    /// granted.
     fn drop_request(&mut self, request: u32, granted: &mut Vec<WaiterToken>) {
         let lock = self.requests[request].lock;
         let list = match self.requests[request].is_granted {
@@ -563,8 +567,8 @@ impl LockTable {
         self.grant_or_free(lock, granted);
     }
 
-    /// After a request has left the lock: grants the requests that can be granted, or frees the lock if it
-    /// has none left.
+    /// Called after a request has left the lock. Grants the requests that can be granted, or frees the lock
+    /// if it has no requests.
     fn grant_or_free(&mut self, lock: u32, granted: &mut Vec<WaiterToken>) {
         self.grant(lock, granted);
         let Lock { key, holders, waiters } = self.locks[lock];
@@ -617,8 +621,8 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(mut entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         match transaction_next {
-            // `release_some` removes the entry before it drops the requests, and a request that it dropped
-            // may have been the first.
+            // `release_some` removes the entry before it drops the requests, and the first request may
+            // already be dropped.
             NONE => drop(entry.remove()),
             next => entry.get_mut().1 = next,
         }

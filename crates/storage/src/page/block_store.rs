@@ -1,4 +1,4 @@
-//! Blocks inside pages (hot path: `BlockStore::at`, 8 instructions).
+//! Blocks within pages (hot path: `BlockStore::at`, 8 instructions).
 //!
 //! A page holds blocks of one size class. A class has `32 KiB / k` bytes, so nothing is lost at the end of a
 //! page. Neighbouring classes differ by at most 1/32 (where 32 KiB / k allows it), so about 1.5 per cent is
@@ -21,8 +21,8 @@ const CLASS_OF_UNITS: [u8; PAGE_BYTES / 8 + 1] = class_of_units();
 const CLASS_BLOCKS: [u16; CLASS_COUNT] = class_blocks();
 const NO_PAGE: u32 = u32::MAX;
 const NO_BLOCK: u16 = u16::MAX;
-/// Below this number of pages, a store takes a block of up to twice the size before it takes a page for a new
-/// class. Otherwise a small table with rows of many sizes would pay a page for each size.
+/// If a store has fewer pages than this, it uses a block of up to twice the size before it takes a page for a
+/// new size class. Otherwise a small table with rows of many sizes would need a page for each size.
 const SMALL_STORE_PAGES: usize = 16;
 
 const fn next_block_count(count: usize) -> usize {
@@ -76,7 +76,7 @@ const fn class_blocks() -> [u16; CLASS_COUNT] {
 
 const _: () = assert!(CLASS_COUNT < 256);
 
-/// The location of a block: the page's number within its store and the offset in units of 8 bytes, 40 bits in
+/// The location of a block: the page's index within its store, and the offset in units of 8 bytes; 40 bits in
 /// total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location(u64);
@@ -123,9 +123,9 @@ impl Location {
 #[derive(Clone, Copy, Debug)]
 struct PageState {
     class: u8,
-    /// Blocks in use.
+    /// Number of blocks in use.
     used: u16,
-    /// Blocks from this one on were never used since the page was taken.
+    /// Blocks from this one on have not been used since the page was taken.
     fresh: u16,
     /// The first freed block, in units of 8 bytes. Each freed block begins with the next one.
     free: u16,
@@ -137,7 +137,7 @@ struct PageState {
 
 #[derive(Clone, Copy, Debug)]
 struct ClassState {
-    /// The first page with room.
+    /// The first page with free blocks.
     first: u32,
     free_blocks: u32,
 }
@@ -169,14 +169,14 @@ impl BlockStore {
         }
     }
 
-    /// The page from the block on, to its end. The block must be in use.
+    /// The bytes from the block to the end of its page. The block must be in use.
     #[inline]
     pub(crate) fn at(&self, location: Location) -> &[u8] {
         let page = self.pages[location.page()].as_ref().expect("a location names a page in use");
         &page[location.offset()..]
     }
 
-    /// The page from the block on, for writing. The block must be in use.
+    /// The bytes from the block to the end of its page, for writing. The block must be in use.
     #[inline]
     pub(crate) fn at_mut(&mut self, location: Location) -> &mut [u8] {
         let page = self.pages[location.page()].as_mut().expect("a location names a page in use");
@@ -198,7 +198,7 @@ impl BlockStore {
         Ok(self.take_block(class))
     }
 
-    /// Takes a block of a class that has a page with room.
+    /// Takes a block of a class that has a page with free blocks.
     #[inline]
     fn take_block(&mut self, class: usize) -> Location {
         let page_number = self.classes[class].first as usize;
@@ -262,13 +262,13 @@ impl BlockStore {
                 self.link(page_number);
             }
         }
-        // Even while it is being emptied: that is its purpose.
+        // Even while it is being emptied, since that is what emptying is for.
         if is_empty {
             self.remove_page(page_number);
         }
     }
 
-    /// Returns pages without a block in use to the pool; a reservation can leave some behind.
+    /// Returns pages without blocks in use to the pool. A reservation can leave such pages behind.
     pub(crate) fn trim(&mut self) {
         for page_number in 0..self.pages.len() {
             if self.pages[page_number].is_some() && self.states[page_number].used == 0 {
@@ -277,8 +277,8 @@ impl BlockStore {
         }
     }
 
-    /// The first page from number `from` on, among `budget` pages, that is at most half full and whose blocks
-    /// fit in other pages of its class without filling them. The second value is the number to continue with,
+    /// Searches `budget` pages from index `from` on for a sparse page: at most half full, with blocks that
+    /// fit in other pages of its class without filling those. The second value is the index to continue with;
     /// `None` after the last page.
     pub(crate) fn find_sparse_page(&self, from: usize, budget: usize) -> (Option<usize>, Option<usize>) {
         let end = self.pages.len().min(from.saturating_add(budget));
@@ -287,8 +287,8 @@ impl BlockStore {
             let (used, all) = (usize::from(state.used), blocks_per_page(usize::from(state.class)));
             let free_elsewhere =
                 (self.classes[usize::from(state.class)].free_blocks as usize).saturating_sub(all - used);
-            // Twice the needed blocks, so that filling them does not make other pages full and new pages
-            // necessary.
+            // Requires twice the needed number of free blocks. Otherwise moving the blocks would fill other
+            // pages and make new ones necessary.
             let is_in_use = self.pages[*number].is_some() && used > 0 && !state.is_draining;
             is_in_use && used * 2 <= all && free_elsewhere >= used * 2
         };
@@ -305,7 +305,7 @@ impl BlockStore {
         self.states[page_number].is_draining = true;
     }
 
-    /// Ends the emptying of a page that still has blocks: new blocks may be taken from it again.
+    /// Ends the emptying of a page that still has blocks. New blocks may then be taken from it again.
     pub(crate) fn end_drain(&mut self, page_number: usize) {
         let PageState { class, used, is_draining, .. } = self.states[page_number];
         require!(is_draining, "page {page_number} is being emptied when that ends");
@@ -338,7 +338,7 @@ impl BlockStore {
     }
 
     /// Moves a block out of a page that is being emptied to another page of its class, and frees the old
-    /// block. `None` when no other page has room.
+    /// block. `None` if no other page has a free block.
     pub(crate) fn move_block(&mut self, from: Location) -> Option<Location> {
         // A page that is being emptied is in no list, so the new block cannot be in it.
         require!(self.states[from.page()].is_draining, "blocks move only out of a page that is being emptied");
@@ -361,7 +361,7 @@ impl BlockStore {
         self.page_count as u64 * PAGE_BYTES as u64
     }
 
-    /// Number of blocks in use, counted page by page; for checks.
+    /// Number of blocks in use, counted page by page, for checks.
     pub(crate) fn used_blocks(&self) -> usize {
         let in_use = self.pages.iter().zip(&self.states).filter(|(page, _)| page.is_some());
         in_use.map(|(_, state)| usize::from(state.used)).sum()
@@ -398,7 +398,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// A class for a block of `bytes` that has at least one page with room.
+    /// Finds a class for a block of `bytes` that has at least one page with a free block.
     #[inline]
     fn class_with_room(&mut self, bytes: usize, need: Need) -> Result<usize, OutOfMemory> {
         let class = class_of(bytes);
@@ -415,7 +415,7 @@ impl BlockStore {
         {
             return Ok(wider);
         }
-        // Without a free page a wider block is better than a refused statement.
+        // Without a free page, a wider block is better than a refused statement.
         match self.add_page(class, need) {
             Ok(()) => Ok(class),
             Err(OutOfMemory) => wider(self).ok_or(OutOfMemory),
@@ -470,7 +470,7 @@ impl BlockStore {
         self.page_count -= 1;
         self.empty_slots.push(page_number as u32);
         if self.page_count == 0 {
-            // An empty store has no page numbers to keep, so the tables shrink to nothing too.
+            // An empty store has no page indexes to preserve, so the tables are freed too.
             self.pages = Vec::new();
             self.states = Vec::new();
             self.empty_slots = Vec::new();

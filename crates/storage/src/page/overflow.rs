@@ -22,10 +22,9 @@ impl OverflowStore {
         OverflowStore { blocks: BlockStore::new(pool, PageKind::Overflow) }
     }
 
-    /// Stores `value`, which must not be empty, and returns its location. Stores nothing when memory runs
-    /// out.
+    /// Stores `value`, which must not be empty, and returns its location. If memory runs out, stores nothing.
     pub(crate) fn put(&mut self, value: &[u8], need: Need) -> Result<Location, OutOfMemory> {
-        // From the last block to the first, so that each block's successor is known.
+        // From the last block to the first, so that the location of each block's successor is known.
         let mut next = Location::NONE;
         let mut end = value.len();
         require!(end > 0, "a long value is not empty");

@@ -1,8 +1,8 @@
-//! The page pool of a node: `TotalMemory` bytes of address space reserved once, handed out in pages of 32
-//! KiB.
+//! The page pool of a node. It reserves `TotalMemory` bytes of address space once, and hands them out in
+//! pages of 32 KiB.
 //!
 //! A page belongs to one structure at a time and returns to one free list, so memory of deleted rows becomes
-//! available to every table. The lock is taken once per page, that is once per few hundred rows.
+//! available to every table. The lock is taken once per page, which is once per few hundred rows.
 //!
 //! Invariants of the unsafe code: the mapping lives as long as the pool, and every page keeps the pool alive.
 //! A page number was never handed out, or is in the free list, or belongs to exactly one `Page`, the only way
@@ -63,7 +63,7 @@ impl PageKind {
 pub enum Need {
     /// No: the statement can fail with error 1114.
     Growth,
-    /// Yes: the work frees memory in the end, as a delete does.
+    /// Yes: the work eventually frees memory, as a delete does.
     Release,
 }
 
@@ -72,7 +72,7 @@ pub enum Need {
 pub struct OutOfMemory;
 
 impl OutOfMemory {
-    /// Error 1114 as the user sees it.
+    /// Error 1114 for the user.
     #[cold]
     pub fn to_error(self, table: &str) -> Box<Error> {
         Error::new(ErrorCode::TableFull, format!("The table '{table}' is full"))
@@ -96,7 +96,7 @@ pub struct PagePool {
 }
 
 struct PoolState {
-    /// Pages from this number on were never handed out and are not backed by memory yet.
+    /// Pages from this number on were never handed out and are not yet backed by memory.
     fresh: u32,
     /// Returned pages. The last one is the most likely to be in the cache, and is handed out first.
     free: Vec<u32>,
@@ -136,7 +136,7 @@ impl PagePool {
         Ok(Arc::new(PagePool { start, page_count, reserve_pages, state: Mutex::new(state) }))
     }
 
-    /// Takes one page. Its contents are undefined: those of its last owner.
+    /// Takes one page. Its contents are undefined.
     pub fn take(self: &Arc<Self>, kind: PageKind, need: Need) -> Result<Page, OutOfMemory> {
         let number = {
             let mut state = self.state();
@@ -180,7 +180,7 @@ impl PagePool {
         u64::from(self.reserve_pages) * PAGE_BYTES as u64
     }
 
-    /// Bytes still available to growth.
+    /// Bytes that requests without access to the reserve can still get.
     pub fn available_bytes(&self) -> u64 {
         self.total_bytes().saturating_sub(self.used_bytes()).saturating_sub(self.reserve_bytes())
     }

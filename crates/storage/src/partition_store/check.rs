@@ -9,7 +9,8 @@ use super::{LocalIndex, PartitionStore, key_view};
 
 impl PartitionStore {
     /// Verifies every invariant: versions and links, hash index against rows, every ordered index against
-    /// rows, counts. The error names the broken one. Takes time and memory in proportion to the partition.
+    /// rows, and counts. The error names the broken invariant. Takes time and memory in proportion to the
+    /// partition.
     pub fn check(&self) -> Result<(), String> {
         self.rows.check()?;
         self.check_hash()?;
@@ -65,8 +66,8 @@ impl PartitionStore {
                     }
                     allowed.insert((key, row));
                 }
-                // Versions below the one that the oldest snapshot sees wait for the purge. They may have lost
-                // their entries.
+                // Versions below the one that the oldest snapshot sees wait for the purge. Their index
+                // entries may already be gone.
                 is_reachable &= !(version.is_committed() && version.is_seen_by(self.purge_horizon, None));
             }
         }

@@ -8,8 +8,8 @@ use crate::redo::RedoBuffer;
 
 impl PartitionStore {
     /// Appends the transaction's change of the row to the open redo record. Must precede `commit` of the row,
-    /// while its older versions are still there. A row that the transaction inserted and deleted leaves no
-    /// operation. The contents of `scratch` are overwritten.
+    /// while the row's older versions are still present. A row that the transaction inserted and deleted
+    /// leaves no operation. Overwrites the contents of `scratch`.
     pub fn append_redo(&self, row: RowId, transaction: TransactionId, redo: &mut RedoBuffer, scratch: &mut Vec<u8>) {
         let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
         if !newest.is_deleted() {

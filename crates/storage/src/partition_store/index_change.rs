@@ -1,4 +1,4 @@
-//! Ordered indexes that are added and dropped while the partition is in use.
+//! Adds and drops ordered indexes while the partition is in use.
 
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ impl PartitionStore {
         budget_rows: usize,
     ) -> Result<Option<RowId>, OutOfMemory> {
         let PartitionStore { rows, ordered, layout, scratch, .. } = self;
-        // "Complete" for an index that is missing would hide rows from its scans.
+        // Reporting a missing index as complete would hide rows from its scans.
         let entry = ordered.iter_mut().find(|entry| entry.id == index).expect("an index is added before it is built");
         let end = rows.map().end().0;
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
-            // All versions, because older snapshots may scan the index once it is complete.
+            // Index all versions, because older snapshots may scan the index once it is complete.
             for version in rows.versions(row).filter(|version| !version.is_deleted()) {
                 let view = key_view(rows, &layout.row_format, &entry.shape, &version, &mut scratch.image);
                 scratch.key.clear();
@@ -61,8 +61,8 @@ impl PartitionStore {
         self.ordered.retain(|entry| entry.id != index);
     }
 
-    /// Installs another definition of the table with the same columns. Indexes that it lacks are dropped, and
-    /// new ones are added like `add_index` does.
+    /// Installs a new definition of the table, with the same columns. Drops indexes that the definition
+    /// lacks, and adds new ones as `add_index` does.
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
         let is_kept = |entry: &LocalIndex| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);

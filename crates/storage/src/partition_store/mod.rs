@@ -1,9 +1,9 @@
 //! One partition: its rows, the hash index of the primary key and the ordered indexes, kept consistent with
 //! each other.
 //!
-//! The store is plain owned data: readers need `&self` and the owner `&mut self`; the partition guard decides
-//! who has which. An operation that fails has no effect: it first reserves all the memory that it may need,
-//! and after that nothing can fail.
+//! The store is plain owned data: readers need `&self` and the owner `&mut self`. The partition guard grants
+//! these. An operation that fails has no effect: it first reserves all the memory that it may need, and after
+//! that nothing can fail.
 
 mod check;
 mod commit;
@@ -44,12 +44,13 @@ pub struct PartitionStore {
     ordered: Vec<LocalIndex>,
     /// Rows with a version that a later commit superseded, by the number of that commit.
     purge_queue: VecDeque<(CommitNumber, RowId)>,
-    /// The highest horizon of a purge. No snapshot below it is in use.
+    /// The highest horizon of a purge so far. No snapshot below it is in use.
     purge_horizon: CommitNumber,
-    /// Snapshots below the floor cannot be read here any more, because too many versions were kept for them.
+    /// Snapshots below this floor cannot be read here any more, because versions that they need were given
+    /// up.
     snapshot_floor: CommitNumber,
-    /// Rows with very many versions that were purged recently, with the number of the oldest version that
-    /// each kept.
+    /// Cache of recently purged rows with long version chains, each with the commit number of the oldest
+    /// version that was kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
     live_rows: u64,
     scratch: Scratch,
@@ -81,11 +82,11 @@ struct LocalIndex {
     id: IndexId,
     shape: KeyShape,
     tree: OrderedIndex,
-    /// Whether every row has its entries. False while the index is being built.
+    /// Whether every row has its entries; false while the index is being built.
     is_complete: bool,
 }
 
-/// Bytes that a buffer of the writer keeps between writes.
+/// Maximum number of bytes that a buffer of the writer keeps between writes.
 pub(crate) const SCRATCH_BYTES_KEPT: usize = 256 * 1024;
 
 /// Buffers of the writer, kept so that a write allocates nothing.
@@ -97,7 +98,7 @@ struct Scratch {
     other_key: Vec<u8>,
     /// The keys that a write adds, one after another.
     added_keys: Vec<u8>,
-    /// For each added key its index, as position in `ordered`, and its end in `added_keys`.
+    /// For each added key: the position of its index in `ordered`, and the end of the key in `added_keys`.
     added: Vec<(usize, usize)>,
 }
 
@@ -119,7 +120,7 @@ impl PartitionStore {
             pool,
             layout: Arc::clone(&layout),
         };
-        // Adds the table's ordered indexes, which are complete because no row exists.
+        // Adds the table's ordered indexes. They are complete, because no row exists.
         store.replace_layout(layout);
         store
     }
@@ -183,7 +184,7 @@ impl PartitionStatistics {
 
 impl LocalIndex {
     fn new(definition: &IndexDefinition, columns: &[ColumnDefinition], pool: Arc<PagePool>) -> LocalIndex {
-        // The bound decides the node size; a key that exceeds it is truncated, not refused.
+        // The bound decides the node size. A key that exceeds it is truncated, not refused.
         let bytes = definition.columns.iter().map(|column| key_bytes_max(&columns[usize::from(column.0)])).sum();
         LocalIndex {
             id: definition.id,
@@ -194,8 +195,8 @@ impl LocalIndex {
     }
 }
 
-/// A version's row, as far as the key columns of `shape` need it. `scratch` receives the image if it must be
-/// reassembled.
+/// The row of a version, as far as the key columns of `shape` need it. `scratch` receives the image if that
+/// must be reassembled.
 #[inline]
 fn key_view<'a>(
     rows: &'a RowStore,
@@ -204,7 +205,8 @@ fn key_view<'a>(
     version: &RowVersion<'a>,
     scratch: &'a mut Vec<u8>,
 ) -> RowView<'a> {
-    // Columns of the fixed part have the same offsets in a stored image whose long values are cut out.
+    // Columns of the fixed part have the same offsets in a stored image whose long values are in overflow
+    // pages.
     let image = if shape.is_fixed() { version.stored() } else { rows.image(version, scratch) };
     RowView::new(format, image)
 }

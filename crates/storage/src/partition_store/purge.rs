@@ -7,16 +7,16 @@ use super::remove_version::{Remaining, remove_orphaned_keys};
 use crate::invariant::require;
 use crate::page::Location;
 
-/// Versions of one row walked in search of one to purge.
+/// Maximum number of versions of one row that a purge step walks to find one to purge.
 const PURGE_WALK_MAX: usize = 256;
 /// Maximum number of superseded versions of a partition that stay reachable when older ones are given up. A
-/// purge may have to walk over as many.
+/// purge may have to walk over this many.
 const KEPT_NEWEST_MAX: usize = 32_768;
-/// Versions walked for each version purged, when the walk was a long one.
+/// After a long walk, one version may be purged for every this many versions walked.
 const VERSIONS_WALKED_PER_PURGED: usize = 16;
-/// Slots of the memory of rows with very many versions that were purged recently.
+/// Entries of the cache of recently purged rows with long version chains.
 const PURGED_DEEP_SLOTS: usize = 64;
-/// Entries for which an empty purge queue keeps its memory.
+/// Capacity, in entries, up to which an empty purge queue keeps its memory.
 const PURGE_QUEUE_KEPT: usize = 1024;
 
 /// The result of one purge step.
@@ -24,7 +24,7 @@ const PURGE_QUEUE_KEPT: usize = 1024;
 pub struct PurgeProgress {
     /// Queue entries and versions processed; at most the budget.
     pub steps: usize,
-    /// Whether the budget ended before everything below the horizon was purged.
+    /// Whether the budget ran out before everything below the horizon was purged.
     pub has_more: bool,
 }
 
@@ -52,9 +52,9 @@ impl PartitionStore {
         PurgeProgress { steps: budget - left, has_more: false }
     }
 
-    /// Raises the snapshot floor when the partition keeps more than `kept_max` superseded versions: all but
-    /// the newest may then be purged, even if a snapshot still reads them. `stable` is the least number that
-    /// a new snapshot can have; the floor never exceeds it.
+    /// Raises the snapshot floor if the partition keeps more than `kept_max` superseded versions. All but the
+    /// newest versions may then be purged, even if a snapshot still reads them. `stable` is the lowest number
+    /// that a new snapshot can have; the floor never exceeds it.
     pub fn limit_old_versions(&mut self, kept_max: usize, stable: CommitNumber) {
         require!(
             self.snapshot_floor <= stable,
@@ -70,23 +70,25 @@ impl PartitionStore {
         self.snapshot_floor = self.snapshot_floor.max(newest_given_up.min(stable));
     }
 
-    /// The least horizon with which `purge_step` has work; `None` when the queue is empty.
+    /// The lowest horizon with which `purge_step` has work; `None` if the queue is empty.
     pub fn purge_pending(&self) -> Option<CommitNumber> {
         self.purge_queue.front().map(|(commit_number, _)| *commit_number)
     }
 
     /// Moves at most `budget` row versions out of pages that are at most half full, so that the pages return
-    /// to the pool. False at the end of a pass over all pages; call it again after rows were deleted.
+    /// to the pool. Returns false at the end of a pass over all pages. Call it again after rows were deleted.
     pub fn compact_step(&mut self, budget: usize) -> bool {
         self.rows.compact_step(budget)
     }
 
-    /// False when the budget ended before the row was done.
+    /// Returns false if the budget ran out before the row was finished.
     fn purge_row(&mut self, row: RowId, horizon: CommitNumber, left: &mut usize) -> bool {
-        // The base is the oldest version that a snapshot may see; versions below it are unreachable.
+        // The base is the newest version that is at or below the horizon. Versions below the base are
+        // unreachable.
         let mut newer = None;
         let mut base = None;
-        // At the snapshot floor the rest of a long chain has to go now, because its queue entries go too.
+        // If the horizon is the snapshot floor, purge the whole remainder of a long chain now: its queue
+        // entries are dropped too, so nothing would purge it later.
         let walk_max = if horizon == self.snapshot_floor { 2 * KEPT_NEWEST_MAX } else { PURGE_WALK_MAX };
         let mut walked = 0;
         for version in self.rows.versions(row).take(walk_max) {
@@ -97,14 +99,14 @@ impl PartitionStore {
             }
             newer = Some(version.location());
         }
-        // Too many newer versions: their own queue entries purge this row later.
+        // The row has too many newer versions. Their own queue entries will purge it later.
         let Some(base) = base else { return true };
         let is_deleted = base.is_deleted();
         let base_number = base.commit_number();
-        // A deletion has no key of its own. The version below it stays until the row goes, so that the row
-        // has its key whatever is undone meanwhile.
+        // A deletion has no key. Keep the version below it until the whole row goes, so that the row still
+        // has a key if newer versions are rolled back.
         let last_kept = if is_deleted { base.older() } else { base.location() };
-        // After a long walk more versions may go than the budget says. Otherwise walking would dominate the
+        // After a long walk, purge more versions than the budget allows. Otherwise walking would dominate the
         // work.
         let mut deep_left = walked / VERSIONS_WALKED_PER_PURGED;
         let row_left = if walked > PURGE_WALK_MAX { &mut deep_left } else { &mut *left };
@@ -115,8 +117,8 @@ impl PartitionStore {
         match newer {
             _ if !is_deleted => {}
             None => self.remove_row(row),
-            // A deletion that hides nothing equals no version. It goes in one step with the version that it
-            // hides.
+            // A deletion with nothing below it is equivalent to no version, so remove it together with the
+            // version that it hides.
             Some(newer) => _ = self.remove_all_below(row, newer, horizon, &mut 2),
         }
         if walked > PURGE_WALK_MAX {
@@ -125,8 +127,8 @@ impl PartitionStore {
         true
     }
 
-    /// Whether the versions of a row that this commit superseded are known to be gone. Saves walking over the
-    /// row's many newer versions for each of its queue entries.
+    /// Whether the versions of a row that this commit superseded are known to be gone. This saves walking
+    /// over the row's many newer versions for each of its queue entries.
     #[inline]
     fn is_purged_deep(&self, row: RowId, commit_number: CommitNumber) -> bool {
         let known = self.purged_deep.get(row.0 as usize % PURGED_DEEP_SLOTS);
@@ -140,7 +142,7 @@ impl PartitionStore {
         self.purged_deep[row.0 as usize % PURGED_DEEP_SLOTS] = (row, number);
     }
 
-    /// False when the budget ended before all were removed.
+    /// Returns false if the budget ran out before all of them were removed.
     #[inline(always)]
     fn remove_all_below(&mut self, row: RowId, last_kept: Location, horizon: CommitNumber, left: &mut usize) -> bool {
         while let (_, Some(below)) = self.rows.version_and_below(last_kept) {

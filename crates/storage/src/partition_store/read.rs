@@ -1,4 +1,5 @@
-//! Point reads (hot path, budget 150 instructions a read by integer key with its hash; about 140 counted).
+//! Point reads (hot path, budget 150 instructions for a read by an integer key whose hash is given; about 140
+//! measured).
 
 use arrayvec::ArrayVec;
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
@@ -17,14 +18,14 @@ pub type Batch<T> = ArrayVec<T, { limit::ROWS_PER_HOLD_MAX }>;
 const NO_CANDIDATE: RowId = RowId(u32::MAX);
 
 impl PartitionStore {
-    /// The row with the given primary key in any version that is still kept. The row may be deleted or
+    /// The row that has the given primary key in any version that is still stored. The row may be deleted or
     /// uncommitted.
     #[inline]
     pub fn find_primary(&self, key: &[u8], hash: u64) -> Option<RowId> {
         self.hash.find(hash, |row| self.newest_with_primary(row, key).map(|_| row))
     }
 
-    /// The version that the reader sees of the row with the given primary key.
+    /// The version of the row with the given primary key that the reader sees.
     #[inline]
     pub fn read_primary(
         &self,
@@ -49,14 +50,14 @@ impl PartitionStore {
         own: Option<TransactionId>,
         images: &mut Batch<&'a [u8]>,
     ) {
-        require!(images.is_empty(), "the images of a batch go into an empty buffer, one for each key");
+        require!(images.is_empty(), "`images` is empty before a batch is read");
         let mut sought = Batch::<(&[u8], u64, usize)>::new();
         for (key, hash) in keys.take(limit::ROWS_PER_HOLD_MAX) {
             let home = self.hash.home_of(hash);
             self.hash.prefetch(home);
             sought.push((key, hash, home));
         }
-        // Each phase prefetches for all keys before the next phase touches the memory of the first one.
+        // Each phase prefetches for all keys before the next phase touches memory for the first one.
         let mut rows = Batch::<RowId>::new();
         for (_, hash, home) in &sought {
             let row = self.hash.find_from(*home, *hash, Some).unwrap_or(NO_CANDIDATE);
@@ -80,7 +81,7 @@ impl PartitionStore {
         }
     }
 
-    /// Whether a version is of a row with this key and not a deletion.
+    /// Whether a version is not a deletion and belongs to the row with this key.
     #[inline(always)]
     fn is_stored_with(&self, version: &RowVersion<'_>, location: Location, key: &[u8]) -> bool {
         !version.is_deleted()
@@ -95,8 +96,8 @@ impl PartitionStore {
         self.rows.at(location).is_some_and(|version| self.has_primary(&version, key))
     }
 
-    /// Rereads a key of a batch whose newest version the reader does not see, or whose hash another row
-    /// shares.
+    /// Reads a key of a batch again, if the reader does not see its newest version, or if another row shares
+    /// its hash.
     #[inline(never)]
     fn read_single(&self, key: &[u8], hash: u64, snapshot: CommitNumber, own: Option<TransactionId>) -> &[u8] {
         self.read_primary(key, hash, snapshot, own).map_or(&[], |(_, version)| version.stored())
@@ -139,24 +140,24 @@ impl PartitionStore {
         RowView::new(self.format(), self.rows.image(version, scratch))
     }
 
-    /// Ids from this one on are not in use.
+    /// One past the largest row id in use.
     pub fn row_end(&self) -> RowId {
         self.rows.map().end()
     }
 
     /// Whether the newest version of a row has this primary key and is not a deletion. Check it after waiting
-    /// for the row's lock, because another row may have got the id meanwhile.
+    /// for the row's lock, because another row may have got the id in the meantime.
     pub fn is_row_of(&self, row: RowId, key: &[u8]) -> bool {
         self.newest_with_primary(row, key).is_some_and(|newest| !newest.is_deleted())
     }
 
-    /// The newest version of a row, perhaps a deletion, if the row has this primary key.
+    /// The newest version of a row, possibly a deletion, if the row has this primary key.
     #[inline(always)]
     fn newest_with_primary(&self, row: RowId, key: &[u8]) -> Option<RowVersion<'_>> {
         self.rows.newest(row).filter(|newest| self.is_of_primary(newest, key))
     }
 
-    /// Whether a version, perhaps a deletion, is of the row with this primary key.
+    /// Whether a version, possibly a deletion, belongs to the row with this primary key.
     #[inline(always)]
     fn is_of_primary(&self, newest: &RowVersion<'_>, key: &[u8]) -> bool {
         let is_equal = match newest.is_deleted() {
@@ -168,7 +169,7 @@ impl PartitionStore {
 
     #[inline(never)]
     fn has_primary(&self, newest: &RowVersion<'_>, key: &[u8]) -> bool {
-        // A deletion has no key; the version below it has.
+        // A deletion has no key, but the version below it has.
         let mut keyed = *newest;
         while keyed.is_deleted() {
             match self.rows.older(&keyed) {
@@ -203,10 +204,10 @@ mod tests {
     const OPEN: TransactionId = TransactionId(2);
     const LATER: TransactionId = TransactionId(9);
     const ONE: StatementNumber = StatementNumber(1);
-    /// Number of rows stored. As many further keys are looked up that have no row.
+    /// Number of stored rows. The tests also look up the same number of keys that have no row.
     const STORED: usize = 30;
 
-    /// A store with ten rows for each hash that the index can distinguish: more than a bucket holds.
+    /// A store whose keys have only three distinct hashes, with ten rows each: more than a bucket holds.
     struct Colliding {
         store: PartitionStore,
         keys: Vec<(Vec<u8>, u64)>,
@@ -265,7 +266,7 @@ mod tests {
             Colliding { store, keys }
         }
 
-        /// The number of rows that a reader finds in one batch, after a check that each equals the result of
+        /// Returns the number of rows that a reader finds in one batch. Checks that each equals the result of
         /// a single read.
         fn found(&self, snapshot: u64, own: Option<TransactionId>) -> usize {
             let mut images = Batch::new();
@@ -290,7 +291,7 @@ mod tests {
         let name = ColumnType::VarChar { length: 40, collation: CollationId::DEFAULT };
         for key_type in [INT, name] {
             let colliding = Colliding::new(key_type);
-            // Of every five rows, one has an uncommitted deletion and one a deletion of commit 5.
+            // Of every five rows, one has an uncommitted deletion and one a deletion by commit 5.
             for (snapshot, own, count) in [
                 (0, None, 0),
                 (0, Some(OPEN), 6),

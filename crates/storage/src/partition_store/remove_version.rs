@@ -1,4 +1,4 @@
-//! Removal of versions together with the index entries that no remaining version needs.
+//! Removes versions, together with the index entries that no remaining version needs.
 
 use junctor_model::id::RowId;
 use junctor_model::partition::key_hash;
@@ -8,12 +8,12 @@ use crate::invariant::require;
 use crate::page::Location;
 use crate::row::{RowStore, RowVersion};
 
-/// Which versions of a row remain when one is removed.
+/// Which versions of a row remain after the removal of one.
 #[derive(Clone, Copy)]
 pub(super) enum Remaining {
     /// All others.
     AllOthers,
-    /// The newest ones down to this one.
+    /// The newest versions, down to this one.
     DownTo(Location),
     /// None: the row is removed.
     Nothing,
@@ -40,7 +40,7 @@ impl PartitionStore {
 }
 
 /// Removes the ordered index entries of a version that is about to be removed, except for keys that a
-/// remaining version has too.
+/// remaining version also has.
 pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, removed: Location, remaining: Remaining) {
     let PartitionStore { rows, ordered, layout, scratch, .. } = store;
     let rows: &RowStore = rows;
@@ -69,8 +69,8 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
             continue;
         }
         let is_removed = tree.remove(key, row);
-        // A version below the purge horizon may have lost its entry already, with an equal key above it. A
-        // version that is removed from above the others has not.
+        // A version below the purge horizon may already have lost its entry, if a version above it had an
+        // equal key. A version that is removed from the top has its entries.
         require!(
             is_removed || !*is_complete || !matches!(remaining, Remaining::AllOthers),
             "a version of row {row} that can be read has an entry in index {id}"
@@ -79,7 +79,7 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
     scratch.trim();
 }
 
-/// Whether the condition holds for one of the remaining versions, deletions excepted.
+/// Whether the condition holds for one of the remaining versions, not counting deletions.
 fn any_remaining(
     rows: &RowStore,
     row: RowId,

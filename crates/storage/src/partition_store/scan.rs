@@ -1,4 +1,4 @@
-//! Scans by an ordered index in key order, and by row id.
+//! Scans: by an ordered index in key order, and by row id.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -46,13 +46,13 @@ pub enum ScanEnd {
 /// Which versions a scan examines.
 #[derive(Clone, Copy)]
 enum Visibility {
-    /// Versions committed up to a number, and those of the own transaction.
+    /// Versions committed up to a number, and those of the reader's own transaction.
     Snapshot(Reader),
     /// The newest versions, committed or not.
     Writer(TransactionId),
 }
 
-/// An index entry's key, as the tree keeps it.
+/// The key of an index entry, as the tree stores it.
 #[derive(Clone, Copy)]
 struct EntryKey<'a> {
     index: &'a LocalIndex,
@@ -67,9 +67,9 @@ struct ScanScratch {
 }
 
 impl PartitionStore {
-    /// Calls `visit` for each row of the range that the reader sees, in key order. Each row comes once, under
-    /// the key of the version that the reader sees. `None` if the index does
-    /// not exist here or is being built.
+    /// Calls `visit` for each row of the range that the reader sees, in key order. Each row is visited once,
+    /// under the key of the version that the reader sees. `None` if the index does not exist here or is being
+    /// built.
     pub fn scan(
         &self,
         range: ScanRange<'_>,
@@ -81,8 +81,8 @@ impl PartitionStore {
     }
 
     /// Like [`Self::scan`], for a writer. It also visits rows that have an uncommitted version of another
-    /// transaction with the key, so that the writer waits for them. The caller must reread the row under its
-    /// lock.
+    /// transaction with the key, so that the writer can wait for them. The caller must reread the row under
+    /// its lock.
     pub fn scan_for_write(
         &self,
         range: ScanRange<'_>,
@@ -102,7 +102,7 @@ impl PartitionStore {
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<ScanEnd> {
         let entry = self.ordered.iter().find(|entry| entry.id == range.index && entry.is_complete)?;
-        // The index keeps only the first bytes of a very long key, so it cannot decide such a bound exactly.
+        // The index stores only the first bytes of a very long key, so it cannot decide such a bound exactly.
         let is_long =
             |bound| matches!(bound, Bound::Included(key) | Bound::Excluded(key) if entry.tree.truncated(key) != key);
         let check_bounds = is_long(range.bounds.lower) || is_long(range.bounds.upper);
@@ -128,7 +128,7 @@ impl PartitionStore {
                 end = ScanEnd::Stopped;
             }
             if is_stopped || budget == 0 {
-                // The position to continue from; the next entry, if any, ends the scan.
+                // The position to continue from. The next entry, if any, ends the scan.
                 last.key.clear();
                 last.key.extend_from_slice(key);
                 last.row = Some(row);
@@ -146,8 +146,8 @@ impl PartitionStore {
     }
 
     /// Calls `visit` for each row that the reader sees, by row id from `from` on. Examines at most
-    /// `budget_rows` ids. Returns the id to continue with; `None` at the end. When the visitor stops the
-    /// scan, its last row counts as visited.
+    /// `budget_rows` ids. Returns the id to continue with; `None` at the end. If the visitor stops the scan,
+    /// the last row counts as visited.
     pub fn scan_rows(
         &self,
         from: RowId,
@@ -158,7 +158,7 @@ impl PartitionStore {
         self.scan_rows_with(from, Visibility::Snapshot(reader), budget_rows, visit)
     }
 
-    /// Like [`Self::scan_rows`], for a writer: it also visits rows that other transactions have inserted and
+    /// Like [`Self::scan_rows`], for a writer: it also visits rows that other transactions have inserted but
     /// not committed.
     pub fn scan_rows_for_write(
         &self,
@@ -202,7 +202,7 @@ impl PartitionStore {
     ) -> Option<RowView<'a>> {
         let newest = self.rows.newest(row)?;
         let version = self.candidate(newest, visibility)?;
-        // A row with one version has exactly the entries of that version, so the key need not be compared.
+        // A row with one version has exactly that version's entries, so the key need not be compared.
         if newest.older().is_none() {
             return Some(RowView::new(self.format(), self.rows.image(&version, &mut scratch.image)));
         }
@@ -220,7 +220,7 @@ impl PartitionStore {
         // The row has several versions, and the entry may belong to another one.
         if !self.has_key(entry, &version, scratch) {
             let Visibility::Writer(own) = visibility else { return None };
-            // The entry may belong to the committed version below an uncommitted one of another transaction.
+            // The entry may belong to the committed version below another transaction's uncommitted version.
             version = self.rows.visible_from(newest, CommitNumber(u64::MAX), Some(own))?;
             if !self.has_key(entry, &version, scratch) {
                 return None;

@@ -11,7 +11,7 @@ use super::{PartitionStore, Writer, key_view};
 use crate::invariant::verify;
 use crate::page::{Location, Need, OutOfMemory};
 
-/// Why a write was refused. Nothing has changed then.
+/// Why a write was refused. A refused write has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteError {
     /// The data memory is exhausted: error 1114.
@@ -20,7 +20,7 @@ pub enum WriteError {
     Duplicate(RowId),
     /// The newest version belongs to another transaction. The caller must lock the row first.
     Uncommitted(RowId),
-    /// The row does not exist, or not any more.
+    /// The row does not exist, or no longer exists.
     NotFound,
 }
 
@@ -52,7 +52,7 @@ enum Target {
 }
 
 impl PartitionStore {
-    /// Inserts a row. If a deleted row with the same key is still kept for snapshots, its id is reused.
+    /// Inserts a row. If a deleted row with the same key is still stored for snapshots, reuses its id.
     pub fn insert(&mut self, key: HashedKey<'_>, image: &[u8], writer: Writer) -> Result<RowId, WriteError> {
         let target = match self.find_primary(key.key, key.hash) {
             Some(row) => self.target_of_insert(row, writer.transaction)?,
@@ -64,7 +64,7 @@ impl PartitionStore {
     }
 
     /// Inserts a row under the id that another replica chose. If that replica has already purged a deleted
-    /// row of the same id or key and this one has not, the row is purged now.
+    /// row of the same id or key and this replica has not, purges that row now.
     ///
     /// # Errors
     /// Also `Uncommitted` if another row has the id, and `Duplicate` if another row has the key.
@@ -102,7 +102,7 @@ impl PartitionStore {
 
     /// Removes versions of the transaction to which no rollback can return. A rollback can return to the
     /// state before the statement that began with number `first`, and to the states after `savepoint` and
-    /// earlier ones. This keeps the chain short for a row that one transaction changes very often.
+    /// earlier statements. This keeps the chain short for a row that one transaction changes very often.
     pub fn drop_unreachable(
         &mut self,
         row: RowId,
@@ -120,7 +120,7 @@ impl PartitionStore {
     }
 
     /// Removes the transaction's versions directly below `kept`, back to statement `first`. Stops at a
-    /// deletion, which has no key of its own and needs the version below it.
+    /// deletion, which has no key and needs the version below it.
     fn drop_below(&mut self, row: RowId, kept: Location, transaction: TransactionId, first: StatementNumber) {
         while let (above, Some(below)) = self.rows.version_and_below(kept)
             && !above.is_deleted()
@@ -178,11 +178,11 @@ impl PartitionStore {
         let location = self.rows.make_version(&self.layout.row_format, image, writer, need)?;
         if let Err(OutOfMemory) = self.reserve_added_keys(target, image, need) {
             self.rows.free_version(location);
-            // A tree that was reserved before the failing one would keep an empty page.
+            // An index that reserved memory before another one failed would keep an empty page.
             self.ordered.iter_mut().for_each(|entry| entry.tree.trim());
             return Err(OutOfMemory);
         }
-        // Everything is reserved: from here on nothing can fail.
+        // Everything is reserved, so nothing can fail from here on.
         let row = match target {
             Target::Existing(row) => row,
             Target::New { hash, row } => {
@@ -210,7 +210,7 @@ impl PartitionStore {
         Ok(row)
     }
 
-    /// Collects the keys of `image` that the newest version does not have, and reserves room for them in
+    /// Collects the keys of `image` that the newest version does not have, and reserves memory for them in
     /// their indexes.
     fn reserve_added_keys(&mut self, target: Target, image: Option<&[u8]>, need: Need) -> Result<(), OutOfMemory> {
         let PartitionStore { rows, ordered, layout, scratch, .. } = self;
@@ -248,8 +248,8 @@ impl PartitionStore {
         }
     }
 
-    /// Removes versions of the same statement below the one at `location`. A rollback never returns between
-    /// two writes of a statement.
+    /// Removes versions of the same statement below the one at `location`. A rollback never returns to a
+    /// state between two writes of one statement.
     fn drop_replaced(&mut self, row: RowId, location: Location, writer: Writer) {
         while let Some(below) = self.rows.second(row)
             && below.is_of(writer.transaction)

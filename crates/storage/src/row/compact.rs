@@ -1,6 +1,6 @@
 //! Compaction: empties sparse pages, so that memory of deleted rows becomes available to every table.
-//! Versions move to other pages of their size class. Only the row map and the version above refer to a
-//! version, so only they change.
+//! Versions move to other pages of their size class. Only the row map and the next newer version refer to a
+//! version, so only these change.
 
 use junctor_model::id::RowId;
 
@@ -8,7 +8,8 @@ use super::store::RowStore;
 use super::version::{RowVersion, write_older};
 use crate::page::Location;
 
-/// Versions of one row walked in search of the one above the version to move. Deeper versions are not moved.
+/// Maximum number of versions of one row that are walked to find the version above the one to move. Deeper
+/// versions are not moved.
 const WALK_MAX: usize = 256;
 
 /// Progress of the compaction.
@@ -26,8 +27,8 @@ enum Above {
 }
 
 impl RowStore {
-    /// Moves at most `budget` versions out of sparse pages, and examines at most `budget` pages. False at the
-    /// end of a pass over all pages; the next call begins another pass.
+    /// Moves at most `budget` versions out of sparse pages, and examines at most `budget` pages. Returns
+    /// false at the end of a pass over all pages. The next call begins another pass.
     pub(crate) fn compact_step(&mut self, budget: usize) -> bool {
         let mut left = budget;
         let draining = self.compaction.draining.take().filter(|page| self.blocks.is_draining(*page));
@@ -57,7 +58,7 @@ impl RowStore {
         }
         self.compaction.blocks = blocks;
         if is_stuck {
-            // One version that cannot move makes emptying the page pointless. Its free blocks are usable
+            // If one version cannot move, emptying the page is pointless. Its free blocks become usable
             // again.
             self.blocks.end_drain(page);
         } else {
@@ -66,8 +67,8 @@ impl RowStore {
         true
     }
 
-    /// False when the version cannot move now: it is uncommitted, too deep in its row's chain, or no other
-    /// page has room.
+    /// Returns false if the version cannot move now: it is uncommitted, too deep in its row's chain, or no
+    /// other page has a free block.
     fn move_version(&mut self, location: Location) -> bool {
         let version = RowVersion::read(location, self.blocks.at(location));
         // The header of an uncommitted version holds its statement instead of its row id, so its row is

@@ -1,8 +1,8 @@
 //! The map from row ids to newest versions (hot path: `RowMap::get`, 10 instructions).
 //!
-//! An entry takes eight bytes in a page. An entry in use holds a location. A free one has bit 63 set and
+//! An entry takes eight bytes in a page. An entry in use holds a location. A free entry has bit 63 set and
 //! links to its neighbours in the list of free ids. The list is doubly linked because a backup must take the
-//! id that its primary chose, wherever it is in the list.
+//! id that its primary chose, wherever that id is in the list.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl RowMap {
         RowId(if self.first_free == NO_ROW { self.fresh } else { self.first_free })
     }
 
-    /// Takes a free id, for which room must have been reserved.
+    /// Takes a free id. The caller has reserved memory for it.
     pub(crate) fn allocate(&mut self, location: Location) -> RowId {
         let row = match self.first_free {
             NO_ROW => {
@@ -101,11 +101,11 @@ impl RowMap {
         row
     }
 
-    /// Takes the given id, which must be free and for which room must have been reserved.
+    /// Takes the given id, which must be free. The caller has reserved memory for it.
     pub(crate) fn allocate_at(&mut self, row: RowId, location: Location) {
         while self.fresh <= row.0 {
             self.fresh += 1;
-            // Ids skipped over join the free list.
+            // Ids that are skipped join the free list.
             self.link(RowId(self.fresh - 1));
         }
         self.unlink(row);
@@ -119,7 +119,7 @@ impl RowMap {
         *entry = location.bits().to_le_bytes();
     }
 
-    /// Frees an id, whose row must have no version left.
+    /// Frees the id of a row that has no version left.
     pub(crate) fn free(&mut self, row: RowId) {
         require!(
             self.entry(row) == Location::NONE.bits(),
@@ -128,7 +128,7 @@ impl RowMap {
         require!(self.used > 0, "a row id that is freed was counted as used");
         self.used -= 1;
         if self.used == 0 {
-            // Without rows every id is free, and the list of free ids and the pages are not needed.
+            // Without rows every id is free, so neither the list of free ids nor the pages are needed.
             self.pages = Vec::new();
             self.fresh = 0;
             self.first_free = NO_ROW;
@@ -142,7 +142,7 @@ impl RowMap {
         self.used
     }
 
-    /// Ids from this one on are not in use.
+    /// One past the largest id in use.
     pub fn end(&self) -> RowId {
         RowId(self.fresh)
     }
@@ -171,7 +171,7 @@ impl RowMap {
 
     fn add_page(&mut self, need: Need) -> Result<(), OutOfMemory> {
         let mut page = self.pool.take(PageKind::RowMap, need)?;
-        // A reader may look up an id that was never used; it must seem free.
+        // A reader may look up an id that was never used. Its entry must look free.
         for entry in page.chunks_exact_mut(8) {
             entry.copy_from_slice(&FREE.to_le_bytes());
         }

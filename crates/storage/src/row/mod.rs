@@ -12,7 +12,7 @@ pub use version::{RowVersion, VERSION_HEADER_BYTES};
 
 use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
 
-/// What decides the versions that a read sees.
+/// Which versions a read sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader {
     /// Versions committed up to this number are visible.
@@ -21,10 +21,10 @@ pub struct Reader {
     pub own: Option<TransactionId>,
 }
 
-/// The origin of an uncommitted version.
+/// The transaction and statement that write a version.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
-    /// The transaction that commits the version or undoes it.
+    /// The transaction that will commit or undo the version.
     pub transaction: TransactionId,
     /// The statement within the transaction, from 1. A rollback of the statement removes the version.
     pub statement: StatementNumber,

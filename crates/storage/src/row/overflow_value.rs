@@ -1,8 +1,8 @@
-//! Storage of long values: they leave the row image and go to overflow pages.
+//! Storage of long values: they are removed from the row image and stored in overflow pages.
 //!
-//! A stored image with the overflow flag is the image without the ranges in overflow pages. The fixed part
-//! therefore keeps its offsets. A trailer follows: `[start in the whole image: 4][length: 4][location: 8]` for
-//! each range, and last the number of ranges (2 bytes).
+//! A stored image with the overflow flag is the image without the ranges that are in overflow pages. Its
+//! fixed part keeps its offsets. A trailer follows: `[start in the whole image: 4][length: 4][location: 8]`
+//! for each range, and last the number of ranges (2 bytes).
 
 use std::ops::Range;
 
@@ -26,12 +26,12 @@ struct OverflowRange {
 
 /// Whether an image is stored whole.
 pub(crate) fn is_inline(image: &[u8]) -> bool {
-    // A value is never longer than its image, so the image's length decides alone.
+    // A value is never longer than its image, so the length of the image alone decides.
     const { assert!(limit::VALUE_INLINE_BYTES_MAX >= limit::ROW_INLINE_BYTES_MAX) };
     image.len() <= limit::ROW_INLINE_BYTES_MAX
 }
 
-/// Moves the longest values of `image` to `overflow` and writes the stored form of the rest to `out`.
+/// Moves the longest values of `image` to `overflow`, and writes the stored form of the remainder to `out`.
 pub(crate) fn move_to_overflow(
     format: &RowFormat,
     image: &[u8],
@@ -45,7 +45,7 @@ pub(crate) fn move_to_overflow(
     let mut at = 0;
     for range in ranges {
         let Ok(location) = overflow.put(&image[range.clone()], need) else {
-            // A failed write keeps nothing.
+            // A failed write must leave no overflow blocks behind.
             moved.iter().for_each(|range| overflow.free(range.location));
             return Err(OutOfMemory);
         };
@@ -105,7 +105,7 @@ fn trailer_bytes(stored: &[u8]) -> usize {
     usize::from(u16::from_le_bytes(count)) * RANGE_BYTES + COUNT_BYTES
 }
 
-/// The ranges to move, ascending and disjoint: the longest values, until the rest is short enough.
+/// The ranges to move, ascending and disjoint: the longest values, until the remainder is short enough.
 fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
     let mut values: Vec<Range<usize>> =
         (0..format.var_column_count()).map(|ordinal| format.var_extent(image, ordinal, ordinal)).collect();

@@ -13,8 +13,8 @@ use super::version::{RowVersion, VERSION_HEADER_BYTES, has_overflow_values, writ
 use crate::invariant::require;
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
-/// Maximum number of bytes of a version in its page. The long values of a longer image go to overflow
-/// pages first.
+/// Maximum number of bytes of a version in its page. The long values of a longer image are first moved to
+/// overflow pages.
 const STORED_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8;
 
 /// The rows of one partition.
@@ -25,7 +25,7 @@ pub struct RowStore {
     pub(super) compaction: Compaction,
     overflow: OverflowStore,
     version_count: u64,
-    /// The stored form of an image while its long values move to overflow pages.
+    /// Receives the stored form of an image while its long values move to overflow pages.
     scratch: Vec<u8>,
 }
 
@@ -123,7 +123,7 @@ impl RowStore {
         self.whole(version.stored(), scratch)
     }
 
-    /// The whole image of a stored one.
+    /// The whole image of a stored image.
     #[inline]
     pub(crate) fn whole<'a>(&'a self, stored: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
         if !has_overflow_values(stored) {
@@ -164,7 +164,7 @@ impl RowStore {
         (self.blocks.bytes(), self.map.bytes(), self.overflow.bytes())
     }
 
-    /// Writes an uncommitted version that is in no chain yet; `None` is a deletion.
+    /// Writes an uncommitted version that is not in a chain yet. `None` writes a deletion.
     pub(crate) fn make_version(
         &mut self,
         format: &RowFormat,
@@ -199,7 +199,7 @@ impl RowStore {
         Ok(location)
     }
 
-    /// Frees a version that is in no chain any more.
+    /// Frees a version that is no longer in a chain.
     pub(crate) fn free_version(&mut self, location: Location) {
         let version = RowVersion::read(location, self.blocks.at(location));
         if version.has_overflow() {
@@ -210,17 +210,17 @@ impl RowStore {
         self.version_count -= 1;
     }
 
-    /// Makes a version from `make_version` the newest one of a row.
+    /// Puts a version from `make_version` on top of a row's chain.
     pub(crate) fn push(&mut self, row: RowId, location: Location) {
         let older = self.map.get(row);
         require!(older != location, "row {row} has a version only once in its chain");
         write_older(self.blocks.at_mut(location), older);
-        // Link first, then the map: the new version is never reachable without the older ones.
+        // Link first, then the map: the new version must never be reachable without the older ones.
         self.map.set(row, location);
     }
 
-    /// Removes and frees the newest version of a row. The map's entry becomes `Location::NONE` when no
-    /// version is left.
+    /// Removes and frees the newest version of a row. The map's entry becomes `Location::NONE` if no version
+    /// is left.
     pub(crate) fn pop(&mut self, row: RowId) {
         let location = self.map.get(row);
         require!(!location.is_none(), "row {row} has a version to take off");
@@ -294,8 +294,8 @@ fn check_order(row: RowId, newer: &RowVersion<'_>, older: &RowVersion<'_>) -> Re
         (Some(newer), Some(older)) => newer > older,
         (None, Some(_)) => true,
         (Some(_), None) => false,
-        // A deletion keeps the version of its own statement below it, because the row's key must be found in
-        // some version.
+        // A deletion keeps the version of its own statement below it, because some version must have the
+        // row's key.
         (None, None) if newer.is_deleted() && newer.statement() == older.statement() => true,
         (None, None) => newer.transaction() == older.transaction() && newer.statement() > older.statement(),
     };

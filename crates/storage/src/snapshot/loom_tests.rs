@@ -1,4 +1,4 @@
-//! Every interleaving of a reader, a purger and a committer, weak memory effects included. Run with
+//! Explores every interleaving of a reader, a purger and a committer, including weak memory effects. Run with
 //! `RUSTFLAGS="--cfg loom" cargo test -p junctor-storage --lib loom_tests`.
 
 use super::{ActiveSnapshots, SnapshotRegistry, SnapshotWord};
@@ -27,7 +27,7 @@ impl Scene {
         Self { registry, purged: Arc::new(AtomicU64::new(0)), number }
     }
 
-    /// Loads `purged` while each snapshot is open, as a reader would run into missing versions.
+    /// Loads `purged` while each snapshot is open, because a reader would then run into missing versions.
     fn spawn_reader(&self, snapshots: usize) -> thread::JoinHandle<()> {
         let (registry, purged) = (self.registry.clone(), self.purged.clone());
         thread::spawn(move || {
@@ -56,7 +56,7 @@ fn a_purger_that_commits_first_stays_below_every_open_snapshot() {
     });
 }
 
-/// The same, but the purger's thread starts later, so that loom begins with the opposite order.
+/// The same test, but the purger's thread starts later, so that loom begins with the opposite order.
 #[test]
 fn a_purger_that_starts_late_stays_below_every_open_snapshot() {
     loom::model(|| {
@@ -111,7 +111,7 @@ fn a_second_snapshot_of_a_thread_is_covered_by_its_first() {
     });
 }
 
-/// The protocol without the second load of stable: shows that the tests above would detect an error.
+/// The protocol without the second load of stable. It shows that the tests above would detect the error.
 #[test]
 #[should_panic(expected = "the snapshot was purged")]
 fn a_reader_that_keeps_its_first_load_is_caught() {

@@ -1,7 +1,6 @@
-//! Hot path, budget 25 instructions a snapshot.
-//! The registry of snapshots in use, so that purge frees no version that one of them can reach. Beginning and
-//! ending a snapshot cost a list operation each, plus a fence when the thread had no snapshot. No allocation,
-//! lock or wait.
+//! Hot path, budget 25 instructions a snapshot. The registry of snapshots in use, which prevents purge from
+//! freeing versions that one of them can reach. Beginning and ending a snapshot each cost a list operation,
+//! plus a fence if the thread had no snapshot. There is no allocation, lock or wait.
 //!
 //! # The protocol, and why it is correct
 //!
@@ -16,17 +15,17 @@
 //! 3. loads the words of all threads. The horizon is the least of them and of the stable number that it
 //!    loaded.
 //!
-//! The two fences are totally ordered. If the reader's comes first, the purger sees the lower bound in the
-//! word, or a value that the reader stored later. While the snapshot is in use, no such value is above it. If
-//! the purger's comes first, the reader's second load of the stable number returns the value that the purger
-//! loaded, or a later one, and the stable number never decreases. In both cases the snapshot is at or above
-//! the horizon. The argument uses only the order of the fences, so it also covers horizons computed before
-//! the snapshot began.
+//! The two fences are totally ordered. If the reader's fence comes first, the purger sees the lower bound in
+//! the word, or a value that the reader stored later. While the snapshot is in use, no such value is above
+//! the snapshot. If the purger's fence comes first, the reader's second load of the stable number returns the
+//! value that the purger loaded, or a later one, and the stable number never decreases. In both cases the
+//! snapshot is at or above the horizon. The argument uses only the order of the fences, so it also covers
+//! horizons that were computed before the snapshot began.
 //!
-//! A thread that has a snapshot already takes the next one with a plain load of the stable number. Its word
-//! is at or below the snapshots that it had, and those are at or below every later one. When its oldest
-//! snapshot ends, the thread raises its word with a release store. A purger that sees the raised word
-//! therefore sees the reads of the ended snapshot as finished.
+//! A thread that already has a snapshot takes the next one with a plain load of the stable number. Its word
+//! is at or below all its snapshots, and these are at or below every later one. When its oldest snapshot
+//! ends, the thread raises its word with a release store. A purger that sees the raised word therefore sees
+//! the reads of the ended snapshot as finished.
 
 #[cfg(loom)]
 use loom::sync::{
@@ -48,7 +47,7 @@ use crate::commit_sequence::CommitSequence;
 use crate::invariant::require;
 use junctor_model::id::CommitNumber;
 
-/// The word of a thread without a snapshot: above every commit number.
+/// The word of a thread without a snapshot. It is above every commit number.
 const NO_SNAPSHOT: u64 = u64::MAX;
 /// The end of a list in [`ActiveSnapshots`].
 const NO_ENTRY: u32 = u32::MAX;
@@ -60,7 +59,7 @@ pub struct SnapshotRegistry {
     lines: Box<[Line]>,
 }
 
-/// The word of one thread, on a cache line of its own.
+/// The word of one thread, which has a cache line for itself.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Line {
@@ -76,7 +75,7 @@ pub struct SnapshotWord {
 }
 
 /// The snapshots of one thread, oldest first. They begin in non-decreasing order and end in any order. The
-/// oldest is published. All memory is allocated at the start.
+/// oldest one is published. All memory is allocated at the start.
 #[derive(Debug)]
 pub struct ActiveSnapshots {
     word: SnapshotWord,
@@ -107,7 +106,7 @@ pub struct SnapshotHandle {
     generation: u32,
 }
 
-/// Why a snapshot or a word could not be taken or given back.
+/// Why a snapshot or a word could not be claimed or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotError {
     /// The thread index is not below the registry's number of threads.
@@ -140,9 +139,9 @@ impl SnapshotRegistry {
         Self { sequence, lines: (0..threads).map(line).collect() }
     }
 
-    /// A number at or below every snapshot in use now and every later one. For each row, purge keeps the
-    /// newest version at or below it and all versions above. Costs one fence and a load per thread, so it is
-    /// called once per purge, not once per row.
+    /// A number at or below every snapshot that is in use now and every later one. For each row, purge keeps
+    /// the newest version at or below this number and all versions above it. Costs one fence and a load per
+    /// thread, so it is called once per purge rather than once per row.
     pub fn horizon(&self) -> CommitNumber {
         let stable = self.sequence.stable();
         // Without the fence a word could be loaded before stable; the horizon could then pass a new snapshot.
@@ -213,7 +212,7 @@ impl SnapshotWord {
 impl Drop for SnapshotWord {
     fn drop(&mut self) {
         self.clear();
-        // Released last: the next holder must find the word cleared.
+        // Released last, because the next holder must find the word cleared.
         self.line().claimed.store(false, Ordering::Release);
     }
 }
@@ -247,7 +246,7 @@ impl ActiveSnapshots {
             self.entries.get(self.newest as usize).is_none_or(|newest| newest.snapshot <= snapshot),
             "the snapshots of a thread begin in non-decreasing order"
         );
-        // Odd: in use. A stale handle of an earlier use has another generation.
+        // Odd means in use. A stale handle of an earlier use has a different generation.
         let generation = generation.wrapping_add(1);
         self.free = next;
         self.entries[entry as usize] = Entry { snapshot, previous: self.newest, next: NO_ENTRY, generation };
@@ -266,8 +265,7 @@ impl ActiveSnapshots {
     /// `NotActive` for a handle of another thread; nothing has changed then.
     pub fn end(&mut self, handle: SnapshotHandle) -> Result<(), SnapshotError> {
         let SnapshotHandle { snapshot, entry, generation } = handle;
-        // The number is compared too, because a handle of another thread may have the same entry and
-        // generation.
+        // Compare the number too, because a handle of another thread may have the same entry and generation.
         let found = self.entries.get(entry as usize).copied();
         let Some(ended) = found.filter(|found| found.generation == generation && found.snapshot == snapshot) else {
             return Err(SnapshotError::NotActive);

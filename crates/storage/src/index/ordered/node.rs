@@ -1,10 +1,10 @@
 //! One node: `[kind: 1][0: 1][count: 2][heap start: 2][dead bytes: 2][first child: 4][0: 4][slots: 2 each]
 //! ... [entries]`.
 //!
-//! Slots hold the offsets of the entries in order; the entries grow downwards from the end. An entry is
+//! Slots hold the offsets of the entries in order. The entries grow downwards from the end. An entry is
 //! `[length: 2][bytes]` in a leaf and `[length: 2][child: 4][bytes]` in an inner node. The bytes of a leaf
-//! entry are a key and a row id. The bytes of an inner entry are a separator: everything below its child is
-//! at or above it, and everything below the child before is less.
+//! entry are a key and a row id. The bytes of an inner entry are a separator: everything in its child is at
+//! or above the separator, and everything in the previous child is below it.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ const SLOT_BYTES: usize = 2;
 const LEAF: u8 = 1;
 const INNER: u8 = 2;
 
-/// By length, the bits of a head that belong to an entry of that many bytes.
+/// Masks for the first eight bytes of an entry, by its length: the bits that belong to the entry.
 const HEAD_MASKS: [u64; 9] = {
     let mut masks = [0; 9];
     let mut bytes = 1;
@@ -82,7 +82,8 @@ impl<'a> Node<'a> {
         u32::from_le_bytes(self.bytes[at..at + 4].try_into().expect("4 bytes"))
     }
 
-    /// The number of leading entries for which `is_before` holds. It must hold for a prefix of the order.
+    /// The number of leading entries for which `is_before` holds. The condition must hold for a prefix of the
+    /// entries.
     #[inline]
     pub(super) fn count_before(&self, is_before: impl Fn(&[u8]) -> bool) -> usize {
         let (mut low, mut high) = (0, self.count());
@@ -97,7 +98,7 @@ impl<'a> Node<'a> {
         low
     }
 
-    /// The number of entries below the probe; with `counts_equal`, of entries not above it.
+    /// The number of entries below the probe or, with `counts_equal`, of entries not above it.
     #[inline]
     pub(super) fn position_of(&self, probe: Probe<'_>, counts_equal: bool) -> usize {
         let prefix_bytes = if self.is_leaf() { 2 } else { 6 };
@@ -126,12 +127,13 @@ impl<'a> Node<'a> {
         let length = u16_at(rest, 0);
         let rest = &rest[prefix_bytes..];
         let head = match rest.first_chunk() {
-            // The mask clears the bytes of the next entry; the head is padded with zeros like the probe's.
+            // The mask clears the bytes of the next entry. The result is padded with zeros, as the probe's
+            // head is.
             Some(chunk) => u64::from_be_bytes(*chunk) & HEAD_MASKS[length.min(8)],
             None => head_of(&rest[..length]),
         };
-        // Unequal heads decide the order. If one entry is a prefix of the other, its head is padded with
-        // zeros and is not above.
+        // Unequal heads decide the order. If one entry is a prefix of the other, its zero-padded head is not
+        // above the other head.
         match head == probe.head {
             false => head < probe.head,
             true => is_before_in_full(&rest[..length], probe.bytes, counts_equal),
@@ -162,7 +164,7 @@ pub(super) fn entry_bytes(is_leaf: bool, length: usize) -> usize {
     length + SLOT_BYTES + if is_leaf { 2 } else { 6 }
 }
 
-/// Inserts an entry at `index`; false if the node is too full. `scratch` is used to compact the node.
+/// Inserts an entry at `index`. Returns false if the node is too full. `scratch` is used to compact the node.
 pub(super) fn insert(
     bytes: &mut [u8],
     index: usize,
@@ -219,7 +221,8 @@ pub(super) fn remove(bytes: &mut [u8], index: usize) {
     set_u16(bytes, 6, dead);
 }
 
-/// Removes a child of an inner node; false if it is the only one, and the node has become useless.
+/// Removes a child of an inner node. Returns false if it is the only child, so that the node has become
+/// useless.
 pub(super) fn remove_child(bytes: &mut [u8], index: usize) -> bool {
     let node = Node::new(bytes);
     match (index, node.count()) {
@@ -262,7 +265,7 @@ fn head_of(bytes: &[u8]) -> u64 {
     bytes.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - at * 8))
 }
 
-/// Rewrites the entries without the dead bytes between them.
+/// Rewrites the entries to remove the dead bytes between them.
 #[cold]
 fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
     scratch.clear();

@@ -1,5 +1,6 @@
-//! Scans of a range in either direction. A bound is compared with as many leading bytes of a key as it has,
-//! so a bound on the leading columns applies to an index of more columns.
+//! Scans of a key range in either direction. Only the leading bytes of a key, up to the length of the bound,
+//! are compared with the bound. A bound on the leading columns therefore also works for an index with more
+//! columns.
 
 use std::ops::{Bound, ControlFlow};
 
@@ -52,7 +53,7 @@ struct Position {
 
 impl OrderedIndex {
     /// Calls `visit` with the key and row of every entry of the range in order, starting after `start_after`,
-    /// until it breaks. A key longer than the tree keeps is passed in its truncated form (see
+    /// until `visit` breaks. A key that is too long for the tree is passed in truncated form (see
     /// `OrderedIndex::truncated`).
     pub fn scan(
         &self,
@@ -93,7 +94,7 @@ impl OrderedIndex {
         loop {
             let node = self.node(position.leaf);
             let count = node.count();
-            // If the last entry of the leaf is in the range, all of them are, and one comparison suffices.
+            // If the last entry of the leaf is in the range, so are all others, and one comparison suffices.
             let is_last = count > 0 && is_above(upper, key_and_row(node.entry(count - 1)).0);
             let end = if is_last { node.count_before(|entry| !is_above(upper, key_and_row(entry).0)) } else { count };
             for index in position.index..end {
@@ -144,7 +145,7 @@ impl OrderedIndex {
         Some(position)
     }
 
-    /// Moves to the neighbouring leaf; false if none exists.
+    /// Moves to the neighbouring leaf. Returns false if none exists.
     fn step(&self, position: &mut Position, direction: Direction) -> bool {
         let mut level = self.height - 1;
         let (id, index) = loop {
@@ -172,8 +173,8 @@ impl OrderedIndex {
         true
     }
 
-    /// A bound longer than the kept part of keys includes all keys that agree with that part. The reader then
-    /// compares whole keys.
+    /// Truncates a bound in the way that keys are truncated, so that the range includes all keys that agree
+    /// in the kept part. The reader then compares whole keys.
     fn bound<'a>(&self, bound: Bound<&'a [u8]>) -> Bound<&'a [u8]> {
         match bound {
             Bound::Included(key) | Bound::Excluded(key) if self.truncated(key).len() < key.len() => {
@@ -185,7 +186,7 @@ impl OrderedIndex {
     }
 }
 
-/// Whether an entry or key is before the range.
+/// Whether an entry or key is below the range.
 #[inline]
 fn is_below(lower: Bound<&[u8]>, key: &[u8]) -> bool {
     match lower {
@@ -195,7 +196,7 @@ fn is_below(lower: Bound<&[u8]>, key: &[u8]) -> bool {
     }
 }
 
-/// Whether an entry or key is after the range.
+/// Whether an entry or key is above the range.
 #[inline]
 fn is_above(upper: Bound<&[u8]>, key: &[u8]) -> bool {
     match upper {

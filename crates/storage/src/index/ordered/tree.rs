@@ -1,4 +1,4 @@
-//! The tree: insertion with splits, removal with merges.
+//! The B+tree: insertion with splits, and removal with merges.
 //!
 //! A node that splits because an entry was appended at the right edge of the tree stays full, so ascending
 //! loads fill their pages. Other splits halve the bytes. A node that is less than a quarter full is merged
@@ -26,10 +26,10 @@ pub struct OrderedIndex {
     nodes: BlockStore,
     node_bytes: usize,
     pub(super) root: NodeId,
-    /// Number of nodes on the way from the root to a leaf, both included.
+    /// Number of nodes on the path from the root to a leaf, including both.
     pub(super) height: usize,
     pub(super) entries: u64,
-    /// The way to the leaf of the last change: inner nodes, and the child taken in each.
+    /// The path to the leaf of the last change: inner nodes, and the child taken in each.
     path: Vec<(NodeId, usize)>,
     entry: Vec<u8>,
     scratch: Vec<u8>,
@@ -52,8 +52,9 @@ impl OrderedIndex {
         }
     }
 
-    /// The part of a key that determines its entry's order: the whole key up to about 10,000 bytes, or 1,300
-    /// where keys cannot be longer. Rows whose keys agree in that part are ordered by row id.
+    /// The part of a key that determines its entry's order. This is the whole key up to about 10,000 bytes,
+    /// or up to 1,300 bytes if the columns allow no longer keys. Rows whose keys agree in that part are
+    /// ordered by row id.
     #[inline]
     pub fn truncated<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         &key[..key.len().min(key_bytes_exact(self.node_bytes))]
@@ -87,16 +88,18 @@ impl OrderedIndex {
         index < node.count() && node.entry(index) == entry
     }
 
-    /// Ensures that the next `insert` of this entry succeeds.
+    /// Reserves the memory that the next `insert` of this entry needs.
     pub(crate) fn reserve(&mut self, key: &[u8], row: RowId, need: Need) -> Result<(), OutOfMemory> {
         if self.height >= HEIGHT_MAX {
             return Err(OutOfMemory);
         }
-        // The common case, without a descent: a split on every level and a new root are covered.
+        // The common case, found without a descent: there are enough free nodes for a split on every level
+        // and a new root.
         if self.nodes.free_blocks(self.node_bytes) > self.height {
             return Ok(());
         }
-        // A page of small nodes lasts long. A large node is a whole page, so it is taken only when needed.
+        // A page of small nodes lasts long. A large node fills a whole page, so the page is taken only when
+        // needed.
         let is_small = self.node_bytes == NODE_BYTES_SMALL;
         let splits = if is_small { self.height + 1 } else { self.splits_at_most(key, row) };
         self.nodes.reserve(self.node_bytes, splits, need)
@@ -107,7 +110,7 @@ impl OrderedIndex {
         self.nodes.trim();
     }
 
-    /// Adds an entry, for which room must have been reserved; false if it exists already.
+    /// Adds an entry. The caller has reserved its memory. Returns false if the entry exists already.
     pub(crate) fn insert(&mut self, key: &[u8], row: RowId) -> bool {
         let mut entry = std::mem::take(&mut self.entry);
         self.compose(key, row, &mut entry);
@@ -117,7 +120,7 @@ impl OrderedIndex {
         inserted
     }
 
-    /// Removes an entry; false if it does not exist.
+    /// Removes an entry. Returns false if it does not exist.
     pub(crate) fn remove(&mut self, key: &[u8], row: RowId) -> bool {
         let mut entry = std::mem::take(&mut self.entry);
         self.compose(key, row, &mut entry);
@@ -185,7 +188,7 @@ impl OrderedIndex {
         if self.insert_into(leaf, index, entry, None) {
             return true;
         }
-        // Decided before the split, while `path` still describes the way to the leaf.
+        // Decided before the split, while `path` still describes the path to the leaf.
         let is_append = index == self.node(leaf).count() && self.is_right_edge();
         let (mut separator, mut right) = self.split(leaf, index, (entry, None), is_append);
         while let Some((parent, index)) = self.path.pop() {
@@ -202,7 +205,7 @@ impl OrderedIndex {
         true
     }
 
-    /// Finds the leaf for an entry and leaves the way to it in `path`.
+    /// Finds the leaf for an entry and leaves the path to it in `path`.
     fn descend(&mut self, entry: &[u8]) -> NodeId {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
@@ -235,14 +238,14 @@ impl OrderedIndex {
         node::insert(bytes, index, entry, child, &mut self.scratch)
     }
 
-    /// Inserts into a node that is known to have room.
+    /// Inserts into a node that is known to have space.
     fn insert_with_room(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
         let is_placed = self.insert_into(id, index, entry, child);
         require!(is_placed, "a node after a split or before a merge has room");
     }
 
-    /// Splits a node without room for an entry at `index`, and inserts the entry. Returns the separator
-    /// between the node and the new node to its right.
+    /// Splits a node that has no space for an entry at `index`, and inserts the entry. Returns the separator
+    /// between the node and its new right neighbour.
     fn split(
         &mut self,
         id: NodeId,
@@ -262,7 +265,7 @@ impl OrderedIndex {
         };
         let at = match is_append {
             true if is_leaf => total - 1,
-            // The new inner node needs a separator of its own, and thus two children.
+            // The new inner node needs a separator, and thus two children.
             true => total - 2,
             false => split_point(total, is_leaf, |position| item(position).0.len()),
         };
@@ -283,7 +286,7 @@ impl OrderedIndex {
         require!(before < first, "the entries of a node that splits are in order");
         let separator = match is_leaf {
             true => shortest_separator(before, first).to_vec(),
-            // In an inner node the middle separator moves up and is in neither half.
+            // In an inner node, the middle separator moves up and is in neither half.
             false => first.to_vec(),
         };
         require!(
@@ -336,13 +339,13 @@ impl OrderedIndex {
         }
     }
 
-    /// Merges child `index` of `parent` with a neighbour; false if neither fits.
+    /// Merges child `index` of `parent` with a neighbour. Returns false if neither neighbour fits.
     fn merge(&mut self, parent: NodeId, index: usize) -> bool {
         let count = self.node(parent).count();
         let fits = |left: usize| {
             let node = self.node(parent);
             let used = self.node(node.child(left)).used_bytes() + self.node(node.child(left + 1)).used_bytes();
-            // Three quarters, not all: a full node would split again at the next insertion.
+            // Three quarters rather than all: a full node would split again at the next insertion.
             used + node.entry(left).len() <= self.node_bytes / 4 * 3
         };
         let left_index = match index {
@@ -381,7 +384,7 @@ impl OrderedIndex {
     }
 }
 
-/// The longest key that is kept whole: three entries must always fit in a node.
+/// Maximum length of a key that is kept whole. Three entries must always fit in a node.
 const fn key_bytes_exact(node_bytes: usize) -> usize {
     (node_bytes - NODE_HEADER_BYTES) / 3 - 8 - ROW_BYTES
 }
@@ -391,7 +394,7 @@ fn location_of(id: NodeId) -> Location {
     Location::new(id as usize >> 3, (id as usize & 7) << 12)
 }
 
-/// A split position with about the same number of bytes on both sides and neither side empty.
+/// Finds a split position with about the same number of bytes on both sides, and neither side empty.
 fn split_point(total: usize, is_leaf: bool, length: impl Fn(usize) -> usize) -> usize {
     let all: usize = (0..total).map(|position| node::entry_bytes(is_leaf, length(position))).sum();
     let (mut left, mut at) = (0, 0);

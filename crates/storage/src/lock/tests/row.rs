@@ -34,7 +34,7 @@ fn release(table: &mut LockTable, transaction: u64) -> Vec<u64> {
 fn blockers(table: &LockTable, waiter: WaiterId) -> Vec<u64> {
     let named = table.blockers_of(waiter).into_iter();
     let check = |(transaction, token): (TransactionId, Option<WaiterToken>)| {
-        // Tests use the number of the transaction as token.
+        // In these tests, the token is the number of the transaction.
         assert!(token.is_none_or(|token| token.0 == transaction.0));
         transaction.0
     };
@@ -80,7 +80,7 @@ fn the_named_blockers_wait_for_all_others() {
     let last = waiter(ask(&mut table, 1, 5, Exclusive));
     assert_eq!((blockers(&table, writer), blockers(&table, reader)), (vec![1], vec![2]));
     assert_eq!((blockers(&table, other), blockers(&table, last)), (vec![2], vec![4, 3, 2]));
-    // The holder asks for a stronger mode and gets it. The writer is cancelled: its followers wait for the
+    // The holder requests a stronger mode and gets it. The writer is cancelled, so its followers wait for the
     // holder.
     assert_eq!(ask(&mut table, 1, 1, Exclusive), LockReply::Granted);
     assert_eq!(table.followers_of(writer), [WaiterToken(3), WaiterToken(4), WaiterToken(5)]);
@@ -145,7 +145,7 @@ fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
     ask(&mut table, 1, 4, Shared);
     let writer = waiter(ask(&mut table, 1, 3, Exclusive));
     ask(&mut table, 2, 4, Exclusive);
-    // A second request of a holder for no stronger mode is granted, so this request goes to the front.
+    // The holder's second request is for no stronger mode and is granted, so this request goes to the front.
     waiter(ask(&mut table, 1, 4, Exclusive));
     waiter(ask(&mut table, 1, 4, Exclusive));
     assert!(table.cancel(writer, &mut Vec::new()));

@@ -23,7 +23,7 @@ enum Stamp {
     Open(usize, u32),
 }
 
-/// The simplest specification of a partition: all versions of all keys, forever.
+/// The simplest specification of a partition: every committed version of every key, never purged.
 struct Model {
     versions: BTreeMap<i32, Vec<(Stamp, Option<Values>)>>,
     statements: [u32; 3],

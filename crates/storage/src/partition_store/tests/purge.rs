@@ -32,7 +32,7 @@ fn too_many_old_versions_are_given_up_the_oldest_first_and_in_small_steps() {
     let layout = store.layout().clone();
     let rows: Vec<RowId> = (0..10).map(|id| insert(&mut store, id, 0, FIRST).unwrap()).collect();
     rows.iter().zip(1..).for_each(|(row, number)| store.commit(*row, FIRST, CommitNumber(number)));
-    // One row changes far more often than the others, all of them under an early snapshot.
+    // One row changes far more often than the others. An early snapshot is held throughout.
     let old = CommitNumber(10);
     for number in 11..4_011u64 {
         let id = if number % 4 == 0 { number / 4 % 10 } else { 7 };
