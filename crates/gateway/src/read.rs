@@ -17,7 +17,7 @@ use crate::gateway::{Gateway, ReadOptions};
 use crate::keys::PartitionInputs;
 use crate::operation::{CutPart, Operation, ReadWork, Work};
 use crate::route::{Choice, RoutedRead, is_long};
-use crate::transaction::Transaction;
+use crate::transaction::{Isolation, Transaction};
 use crate::turn_context::TurnContext;
 
 /// Number of remembered reply lengths. Tables share them by hash.
@@ -55,8 +55,28 @@ impl Gateway {
         if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
     }
 
-    /// Reads rows of every partition in the request's `inputs`. [`Event::Rows`] answers until its `next` is `Done`, or
-    /// [`Event::ReadFailed`].
+    /// Reads what is committed now and what the transaction has written, whatever its isolation level, and
+    /// takes no snapshot for the transaction. Otherwise as [`Gateway::read`].
+    ///
+    /// # Errors
+    /// Those of [`Gateway::read`].
+    pub fn read_latest(
+        &mut self,
+        session: ConnectionId,
+        transaction: &mut Transaction,
+        request: ReadRequest<'_>,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let isolation = std::mem::replace(&mut transaction.isolation, Isolation::ReadCommitted);
+        let snapshot = transaction.snapshot.take();
+        let operation = self.read(session, transaction, request, turn);
+        transaction.snapshot = snapshot;
+        transaction.isolation = isolation;
+        operation
+    }
+
+    /// Reads rows of every partition in the request's `inputs`. [`Event::Rows`] answers until its `next` is
+    /// `Done`, or [`Event::ReadFailed`].
     ///
     /// # Errors
     /// `TemporaryFailure` or `OutOfResources`; nothing was started.

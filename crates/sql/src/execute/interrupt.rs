@@ -61,6 +61,14 @@ impl Engine {
                 session.execution = Execution::Tables(wait);
                 self.forget_table_wait(session, turn);
             }
+            Execution::UniqueKey(mut state) => {
+                let is_reading = state.stop(&mut self.gateway, turn);
+                if !is_reading {
+                    session.execution = Execution::UniqueKey(state);
+                    return false;
+                }
+                state.release(turn);
+            }
             Execution::Write(state) => {
                 self.gateway.interrupt_statement(state.operation, turn);
                 session.execution = Execution::Write(state);

@@ -12,9 +12,9 @@
 //!   [`latency`] and [`histogram`], their durations;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows;
-//! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`insert`] with [`numbers`], [`compound`],
-//!   [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`], [`lock_tables`];
-//!   [`table_use`], which separates statements from schema changes;
+//! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
+//!   [`compound`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`],
+//!   [`lock_tables`]; [`table_use`], which separates statements from schema changes;
 //! - schema changes: [`schema`], [`alter`], [`index_backfill`], [`foreign_key_check`].
 
 mod alter;
@@ -47,6 +47,7 @@ mod state;
 mod table_statistics;
 mod table_use;
 mod transaction;
+mod unique_key;
 mod user_lock;
 mod write;
 

@@ -21,6 +21,7 @@ use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
 use super::table_statistics::resume_table_statistics;
 use super::transaction::{finish_set, resume_ending};
+use super::unique_key::resume_unique_key;
 use super::user_lock::resume_user_lock;
 use super::write::{StatementOutcome, resume_write};
 use crate::mysql_catalog::show::WarningLevel;
@@ -59,6 +60,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             }
             other => unexpected("a write", &other),
         },
+        Execution::UniqueKey(state) => resume_unique_key(context, state, event),
         Execution::Ending(_, after) => match event {
             Event::Ended { error, .. } => resume_ending(context, after, error),
             other => unexpected("the end of a transaction", &other),

@@ -21,6 +21,7 @@ use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::table_statistics::TableStatisticsState;
 use super::transaction::AfterEnding;
+use super::unique_key::UniqueKeyState;
 use super::user_lock::UserLockState;
 use crate::bind::ParameterKind;
 use crate::plan::{ChangePlan, ComputePlan, InsertPlan, Plan, SelectPlan, TableUse};
@@ -39,6 +40,8 @@ pub(crate) enum Execution {
     Keys(KeyReadState),
     /// Waits for the outcome of a write or locking read.
     Write(WriteState),
+    /// Waits for a step of an UPDATE or DELETE by a unique key.
+    UniqueKey(UniqueKeyState),
     /// Waits for AUTO_INCREMENT values for an INSERT.
     Numbers(Box<InsertState>),
     /// Waits for the end of COMMIT or ROLLBACK.
@@ -77,6 +80,7 @@ impl Execution {
             Execution::Read(_)
             | Execution::Keys(_)
             | Execution::Write(_)
+            | Execution::UniqueKey(_)
             | Execution::Numbers(_)
             | Execution::Status(_)
             | Execution::TableStatistics(_)
@@ -99,6 +103,7 @@ impl Execution {
             Execution::Read(state) => state.operation == operation,
             Execution::Keys(state) => state.operation == operation,
             Execution::Write(state) => state.operation == operation,
+            Execution::UniqueKey(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
             Execution::Compound(state) => state.awaits(operation),
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
@@ -118,6 +123,7 @@ impl Execution {
             Execution::Read(state) => Plan::Select(Arc::clone(&state.plan)),
             Execution::Keys(state) => Plan::Select(Arc::clone(&state.plan)),
             Execution::Write(state) => state.form.plan(),
+            Execution::UniqueKey(state) => Plan::Change(Arc::clone(&state.plan)),
             Execution::Numbers(state) => Plan::Insert(Arc::clone(&state.plan)),
             Execution::Compound(state) => state.plan(),
             Execution::Schema(state) => return state.used_table().into_iter().collect(),

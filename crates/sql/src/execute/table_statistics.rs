@@ -1,7 +1,7 @@
 //! Row counts and sizes of tables for SHOW and `information_schema`, which the ldm blocks report.
 //!
-//! The rows of these statements are made while they are planned. A statement that finds the statistics missing
-//! requests them from every ldm block and then starts again with them.
+//! The rows of these statements are made while they are planned. A statement that finds the statistics
+//! missing requests them from every ldm block and then starts again with them.
 
 use std::cell::Cell;
 use std::sync::Arc;

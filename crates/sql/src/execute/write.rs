@@ -28,8 +28,9 @@ use super::session::Session;
 use super::sorter::{SortRequest, Sorter};
 use super::state::{Execution, FinalStepState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
 use super::transaction::note_lost_transaction;
+use super::unique_key::start_unique_key;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ChangeKind, ChangePlan, InsertPlan};
+use crate::plan::{ChangeKind, ChangePlan, InsertPlan, UniqueKeyChange};
 use crate::result::{Progress, ResultHeader};
 
 /// The options of a write, as given by the session's variables.
@@ -88,7 +89,17 @@ pub(crate) fn start_change(
     plan: &Arc<ChangePlan>,
     input: &PlanInput<'_>,
 ) -> Progress {
-    let started = send_change(context, plan, input);
+    start_change_by(context, plan, input, plan.unique_key.as_ref())
+}
+
+/// Starts an UPDATE or DELETE by its unique key, or by its path if `unique_key` is `None`.
+pub(super) fn start_change_by(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<ChangePlan>,
+    input: &PlanInput<'_>,
+    unique_key: Option<&UniqueKeyChange>,
+) -> Progress {
+    let started = send_change(context, plan, input, unique_key);
     context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
     match started {
         Ok(Started::Sent) => Progress::Waiting,
@@ -115,6 +126,7 @@ fn send_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,
     input: &PlanInput<'_>,
+    unique_key: Option<&UniqueKeyChange>,
 ) -> Result<Started> {
     check_writable(context.session)?;
     context.session.enter_statement();
@@ -128,6 +140,10 @@ fn send_change(
     let limit = plan.limit.map(|limit| rows_of(limit, values.parameters)).transpose()?;
     if limit == Some(0) || !all_true(&plan.one_time_filter, values.parameters, scratch)? {
         return Ok(Started::Nothing);
+    }
+    if let Some(unique_key) = unique_key {
+        let is_sent = start_unique_key(context, (plan, unique_key), input)?;
+        return Ok(if is_sent { Started::Sent } else { Started::Nothing });
     }
     let mut writer = InputWriter { inputs, turn: context.turn, parameters: sent };
     push_path(&mut writer, key_builder, &plan.table.definition, &plan.path, &values)?;

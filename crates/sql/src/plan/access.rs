@@ -266,12 +266,34 @@ fn unique_keys(
     if request.for_write {
         return None;
     }
+    let UniqueLookup { index, lookup, keys, .. } = unique_lookup(request, restrictions, usable)?;
+    let path = AccessPath::UniqueKeys { index, lookup, keys };
+    // The row is read after its entry and may differ from it, so the row is tested against the whole
+    // condition.
+    Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new() })
+}
+
+/// The read of unique entries that refer to the rows of a condition.
+pub(super) struct UniqueLookup {
+    pub index: IndexId,
+    pub lookup: Arc<ReadProgram>,
+    pub keys: KeyTemplate,
+    /// The hidden table of the entries.
+    pub entries: Arc<TableLayout>,
+}
+
+fn unique_lookup(
+    request: &AccessRequest<'_>,
+    restrictions: &[Restriction],
+    usable: &dyn Fn(&IndexDefinition) -> bool,
+) -> Option<UniqueLookup> {
     let definition = &request.layout.definition;
     definition.indexes.iter().filter(|index| usable(index)).find_map(|index| {
         let IndexKind::Unique { entries, .. } = index.kind else { return None };
         let (keys, _) = whole_keys(definition, index, restrictions, request.conjuncts)?;
+        let entries = request.dictionary.table(entries)?;
         let lookup = ReadProgram {
-            table: Arc::clone(request.dictionary.table(entries)?),
+            table: Arc::clone(entries),
             access: Access::PrimaryKeys,
             filter: None,
             output: Output::Images,
@@ -279,11 +301,29 @@ fn unique_keys(
             is_strict: false,
             marks_missing: false,
         };
-        let path = AccessPath::UniqueKeys { index: index.id, lookup: Arc::new(lookup), keys };
-        // The row is read after its entry and may differ from it, so the row is tested against the whole
-        // condition.
-        Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new() })
+        Some(UniqueLookup { index: index.id, lookup: Arc::new(lookup), keys, entries: Arc::clone(entries) })
     })
+}
+
+/// The lookup of the one row that a change can find by a unique key. `None` if `path` reaches its rows in one
+/// partition, or if the condition allows several keys.
+pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Option<UniqueLookup> {
+    let is_in_one_partition = match path {
+        AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => true,
+        AccessPath::Ranges { scope, .. } => {
+            *scope != ScopeTemplate::All || request.layout.definition.partition_count == 1
+        }
+        // A scan reads many rows, even in one partition.
+        AccessPath::AllRows(_) => false,
+    };
+    if is_in_one_partition {
+        return None;
+    }
+    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
+    let restrictions = restrictions_of(&request.layout.definition, request.conjuncts);
+    let found = unique_lookup(request, &restrictions, &usable)?;
+    let is_single = matches!(found.keys.alternatives.as_slice(), [key] if key.iter().all(KeyValues::is_single));
+    is_single.then_some(found)
 }
 
 /// The ranges of an index that satisfy the restrictions, and the conjuncts that the ranges imply.

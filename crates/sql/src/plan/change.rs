@@ -8,11 +8,12 @@ use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::program::{
-    Access, Assignment, LockMode, Output, Projection, Returning, SortKey, WhenLocked, WriteAction, WriteProgram,
+    Access, Assignment, LockMode, Output, Projection, ReadProgram, Returning, SortKey, WhenLocked, WriteAction,
+    WriteProgram,
 };
 
-use super::access::{AccessPath, AccessRequest, choose};
-use super::conflict::{clustered_columns, touches_unique};
+use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
+use super::conflict::{clustered_columns, lock_of, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
 use super::select::{
@@ -53,10 +54,30 @@ pub struct ChangePlan {
     pub limit: Option<Quantity>,
     /// The program that writes all rows in one step.
     pub program: Arc<WriteProgram>,
+    /// Set if the condition names one row by a unique key. The row is then changed in its partition, and
+    /// `path` is used only if the key keeps moving between rows.
+    pub unique_key: Option<UniqueKeyChange>,
     /// Present if the statement may first have to lock its rows and then write them by primary key, in order.
     pub ordered: Option<OrderedChange>,
     /// The columns of RETURNING; `None` without that clause.
     pub returning: Option<ResultHeader>,
+}
+
+/// A change of the one row that has a unique key. The entry of the key is read without a lock, so the change
+/// tests the whole condition again.
+#[derive(Debug)]
+pub struct UniqueKeyChange {
+    /// The unique index.
+    pub index: IndexId,
+    /// The key of the entry.
+    pub keys: KeyTemplate,
+    /// The read of the entry.
+    pub lookup: Arc<ReadProgram>,
+    /// The locking read of the entry. It waits for a transaction that inserts the key, and protects a key
+    /// that does not exist as the isolation level demands.
+    pub entry_lock: Arc<WriteProgram>,
+    /// The write of the row by primary key, with the whole condition.
+    pub program: Arc<WriteProgram>,
 }
 
 /// The programs of a change that locks its rows before it writes them, because it writes only the first rows
@@ -206,6 +227,11 @@ fn plan_change(
         false => sort,
     };
     let never = filter.as_ref().is_some_and(is_always_false);
+    let found = match never || may_leave_out {
+        true => None,
+        false => unique_row(&access_request, &chosen.path),
+    };
+    let whole_filter = found.as_ref().and_then(|_| split_filter(filter.clone(), &[]).1);
     let (one_time_filter, filter) = split_filter(filter, &chosen.implied);
     let of_action = match &action {
         WriteAction::Update { assignments, .. } => {
@@ -225,6 +251,7 @@ fn plan_change(
         foreign_keys: kept.foreign_keys,
         returning,
     };
+    let unique_key = found.map(|found| unique_key_change(found, &program, whole_filter));
     let ordered = locks_first.then(|| OrderedChange {
         locking_program: locking_program(layout, &program, sort, request.ignore),
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
@@ -241,10 +268,22 @@ fn plan_change(
         one_time_filter,
         limit,
         program: Arc::new(program),
+        unique_key,
         ordered,
         returning: header,
     };
     Ok(Planned { plan: Plan::Change(Arc::new(plan)), is_volatile: binder.is_volatile })
+}
+
+fn unique_key_change(found: UniqueLookup, change: &WriteProgram, filter: Option<Expression>) -> UniqueKeyChange {
+    let UniqueLookup { index, lookup, keys, entries } = found;
+    let program = WriteProgram {
+        access: Access::PrimaryKeys,
+        reads_parameters: change.reads_parameters || filter.as_ref().is_some_and(reads_parameter),
+        filter,
+        ..change.clone()
+    };
+    UniqueKeyChange { index, keys, lookup, entry_lock: lock_of(&entries), program: Arc::new(program) }
 }
 
 /// Sort keys that order rows by MySQL's clustered key.

@@ -219,7 +219,7 @@ fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<K
 }
 
 /// The exclusive locking read of rows by primary key, which returns their images.
-fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
+pub(super) fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
     Arc::new(WriteProgram {
         table: Arc::clone(table),
         action: WriteAction::LockRead {

@@ -21,6 +21,12 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
         Plan::Change(plan) => {
             row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
             row.way(&plan.table, &plan.table_alias, &plan.path);
+            if let Some(unique) = &plan.unique_key
+                && let Some(index) = plan.table.definition.index(unique.index)
+            {
+                row.partitions = None;
+                row.keys(&plan.table, index, &unique.keys);
+            }
             if plan.program.filter.is_some() {
                 row.extra.push("Using where");
             }

@@ -21,7 +21,7 @@ mod statement;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
-pub use change::{ChangeKind, ChangePlan, OrderedChange, row_key_columns};
+pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;

@@ -1,0 +1,215 @@
+//! UPDATE and DELETE by a unique key: their results, the partitions that they reach, and races with
+//! transactions that move the key to another row.
+
+use std::thread::{JoinHandle, sleep, spawn};
+use std::time::Duration;
+
+use junctor::{MemoryStream, Node, Protocol};
+use junctor_bench::mysql::Connection;
+
+type Session = Connection<MemoryStream>;
+
+fn node(name: &str) -> Node {
+    let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).data_directory(&folder);
+    let node = builder.start().expect("the node starts");
+    let mut session = session(&node);
+    run(&mut session, "CREATE DATABASE d");
+    for (table, method) in [("d.sorted", ""), ("d.hashed", "USING HASH")] {
+        run(
+            &mut session,
+            &format!(
+                "CREATE TABLE {table} (id INT PRIMARY KEY, u INT, v INT, s VARCHAR(20), UNIQUE KEY (u) {method}) \
+                 PARTITION BY KEY (id) PARTITIONS 8"
+            ),
+        );
+        run(&mut session, &format!("INSERT INTO {table} VALUES (1, 10, 0, 'a'), (2, 20, 0, 'b'), (3, NULL, 0, 'c')"));
+    }
+    node
+}
+
+fn session(node: &Node) -> Session {
+    Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root may log in")
+}
+
+/// The number of affected rows.
+fn run(session: &mut Session, text: &str) -> u64 {
+    session.query(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).affected_rows
+}
+
+fn value(session: &mut Session, text: &str) -> String {
+    session.query_value(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).unwrap_or_else(|| "NULL".into())
+}
+
+/// Runs a statement that has to wait for a lock, in a thread.
+fn run_waiting(mut session: Session, text: String) -> JoinHandle<(u64, Session)> {
+    let thread = spawn(move || {
+        let rows = run(&mut session, &text);
+        (rows, session)
+    });
+    sleep(Duration::from_millis(100));
+    assert!(!thread.is_finished(), "the statement waits");
+    thread
+}
+
+const TABLES: [&str; 2] = ["d.sorted", "d.hashed"];
+
+#[test]
+fn the_row_with_the_key_changes_if_it_satisfies_the_whole_condition() {
+    let node = node("unique_key_results");
+    let mut session = session(&node);
+    for table in TABLES {
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = v + 1 WHERE u = 10")), 1);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = v + 1 WHERE u = 10 AND v = 0")), 0);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = 7, u = 11 WHERE u = 10 AND s = 'a'")), 1);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = 9 WHERE u = 10")), 0);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = 9 WHERE u = NULL")), 0);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = 9 WHERE u = 'x'")), 0);
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = 8 WHERE u = 11.0 LIMIT 1")), 1);
+        let duplicate = session.query(&format!("UPDATE {table} SET u = 20 WHERE u = 11")).expect_err("20 exists");
+        assert_eq!(duplicate.errno(), 1062);
+        assert_eq!(run(&mut session, &format!("UPDATE IGNORE {table} SET u = 20 WHERE u = 11")), 0);
+        let update = session.prepare(&format!("UPDATE {table} SET v = ? WHERE u = ?")).expect("it is good");
+        assert_eq!(session.execute(update, &[5, 20]).expect("it is prepared").affected_rows, 1);
+        assert_eq!(session.execute(update, &[5, 21]).expect("it is prepared").affected_rows, 0);
+        let rows = format!("SELECT SUM(id * 100 + u * 10 + v) FROM {table} WHERE u > 0");
+        assert_eq!(value(&mut session, &rows), (100 + 110 + 8 + 200 + 200 + 5).to_string());
+        assert_eq!(value(&mut session, &format!("DELETE FROM {table} WHERE u = 20 ORDER BY v RETURNING s")), "b");
+        assert_eq!(run(&mut session, &format!("DELETE FROM {table} WHERE u = 20")), 0);
+        assert_eq!(value(&mut session, &format!("SELECT COUNT(*) FROM {table}")), "2");
+    }
+}
+
+#[test]
+fn only_the_partition_of_the_row_is_written() {
+    let node = node("unique_key_partitions");
+    let mut session = session(&node);
+    let writes = "SELECT SUM(value) FROM junctor_info.counters WHERE module = 'ldm' AND name = 'writes'";
+    for table in TABLES {
+        let before: u64 = value(&mut session, writes).parse().expect("it is a number");
+        assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = v + 1 WHERE u = 20")), 1);
+        let after: u64 = value(&mut session, writes).parse().expect("it is a number");
+        assert_eq!(after - before, 1, "{table}");
+        let explained = session.query(&format!("EXPLAIN DELETE FROM {table} WHERE u = 20")).expect("it is good").rows;
+        let shown: Vec<_> = [3, 4, 6].iter().map(|column| explained[0][*column].as_deref().unwrap_or("NULL")).collect();
+        assert_eq!(shown, ["NULL", "const", "u"]);
+    }
+}
+
+#[test]
+fn a_change_follows_a_key_that_moves_to_another_row_while_it_waits() {
+    let node = node("unique_key_moves");
+    let mut mover = session(&node);
+    for table in TABLES {
+        for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+            run(&mut mover, &format!("UPDATE {table} SET v = 0, u = id * 10 WHERE id < 3"));
+            let mut changer = session(&node);
+            run(&mut changer, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"));
+            run(&mut changer, "BEGIN");
+            run(&mut mover, "BEGIN");
+            assert_eq!(run(&mut mover, &format!("UPDATE {table} SET u = 15 WHERE id = 1")), 1);
+            assert_eq!(run(&mut mover, &format!("UPDATE {table} SET u = 10 WHERE id = 2")), 1);
+            let waiting = run_waiting(changer, format!("UPDATE {table} SET v = v + 1 WHERE u = 10"));
+            run(&mut mover, "COMMIT");
+            let (rows, mut changer) = waiting.join().expect("it does not fail");
+            assert_eq!(rows, 1, "{table} {isolation}");
+            run(&mut changer, "COMMIT");
+            assert_eq!(value(&mut mover, &format!("SELECT SUM(v * id) FROM {table}")), "2", "{table} {isolation}");
+        }
+    }
+}
+
+#[test]
+fn an_old_snapshot_does_not_hide_the_key() {
+    let node = node("unique_key_snapshot");
+    let (mut old, mut other) = (session(&node), session(&node));
+    for table in TABLES {
+        run(&mut old, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+        assert_eq!(value(&mut old, &format!("SELECT COUNT(*) FROM {table} WHERE u = 10")), "1");
+        run(&mut other, &format!("UPDATE {table} SET u = u + 1 WHERE id = 1"));
+        assert_eq!(run(&mut old, &format!("UPDATE {table} SET v = 3 WHERE u = 11")), 1);
+        assert_eq!(run(&mut old, &format!("UPDATE {table} SET u = 12 WHERE u = 11")), 1);
+        // The transaction sees its own change.
+        assert_eq!(run(&mut old, &format!("UPDATE {table} SET v = 4 WHERE u = 12 AND v = 3")), 1);
+        assert_eq!(value(&mut old, &format!("SELECT u FROM {table} WHERE id = 2")), "20");
+        run(&mut old, "COMMIT");
+    }
+}
+
+#[test]
+fn a_missing_key_is_protected_as_the_isolation_level_demands() {
+    let node = node("unique_key_missing");
+    for table in TABLES {
+        for (isolation, errno) in [("READ COMMITTED", 0), ("REPEATABLE READ", 1205), ("SERIALIZABLE", 1205)] {
+            let (mut first, mut second) = (session(&node), session(&node));
+            run(&mut first, &format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"));
+            run(&mut second, "SET SESSION innodb_lock_wait_timeout = 1");
+            run(&mut first, "BEGIN");
+            assert_eq!(run(&mut first, &format!("UPDATE {table} SET v = 1 WHERE u = 99")), 0);
+            let inserted = second.query(&format!("INSERT INTO {table} VALUES (9, 99, 0, '')"));
+            assert_eq!(inserted.err().map_or(0, |error| error.errno()), errno, "{table} {isolation}");
+            run(&mut first, "ROLLBACK");
+            run(&mut second, &format!("DELETE FROM {table} WHERE id = 9"));
+            // A key that another transaction is inserting is waited for.
+            run(&mut second, "BEGIN");
+            run(&mut second, &format!("INSERT INTO {table} VALUES (9, 99, 0, '')"));
+            let waiting = run_waiting(first, format!("UPDATE {table} SET v = 1 WHERE u = 99"));
+            run(&mut second, "COMMIT");
+            assert_eq!(waiting.join().expect("it does not fail").0, 1, "{table} {isolation}");
+            assert_eq!(run(&mut second, &format!("DELETE FROM {table} WHERE u = 99")), 1);
+        }
+    }
+}
+
+#[test]
+fn a_change_that_waits_can_be_killed() {
+    let node = node("unique_key_killed");
+    let mut holder = session(&node);
+    for table in TABLES {
+        let mut waiter = session(&node);
+        let id = value(&mut waiter, "SELECT CONNECTION_ID()");
+        run(&mut holder, "BEGIN");
+        run(&mut holder, &format!("UPDATE {table} SET v = 1 WHERE id = 1"));
+        let text = format!("UPDATE {table} SET v = 2 WHERE u = 10");
+        let thread = spawn(move || {
+            let errno = waiter.query(&text).expect_err("it is killed").errno();
+            (errno, value(&mut waiter, "SELECT 1"))
+        });
+        sleep(Duration::from_millis(100));
+        run(&mut session(&node), &format!("KILL QUERY {id}"));
+        assert_eq!(thread.join().expect("it does not fail"), (1317, "1".to_owned()));
+        run(&mut holder, "ROLLBACK");
+    }
+}
+
+#[test]
+fn every_change_finds_a_key_that_always_exists() {
+    const CHANGES: u64 = 300;
+    let node = node("unique_key_race");
+    for table in TABLES {
+        let mut mover = session(&node);
+        run(&mut mover, &format!("UPDATE {table} SET v = 0, u = NULL"));
+        run(&mut mover, &format!("UPDATE {table} SET u = 5 WHERE id = 1"));
+        let changers: Vec<_> = (0..2)
+            .map(|_| {
+                let mut session = session(&node);
+                spawn(move || {
+                    let text = format!("UPDATE {table} SET v = v + 1 WHERE u = 5");
+                    (0..CHANGES).map(|_| run(&mut session, &text)).sum::<u64>()
+                })
+            })
+            .collect();
+        let mut row = 1;
+        while changers.iter().any(|changer| !changer.is_finished()) {
+            let next = row % 3 + 1;
+            run(&mut mover, "BEGIN");
+            run(&mut mover, &format!("UPDATE {table} SET u = NULL WHERE id = {row}"));
+            run(&mut mover, &format!("UPDATE {table} SET u = 5 WHERE id = {next}"));
+            run(&mut mover, "COMMIT");
+            row = next;
+        }
+        let changed: u64 = changers.into_iter().map(|changer| changer.join().expect("it does not fail")).sum();
+        assert_eq!(changed, 2 * CHANGES, "{table}");
+        assert_eq!(value(&mut mover, &format!("SELECT SUM(v) FROM {table}")), changed.to_string());
+    }
+}
