@@ -1,5 +1,5 @@
-//! A broken invariant ends the process and prints the last signals of every thread. An armed crash point kills
-//! the process.
+//! A broken invariant ends the process and prints the last signals of every thread. An armed crash point
+//! kills the process.
 #![cfg(not(any(loom, shuttle)))]
 
 use std::os::unix::process::ExitStatusExt;

@@ -1,9 +1,9 @@
 //! The crash points of all blocks: one table with their names and meanings.
 //!
 //! A block marks both sides of each step, for example with
-//! `outbox.crash_point(crash_point::LOG_WRITE.before())`. A point before a step is marked before the request or
-//! signal that begins the step leaves, a point after it when the step's result is known and before anything
-//! follows from it.
+//! `outbox.crash_point(crash_point::LOG_WRITE.before())`. The point before a step is marked before the request
+//! or signal that begins the step. The point after a step is marked when its result is known, before anything
+//! follows from the result.
 
 use junctor_kernel::CrashPoint;
 

@@ -393,8 +393,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         self.schedule(self.now.plus(Duration(service + 1)), ScheduledEvent::Flush { life, node: position, thread });
     }
 
-    /// Ends a node at the armed hit of a crash point. The thread had made its requests one after the other, so
-    /// the world has carried out either none of those before the hit or all of them.
+    /// Ends a node at the armed hit of a crash point. The requests that the thread made before the hit were
+    /// either all carried out or not at all.
     fn crash_in_turn(&mut self, position: usize, thread: usize, point: CrashPoint) {
         if self.random.one_in(2) {
             self.carry_out(position, thread);
