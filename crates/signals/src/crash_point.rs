@@ -1,8 +1,8 @@
 //! The crash points of all blocks: one table with their names and meanings.
 //!
 //! A block marks both sides of each step, for example with
-//! `outbox.crash_point(crash_point::LOG_WRITE.before())`. The point before a step is marked before the request
-//! or signal that begins the step. The point after a step is marked when its result is known, before anything
+//! `outbox.crash_point(crash_point::LOG_WRITE.before())`. The point before a step is marked before the
+//! request or signal that begins the step. The point after a step is marked when its result is known, before anything
 //! follows from the result.
 
 use junctor_kernel::CrashPoint;
