@@ -1,11 +1,13 @@
 //! Runs many seeds, each in two processes at the same time. Equal digests prove that a run depends only on
 //! its seed, and not on addresses, clocks or the process's hash seeds.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::plan::Plan;
+use crate::run::{add_hits, missing_points};
 
 /// Runs every plan in a folder with its seeds. `program` is the path of the `sim` command. Calls `report`
 /// with one line for each run. Returns whether all runs passed and each pair agreed.
@@ -20,15 +22,26 @@ pub fn run_all(program: &Path, folder: &Path, mut report: impl FnMut(&str)) -> R
     }
     for path in plans {
         let plan = read_plan(&path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut hits = BTreeMap::new();
         for seed in 1..=plan.ci_seeds {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             match run_twice(program, &path, seed) {
-                Ok(line) => report(&format!("{name} {line}")),
+                Ok(line) => {
+                    add_hits(&line, &mut hits);
+                    report(&format!("{name} {line}"));
+                }
                 Err(fault) => {
                     all_held = false;
                     report(&format!("FAILED {name}: {fault}"));
                 }
             }
+        }
+        for (point, count) in &hits {
+            report(&format!("{name} hits of {point}: {count}"));
+        }
+        for point in missing_points(&plan, &hits) {
+            all_held = false;
+            report(&format!("FAILED {name}: no seed hit the crash point {point}"));
         }
     }
     Ok(all_held)

@@ -1,12 +1,16 @@
 //! The nodes of a simulation, assembled from production's roles. The first node serves clients, the others
-//! are backups.
+//! are backups. Every life of a node is assembled from nothing; only its configuration and its files outlive
+//! it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use junctor_front::account::Accounts;
-use junctor_kernel::simulated::{Simulation, SocketFaults};
+use junctor_kernel::simulated::{NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::PartitionId;
+use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::Signal;
 use junctor_storage::guard::ReaderSlot;
@@ -14,6 +18,10 @@ use junctor_transaction::GuardedPartition;
 
 use crate::draw::Draw;
 use crate::fleet::TimeDriver;
+
+/// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes run like plans
+/// whose nodes lose their data at every end.
+pub const DURABLE_NODES: bool = false;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -23,6 +31,9 @@ const HELD_MAX: u64 = 4;
 
 /// Maximum time by which the slow reader extends a step, in nanoseconds.
 const LINGER_NS_MAX: u64 = 400_000;
+
+/// Maximum time that a clean stop may take.
+const STOP_MAX: Duration = Duration::from_seconds(20);
 
 /// The simulation type of a cluster.
 pub type ClusterSimulation = Simulation<Signal, NodeHost>;
@@ -34,15 +45,15 @@ pub const SERVING: NodeId = NodeId(1);
 pub struct Cluster {
     /// The simulated nodes, links and sockets.
     pub simulation: ClusterSimulation,
-    /// The state that the blocks of each node share, indexed by node.
-    pub shared: Vec<Arc<Shared>>,
-    /// Number of threads of each node.
-    pub threads: Vec<u16>,
-    /// The read group of each thread of the serving node.
-    groups: Vec<u16>,
+    config: NodeConfig,
+    plans: Vec<PlacementPlan>,
+    memory: NodeMemory,
     /// The slow reader's guard slot in each read group of the serving node.
     slow_reader_slots: Vec<ReaderSlot>,
 }
+
+/// The memory that the blocks of each node share in its present life, indexed by node.
+type NodeMemory = Rc<RefCell<Vec<Arc<Shared>>>>;
 
 impl Cluster {
     /// Starts the drawn nodes. Connections do not break until the caller sets socket faults, so that setup
@@ -57,39 +68,82 @@ impl Cluster {
             transactions_max: draw.transactions_max,
             ..NodeConfig::default()
         };
-        let mut shared = Vec::new();
-        let mut slow_reader_slots = Vec::new();
-        for (position, (_, plan)) in draw.nodes.iter().enumerate() {
-            let (node, slots) = Shared::with_observer(&config, Accounts::with_local_root(), plan)?;
-            let backups = (1..draw.nodes.len()).map(|backup| NodeId(backup as u8 + 1)).collect();
-            shared.push(Arc::new(if position == 0 { node.with_backups(backups) } else { node }));
-            if position == 0 {
-                slow_reader_slots = slots;
-            }
-        }
-        let of_nodes = shared.clone();
-        let make_host =
-            move |seat: junctor_kernel::ThreadAssignment| NodeHost::new(&seat, &of_nodes[usize::from(seat.node.0) - 1]);
+        let memory = NodeMemory::default();
+        let of_nodes = Rc::clone(&memory);
+        let make_host = move |seat: junctor_kernel::ThreadAssignment| {
+            NodeHost::new(&seat, &of_nodes.borrow()[usize::from(seat.node.0) - 1])
+        };
         let mut options = draw.simulation.clone();
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
-        let mut simulation = Simulation::new(options, make_host);
+        let simulation = Simulation::new(options, make_host);
+        let plans = draw.nodes.iter().map(|(_, plan)| plan.clone()).collect();
+        let mut cluster = Self { simulation, config, plans, memory, slow_reader_slots: Vec::new() };
+        cluster.make_memory()?;
         // Starting the backups first would be safer in production. Here no time passes between the starts.
-        for (_, plan) in &draw.nodes {
-            simulation.add_node(&NodeLayout::from(plan)).map_err(|error| error.to_string())?;
+        for plan in &cluster.plans {
+            cluster.simulation.add_node(&NodeLayout::from(plan)).map_err(|error| error.to_string())?;
         }
-        let threads = draw.nodes.iter().map(|(_, plan)| plan.threads.len() as u16).collect();
-        let groups = draw.nodes[0].1.threads.iter().map(|thread| thread.group).collect();
-        Ok(Self { simulation, shared, threads, groups, slow_reader_slots })
+        Ok(cluster)
+    }
+
+    /// Makes the memory of a new life of every node.
+    fn make_memory(&mut self) -> Result<(), String> {
+        let backups: Vec<NodeId> = self.nodes().skip(1).collect();
+        let mut memory = Vec::new();
+        for (position, plan) in self.plans.iter().enumerate() {
+            let (node, slots) = Shared::with_observer(&self.config, Accounts::with_local_root(), plan)?;
+            if position == 0 {
+                self.slow_reader_slots = slots;
+                memory.push(Arc::new(node.with_backups(backups.clone())));
+            } else {
+                memory.push(Arc::new(node));
+            }
+        }
+        *self.memory.borrow_mut() = memory;
+        Ok(())
+    }
+
+    /// Ends the nodes that still run, in this way, and forgets the memory of all nodes. Then starts a new life
+    /// of every node with the files that survived.
+    ///
+    /// # Errors
+    /// A node cannot be assembled.
+    pub fn restart(&mut self, end: NodeEnd) -> Result<(), String> {
+        end_all(&mut self.simulation, self.plans.len(), end);
+        self.slow_reader_slots.clear();
+        let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
+        if old.iter().any(|node| node.strong_count() > 0) {
+            return Err("the memory of an ended node is still in use".to_owned());
+        }
+        self.make_memory()?;
+        for node in self.nodes() {
+            self.simulation.restart(node);
+        }
+        Ok(())
+    }
+
+    /// The nodes in the order of their numbers.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (1..=self.plans.len() as u8).map(NodeId)
+    }
+
+    /// Number of threads of a node.
+    pub fn threads(&self, node: NodeId) -> u16 {
+        self.plans.get(usize::from(node.0).wrapping_sub(1)).map_or(0, |plan| plan.threads.len() as u16)
+    }
+
+    /// The state that the blocks of each node share in its present life.
+    pub fn shared(&self) -> Vec<Arc<Shared>> {
+        self.memory.borrow().clone()
     }
 
     /// The partitions of the serving node, each with its read group.
     fn guards(&mut self) -> Vec<(PartitionId, u16, Arc<GuardedPartition>)> {
         let mut guards = Vec::new();
-        for thread in 0..self.threads[0] {
-            let group = self.groups[usize::from(thread)];
-            let ldm = self.simulation.host_mut(SERVING, thread).and_then(|host| host.ldm());
+        for thread in &self.plans[0].threads {
+            let ldm = self.simulation.host_mut(SERVING, thread.index).and_then(|host| host.ldm());
             let here = ldm.map(|ldm| ldm.guards()).unwrap_or_default();
-            guards.extend(here.into_iter().map(|(partition, guard)| (partition, group, guard)));
+            guards.extend(here.into_iter().map(|(partition, guard)| (partition, thread.group, guard)));
         }
         guards
     }
@@ -101,6 +155,30 @@ impl Cluster {
         let slow_reader =
             SlowReader { slots: &self.slow_reader_slots, guards, hold_one_in, random: Random::new(seed), held: 0 };
         (&mut self.simulation, slow_reader)
+    }
+}
+
+/// Ends the nodes that still run. A chain of replicas has no failover, so its nodes live and end together.
+pub fn end_all(simulation: &mut ClusterSimulation, nodes: usize, end: NodeEnd) {
+    for node in (1..=nodes as u8).map(NodeId) {
+        simulation.crash(node, end);
+    }
+}
+
+/// Stops all nodes in good order. They end when they have become idle. A node that crashes meanwhile ends the
+/// stop.
+///
+/// # Errors
+/// A node did not become idle in time.
+pub fn stop_all(simulation: &mut ClusterSimulation, nodes: usize) -> Result<(), String> {
+    let all = || (1..=nodes as u8).map(NodeId);
+    all().for_each(|node| simulation.request_stop(node));
+    let is_over = |simulation: &mut ClusterSimulation| {
+        all().any(|node| !simulation.is_up(node)) || all().all(|node| simulation.is_idle(node))
+    };
+    match simulation.run_until(STOP_MAX, is_over) {
+        true => Ok(()),
+        false => Err("a node did not become idle after a request to stop".to_owned()),
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Draw {
     pub client_seed: u64,
     /// The seed of the slow reader.
     pub slow_reader_seed: u64,
+    /// The seed of the ends of nodes.
+    pub restart_seed: u64,
 }
 
 impl Draw {
@@ -60,6 +62,7 @@ impl Draw {
             poll_us_max: pick(&[20, 200, 1_000], &mut random),
             client_seed: random.word(),
             slow_reader_seed: random.word(),
+            restart_seed: random.word(),
         })
     }
 }

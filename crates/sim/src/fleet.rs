@@ -14,8 +14,8 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use crate::client::{Client, ClientEvent, ClientOptions};
 use crate::workload::{Step, Workload};
 
-/// Maximum number of connection attempts of one session.
-const CONNECTS_MAX: u32 = 1_000;
+/// Maximum number of attempts of one session to log in, in a row.
+const CONNECTS_MAX: u32 = 10_000;
 
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
@@ -39,16 +39,42 @@ pub struct FleetReport {
     pub statements: u64,
     /// Number of error answers by MySQL's error number.
     pub errors: BTreeMap<u16, u64>,
-    /// Number of connections that ended before their session did.
+    /// Number of connections that ended after their login and before their session did.
     pub disconnects: u64,
     /// A hash of all bytes received, in order.
     pub observed: u64,
+}
+
+impl FleetReport {
+    /// Adds the statistics of other clients.
+    pub fn add(&mut self, other: &FleetReport) {
+        self.statements += other.statements;
+        self.disconnects += other.disconnects;
+        for (&errno, count) in &other.errors {
+            *self.errors.entry(errno).or_default() += count;
+        }
+        self.observed = mix(self.observed ^ other.observed);
+    }
+}
+
+/// Why [`Fleet::run`] returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FleetEnd {
+    /// All sessions have ended.
+    Finished,
+    /// The nodes have ended. The sessions go on with the next call.
+    NodesEnded,
 }
 
 /// Advances virtual time, and may interfere with the nodes meanwhile.
 pub trait TimeDriver<S: Signal, H: Host<S>> {
     /// Advances time by at least `duration`.
     fn advance(&mut self, simulation: &mut Simulation<S, H>, duration: Duration);
+
+    /// Whether the nodes have ended.
+    fn have_nodes_ended(&self) -> bool {
+        false
+    }
 }
 
 /// Advances time without interference.
@@ -61,9 +87,8 @@ impl<S: Signal, H: Host<S>> TimeDriver<S, H> for PlainDriver {
 }
 
 /// All clients of a run.
-pub struct Fleet<'a, 'w> {
+pub struct Fleet {
     options: FleetOptions,
-    workloads: &'a mut [&'w mut dyn Workload],
     members: Vec<Member>,
     report: FleetReport,
 }
@@ -78,6 +103,7 @@ struct Member {
     next_poll: Time,
     /// Time of the last byte sent or received.
     last_progress: Time,
+    /// Attempts to log in since the last success.
     connects: u32,
 }
 
@@ -103,9 +129,9 @@ impl Member {
     }
 }
 
-impl<'a, 'w> Fleet<'a, 'w> {
+impl Fleet {
     /// Creates one client for each session of the workloads. The seed determines the behaviour of each.
-    pub fn new(options: FleetOptions, workloads: &'a mut [&'w mut dyn Workload], seed: u64) -> Self {
+    pub fn new(options: FleetOptions, workloads: &[&mut dyn Workload], seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut members = Vec::new();
         for (workload, sessions) in workloads.iter().map(|workload| workload.sessions()).enumerate() {
@@ -127,38 +153,69 @@ impl<'a, 'w> Fleet<'a, 'w> {
                 });
             }
         }
-        Self { options, workloads, members, report: FleetReport::default() }
+        Self { options, members, report: FleetReport::default() }
     }
 
-    /// Runs until all sessions have ended.
+    /// Statistics so far.
+    pub fn report(&self) -> &FleetReport {
+        &self.report
+    }
+
+    /// Runs until all sessions have ended, or the nodes have. `workloads` are those that the clients were made
+    /// for.
     ///
     /// # Errors
     /// The first violation, with its session and statement.
     pub fn run<S: Signal, H: Host<S>>(
-        mut self,
+        &mut self,
+        workloads: &mut [&mut dyn Workload],
         simulation: &mut Simulation<S, H>,
         driver: &mut impl TimeDriver<S, H>,
-    ) -> Result<FleetReport, String> {
+    ) -> Result<FleetEnd, String> {
         let start = simulation.now();
         for member in &mut self.members {
             member.next_poll = start.plus(Duration::from_micros(member.random.below(self.options.poll_us_max + 1)));
         }
         loop {
             let waiting = self.members.iter().filter(|member| member.state != State::Done);
-            let Some(next) = waiting.map(|member| member.next_poll).min() else { return Ok(self.report) };
+            let Some(next) = waiting.map(|member| member.next_poll).min() else { return Ok(FleetEnd::Finished) };
             driver.advance(simulation, next.since(simulation.now()));
+            if driver.have_nodes_ended() {
+                self.lose_connections(workloads, simulation)?;
+                return Ok(FleetEnd::NodesEnded);
+            }
             for position in 0..self.members.len() {
                 let member = &self.members[position];
                 if member.state != State::Done && member.next_poll <= simulation.now() {
-                    self.poll(position, simulation)?;
+                    self.poll(position, workloads, simulation)?;
                 }
             }
         }
     }
 
+    /// Ends all connections. Of the answers that a client's machine had received, the client sees all or none.
+    fn lose_connections<S: Signal, H: Host<S>>(
+        &mut self,
+        workloads: &mut [&mut dyn Workload],
+        simulation: &mut Simulation<S, H>,
+    ) -> Result<(), String> {
+        for position in 0..self.members.len() {
+            let member = &mut self.members[position];
+            if member.connection.is_some() && member.random.one_in(2) {
+                let received = self.receive(position, workloads, simulation);
+                received.map_err(|fault| self.violation(position, workloads, &fault))?;
+            }
+            if self.members[position].connection.is_some() {
+                self.on_closed(position, workloads, simulation.now());
+            }
+        }
+        Ok(())
+    }
+
     fn poll<S: Signal, H: Host<S>>(
         &mut self,
         position: usize,
+        workloads: &mut [&mut dyn Workload],
         simulation: &mut Simulation<S, H>,
     ) -> Result<(), String> {
         let now = simulation.now();
@@ -167,15 +224,17 @@ impl<'a, 'w> Fleet<'a, 'w> {
         // A client polls less often the longer it waits, so that waiting for a missing answer stays cheap.
         let waited = if member.waits() { now.since(member.last_progress) } else { Duration::ZERO };
         member.next_poll = now.plus(Duration(look.0 + waited.0 / 16));
-        self.receive(position, simulation)?;
-        self.act(position, simulation)?;
-        self.check_time(position, now)
+        let outcome = self.receive(position, workloads, simulation);
+        let outcome = outcome.and_then(|()| self.act(position, workloads, simulation));
+        let outcome = outcome.and_then(|()| self.check_time(position, now));
+        outcome.map_err(|fault| self.violation(position, workloads, &fault))
     }
 
     /// Reads from the socket, handles the events, and detects the end of the connection.
     fn receive<S: Signal, H: Host<S>>(
         &mut self,
         position: usize,
+        workloads: &mut [&mut dyn Workload],
         simulation: &mut Simulation<S, H>,
     ) -> Result<(), String> {
         let now = simulation.now();
@@ -191,11 +250,14 @@ impl<'a, 'w> Fleet<'a, 'w> {
             self.report.observed = mix(self.report.observed ^ word);
         }
         let awaited = client.awaited().cloned();
-        let events = client.feed(&bytes).map_err(|fault| self.violation(position, &fault.to_string()))?;
+        let events = client.feed(&bytes).map_err(|fault| fault.to_string())?;
         for event in events {
             let member = &mut self.members[position];
             match event {
-                ClientEvent::LoggedIn => member.state = State::Ready { until: now },
+                ClientEvent::LoggedIn => {
+                    member.state = State::Ready { until: now };
+                    member.connects = 0;
+                }
                 ClientEvent::Refused { errno } => *self.report.errors.entry(errno).or_default() += 1,
                 ClientEvent::Replied(reply) => {
                     member.state = State::Ready { until: now };
@@ -204,40 +266,48 @@ impl<'a, 'w> Fleet<'a, 'w> {
                         *self.report.errors.entry(reply.errno()).or_default() += 1;
                     }
                     let (workload, session) = (member.workload, member.session);
-                    let taken = self.workloads[workload].on_reply(session, &reply);
+                    let taken = workloads[workload].on_reply(session, &reply);
                     let statement = awaited.as_ref().map(|statement| statement.as_text()).unwrap_or_default();
-                    taken.map_err(|fault| self.violation(position, &format!("{fault}; after: {statement}")))?;
+                    taken.map_err(|fault| format!("{fault}; after: {statement}"))?;
                 }
             }
         }
         if !is_open {
-            self.on_closed(position, now);
+            self.on_closed(position, workloads, now);
         }
         Ok(())
     }
 
-    fn on_closed(&mut self, position: usize, now: Time) {
+    fn on_closed(&mut self, position: usize, workloads: &mut [&mut dyn Workload], now: Time) {
         let member = &mut self.members[position];
         member.connection = None;
         if member.state == State::Leaving {
             member.state = State::Done;
             return;
         }
-        self.report.disconnects += 1;
-        self.workloads[member.workload].on_closed(member.session);
+        // A node that starts or recovers refuses connections, of which the session need not know.
+        if member.state != State::LoggingIn {
+            self.report.disconnects += 1;
+            workloads[member.workload].on_closed(member.session);
+        }
         let pause = Duration::from_micros(member.random.below(2_000));
         member.state = State::Resting { until: now.plus(pause) };
     }
 
     /// Connects or sends the next statement if it is time to.
-    fn act<S: Signal, H: Host<S>>(&mut self, position: usize, simulation: &mut Simulation<S, H>) -> Result<(), String> {
+    fn act<S: Signal, H: Host<S>>(
+        &mut self,
+        position: usize,
+        workloads: &mut [&mut dyn Workload],
+        simulation: &mut Simulation<S, H>,
+    ) -> Result<(), String> {
         let now = simulation.now();
         let member = &mut self.members[position];
         match member.state {
             State::Resting { until } if until <= now => {
                 member.connects += 1;
                 if member.connects > CONNECTS_MAX {
-                    return Err(self.violation(position, "too many reconnections"));
+                    return Err("too many attempts to log in".to_owned());
                 }
                 if let Some(socket) = simulation.connect(self.options.node, 0) {
                     member.connection = Some((socket, Client::new(member.client_options)));
@@ -245,7 +315,7 @@ impl<'a, 'w> Fleet<'a, 'w> {
                     member.last_progress = now;
                 }
             }
-            State::Ready { until } if until <= now => self.step(position, now)?,
+            State::Ready { until } if until <= now => self.step(position, workloads, now)?,
             _ => {}
         }
         let member = &mut self.members[position];
@@ -256,21 +326,20 @@ impl<'a, 'w> Fleet<'a, 'w> {
             write_in_pieces(simulation, *socket, &output, &mut member.random);
             if member.random.one_in(self.options.vanish_one_in) && member.state != State::Leaving {
                 simulation.close(*socket);
-                self.on_closed(position, now);
+                self.on_closed(position, workloads, now);
             }
         }
         Ok(())
     }
 
     /// Takes the next step of an idle session from the workload.
-    fn step(&mut self, position: usize, now: Time) -> Result<(), String> {
+    fn step(&mut self, position: usize, workloads: &mut [&mut dyn Workload], now: Time) -> Result<(), String> {
         let member = &mut self.members[position];
         let Some((_, client)) = &mut member.connection else { return Ok(()) };
-        match self.workloads[member.workload].next(member.session, &mut member.random) {
+        match workloads[member.workload].next(member.session, &mut member.random) {
             Step::Run(statement) => {
                 member.state = State::Waiting;
-                let sent = client.send(statement);
-                sent.map_err(|fault| self.violation(position, &fault.to_string()))?;
+                client.send(statement).map_err(|fault| fault.to_string())?;
             }
             Step::Pause(duration) => member.state = State::Ready { until: now.plus(duration) },
             Step::Done => {
@@ -289,14 +358,29 @@ impl<'a, 'w> Fleet<'a, 'w> {
         let awaited = member.connection.as_ref().and_then(|(_, client)| client.awaited());
         let statement = awaited.map(|statement| statement.as_text()).unwrap_or_default();
         let (state, longest, since) = (member.state, self.options.answer_timeout.as_millis(), member.last_progress);
-        let fault = format!("no answer within {longest} ms, {state:?} since {since:?}: {statement}");
-        Err(self.violation(position, &fault))
+        Err(format!("no answer within {longest} ms, {state:?} since {since:?}: {statement}"))
     }
 
-    fn violation(&self, position: usize, fault: &str) -> String {
+    fn violation(&self, position: usize, workloads: &[&mut dyn Workload], fault: &str) -> String {
         let member = &self.members[position];
-        format!("{} session {}: {fault}", self.workloads[member.workload].name(), member.session)
+        format!("{} session {}: {fault}", workloads[member.workload].name(), member.session)
     }
+}
+
+/// Runs the sessions of one workload to their end, without interference.
+///
+/// # Errors
+/// As [`Fleet::run`].
+pub fn run_alone<S: Signal, H: Host<S>>(
+    options: FleetOptions,
+    workload: &mut dyn Workload,
+    seed: u64,
+    simulation: &mut Simulation<S, H>,
+) -> Result<FleetReport, String> {
+    let mut workloads = [workload];
+    let mut fleet = Fleet::new(options, &workloads, seed);
+    fleet.run(&mut workloads, simulation, &mut PlainDriver)?;
+    Ok(fleet.report)
 }
 
 /// Writes the bytes in one or two pieces, so that the server receives packets cut anywhere.
@@ -374,7 +458,7 @@ mod tests {
     fn run(seed: u64, misbehaviour: Misbehaviour, options: FleetOptions) -> (Result<FleetReport, String>, Numbers) {
         let mut simulation = fake_server::start(seed, misbehaviour);
         let mut numbers = Numbers { asked: vec![0; 4], lost: 0 };
-        let outcome = Fleet::new(options, &mut [&mut numbers], seed).run(&mut simulation, &mut PlainDriver);
+        let outcome = run_alone(options, &mut numbers, seed, &mut simulation);
         (outcome, numbers)
     }
 
@@ -405,7 +489,7 @@ mod tests {
     fn a_script_ends_at_its_first_error() {
         let mut simulation = fake_server::start(1, Misbehaviour::default());
         let mut script = Script::new(["do", "fail", "do"].map(Statement::plain).to_vec());
-        let outcome = Fleet::new(OPTIONS, &mut [&mut script], 1).run(&mut simulation, &mut PlainDriver);
+        let outcome = run_alone(OPTIONS, &mut script, 1, &mut simulation);
         assert!(outcome.unwrap_err().contains("error 1064") && !script.is_complete());
     }
 }

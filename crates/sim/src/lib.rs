@@ -5,7 +5,8 @@
 //! - [`plan`]: the plan file of a run; [`draw`]: the parameters that the seed chooses;
 //! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]:
 //!   reduces a failing plan;
-//! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients;
+//! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
+//!   nodes end;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
 //! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at
 //!   the end.
@@ -20,6 +21,7 @@ pub mod shrink;
 
 pub mod cluster;
 pub mod fleet;
+pub mod lives;
 
 pub mod client;
 pub mod statement;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use junctor_signals::crash_point::by_name;
 use toml::{Table, Value};
 
 /// A parsed plan file.
@@ -12,6 +13,8 @@ pub struct Plan {
     pub ci_seeds: u64,
     /// The limits of what the seed draws.
     pub world: WorldPlan,
+    /// The ends and restarts of the nodes; `None` if they live as long as the run.
+    pub restarts: Option<RestartPlan>,
     /// The workloads, which run at the same time.
     pub workloads: Vec<WorkloadPlan>,
 }
@@ -31,6 +34,27 @@ pub struct WorldPlan {
     pub vanish_one_in: u64,
     /// During one in this many time steps, the slow reader holds some partitions.
     pub hold_one_in: u64,
+}
+
+/// How nodes end and start again while the sessions run. In each `one_in`, 0 means never.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestartPlan {
+    /// Whether nodes keep their data on disk. Otherwise every life begins empty.
+    pub durable: bool,
+    /// Maximum number of ends in a run.
+    pub ends_max: u64,
+    /// Maximum time from the start of the sessions in a life to the end of that life, in milliseconds.
+    pub life_ms_max: u64,
+    /// One in this many ends is a clean stop.
+    pub stop_one_in: u64,
+    /// One in this many crashes is a loss of power; the others kill the process.
+    pub power_one_in: u64,
+    /// One in this many lives is to end at a crash point.
+    pub point_one_in: u64,
+    /// The names of the crash points to choose from. None means all.
+    pub points: Vec<String>,
+    /// The crash points that the seeds of CI must hit, if nodes are durable.
+    pub required_points: Vec<String>,
 }
 
 /// A workload entry of a plan.
@@ -68,13 +92,15 @@ impl Plan {
         let mut keys = Keys { table: &mut table, prefix: "" };
         let ci_seeds = keys.number("ci_seeds", 1, 1_000)?;
         let world = WorldPlan::parse(&mut keys.table("world")?)?;
+        let restarts = keys.optional_table("restarts")?;
+        let restarts = restarts.map(|mut table| RestartPlan::parse(&mut table)).transpose()?;
         let workloads = keys.take("workload")?;
         let Value::Array(workloads) = workloads else { return Err(keys.invalid("workload", "a list of tables")) };
         let workloads: Result<Vec<_>, _> = workloads.into_iter().map(WorkloadPlan::parse).collect();
         keys.reject_unknown()?;
         match workloads? {
             none if none.is_empty() => Err(PlanError("'workload' must contain at least one table".to_owned())),
-            workloads => Ok(Self { ci_seeds, world, workloads }),
+            workloads => Ok(Self { ci_seeds, world, restarts, workloads }),
         }
     }
 
@@ -92,6 +118,9 @@ impl Plan {
             world.vanish_one_in,
             world.hold_one_in,
         );
+        if let Some(restarts) = &self.restarts {
+            text.push_str(&restarts.to_text());
+        }
         for workload in &self.workloads {
             let WorkloadPlan { name, sessions, rounds, rows } = workload;
             text.push_str(&format!(
@@ -119,6 +148,40 @@ impl WorldPlan {
         };
         keys.reject_unknown()?;
         Ok(plan)
+    }
+}
+
+impl RestartPlan {
+    fn parse(table: &mut Table) -> Result<Self, PlanError> {
+        let mut keys = Keys { table, prefix: "restarts." };
+        let durable = keys.take("durable")?;
+        let plan = Self {
+            durable: durable.as_bool().ok_or_else(|| keys.invalid("durable", "true or false"))?,
+            ends_max: keys.number("ends_max", 1, 1_000)?,
+            life_ms_max: keys.number("life_ms_max", 1, 1_000_000)?,
+            stop_one_in: keys.number("stop_one_in", 0, 1_000)?,
+            power_one_in: keys.number("power_one_in", 0, 1_000)?,
+            point_one_in: keys.number("point_one_in", 0, 1_000)?,
+            points: keys.crash_points("points")?,
+            required_points: keys.crash_points("required_points")?,
+        };
+        keys.reject_unknown()?;
+        Ok(plan)
+    }
+
+    fn to_text(&self) -> String {
+        format!(
+            "\n[restarts]\ndurable = {}\nends_max = {}\nlife_ms_max = {}\nstop_one_in = {}\npower_one_in = {}\n\
+             point_one_in = {}\npoints = {:?}\nrequired_points = {:?}\n",
+            self.durable,
+            self.ends_max,
+            self.life_ms_max,
+            self.stop_one_in,
+            self.power_one_in,
+            self.point_one_in,
+            self.points,
+            self.required_points,
+        )
     }
 }
 
@@ -168,6 +231,18 @@ impl Keys<'_> {
         }
     }
 
+    fn optional_table(&mut self, key: &str) -> Result<Option<Table>, PlanError> {
+        if self.table.contains_key(key) { self.table(key).map(Some) } else { Ok(None) }
+    }
+
+    /// A list of names of crash points.
+    fn crash_points(&mut self, key: &str) -> Result<Vec<String>, PlanError> {
+        let names = self.take(key)?;
+        let name = |value: &Value| value.as_str().filter(|name| by_name(name).is_some()).map(str::to_owned);
+        let names: Option<Vec<String>> = names.as_array().and_then(|names| names.iter().map(name).collect());
+        names.ok_or_else(|| self.invalid(key, "a list of crash points"))
+    }
+
     fn invalid(&self, key: &str, allowed: &str) -> PlanError {
         PlanError(format!("'{}{key}' must be {allowed}", self.prefix))
     }
@@ -204,5 +279,21 @@ mod tests {
         assert_eq!(refusal("rows = 8", "rows = 8\nfoo = 1"), "unknown key 'workload.foo'");
         assert_eq!(refusal("hold_one_in = 5\n", ""), "'world.hold_one_in' is missing");
         assert_eq!(refusal("bank_transfer", "bank"), "'workload.name': unknown workload 'bank'");
+    }
+
+    #[test]
+    fn a_plan_may_end_nodes_at_moments_and_crash_points() {
+        let restarts = "[restarts]\ndurable = true\nends_max = 3\nlife_ms_max = 50\nstop_one_in = 4\npower_one_in = 2\n\
+            point_one_in = 2\npoints = [\"log.sync.before\"]\nrequired_points = []\n[[workload]]";
+        let text = TEXT.replace("[[workload]]", restarts);
+        let plan = Plan::parse(&text).unwrap();
+        let parsed = plan.restarts.clone().unwrap();
+        assert_eq!(
+            (parsed.durable, parsed.ends_max, parsed.points.as_slice()),
+            (true, 3, &["log.sync.before".to_owned()][..])
+        );
+        assert_eq!(Plan::parse(&plan.to_text()), Ok(plan));
+        let refused = Plan::parse(&text.replace("log.sync.before", "log.sink")).unwrap_err();
+        assert_eq!(refused.0, "'restarts.points' must be a list of crash points");
     }
 }

@@ -1,16 +1,19 @@
-//! One run: create tables, run the sessions, audit each workload, wait until the cluster is idle, and check
-//! it.
+//! One run: create tables, run the sessions over all lives of the nodes, audit each workload, wait until the
+//! cluster is idle, and check it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use junctor_kernel::Duration;
 use junctor_kernel::random::mix;
+use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
 use crate::check::{check_at_rest, check_nothing_held};
-use crate::cluster::{Cluster, SERVING};
+use crate::cluster::{Cluster, DURABLE_NODES, SERVING};
 use crate::draw::Draw;
-use crate::fleet::{Fleet, FleetOptions, FleetReport, PlainDriver};
+use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
+use crate::lives::{EndCounts, Ends};
 use crate::plan::Plan;
 use crate::statement::Statement;
 use crate::workload::{Audit, Diagnosis, Script, Workload, by_name};
@@ -32,6 +35,10 @@ pub struct Outcome {
     pub virtual_ms: u64,
     /// How many times the slow reader held a partition.
     pub held: u64,
+    /// How often the nodes ended.
+    pub ends: EndCounts,
+    /// The hits of each crash point that was hit, by name.
+    pub crash_points: BTreeMap<String, u64>,
     /// Statistics of the clients.
     pub clients: FleetReport,
     /// Descriptions of everything that went wrong; empty if the run passed.
@@ -44,11 +51,40 @@ impl fmt::Display for Outcome {
         let clients = &self.clients;
         write!(formatter, "statements={} disconnects={} ", clients.statements, clients.disconnects)?;
         write!(formatter, "held={} errors={:?}", self.held, clients.errors)?;
+        if self.ends != EndCounts::default() {
+            let EndCounts { stops, moments, points } = self.ends;
+            write!(formatter, " stops={stops} crashes={moments} point_crashes={points}")?;
+        }
+        if !self.crash_points.is_empty() {
+            write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
+        }
         for violation in &self.violations {
             write!(formatter, "\n  violation: {violation}")?;
         }
         Ok(())
     }
+}
+
+/// Begins the hits of crash points in an outcome's text.
+const POINTS: &str = "points=";
+
+fn show_hits(hits: &BTreeMap<String, u64>) -> String {
+    hits.iter().map(|(point, count)| format!("{point}:{count}")).collect::<Vec<_>>().join(",")
+}
+
+/// Adds the hits of crash points in the text of an outcome to `hits`.
+pub fn add_hits(text: &str, hits: &mut BTreeMap<String, u64>) {
+    let list = text.split_whitespace().find_map(|word| word.strip_prefix(POINTS)).unwrap_or_default();
+    for (point, count) in list.split(',').filter_map(|entry| entry.split_once(':')) {
+        *hits.entry(point.to_owned()).or_default() += count.parse().unwrap_or(0);
+    }
+}
+
+/// The required crash points of a plan that no run has hit. None as long as nodes are not durable.
+pub fn missing_points(plan: &Plan, hits: &BTreeMap<String, u64>) -> Vec<String> {
+    let restarts = plan.restarts.iter().filter(|restarts| restarts.durable && DURABLE_NODES);
+    let required = restarts.flat_map(|restarts| restarts.required_points.iter());
+    required.filter(|&point| !hits.contains_key(point)).cloned().collect()
 }
 
 /// Runs a plan with a seed. A panic of a node is a violation.
@@ -77,6 +113,7 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
     }
+    outcome.crash_points = cluster.crash_point_hits();
     let simulation = &cluster.simulation;
     outcome.digest = mix(simulation.digest() ^ outcome.clients.observed);
     outcome.signals = simulation.signals();
@@ -84,42 +121,120 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     outcome
 }
 
+/// Runs the sessions of a plan over all lives of the nodes, then the audits.
 fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut Outcome) -> Result<(), String> {
-    let mut workloads: Vec<Box<dyn Workload>> = Vec::new();
-    for workload in &plan.workloads {
-        let made = by_name(&workload.name, workload.sessions, workload.rounds, workload.rows);
-        workloads.push(made.ok_or_else(|| format!("unknown workload '{}'", workload.name))?);
+    let is_durable = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable) && DURABLE_NODES;
+    let mut ends = Ends::new(plan.restarts.as_ref(), draw.restart_seed);
+    let mut workloads = make_workloads(plan)?;
+    set_up(&workloads, draw, cluster)?;
+    let mut fleet = make_fleet(plan, draw, &mut workloads, draw.client_seed);
+    loop {
+        cluster.simulation.set_socket_faults(draw.simulation.sockets.clone());
+        let end = run_life(plan, draw, (&mut fleet, &mut workloads), cluster, &mut ends, outcome);
+        cluster.simulation.set_socket_faults(calm_sockets(draw));
+        if end? == FleetEnd::Finished {
+            outcome.clients.add(fleet.report());
+            break;
+        }
+        cluster.restart(NodeEnd::Process)?;
+        if is_durable {
+            recheck(draw, cluster, &mut workloads, &mut ends, outcome)?;
+        } else {
+            outcome.clients.add(fleet.report());
+            workloads = make_workloads(plan)?;
+            set_up(&workloads, draw, cluster)?;
+            fleet = make_fleet(plan, draw, &mut workloads, mix(draw.client_seed ^ outcome.ends.total()));
+        }
     }
-    // The database does not exist yet, so the connection names none.
-    let calm = fleet_options(draw, None);
-    let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
-    run_script(create, &calm, cluster, draw.client_seed)?;
-    let calm = fleet_options(draw, Some(DATABASE));
-    for workload in &workloads {
-        run_script(workload.setup(), &calm, cluster, draw.client_seed)?;
-    }
-
-    cluster.simulation.set_socket_faults(draw.simulation.sockets.clone());
-    let options = FleetOptions { vanish_one_in: plan.world.vanish_one_in, ..calm.clone() };
-    let mut members: Vec<&mut dyn Workload> = workloads.iter_mut().map(|workload| &mut **workload as _).collect();
-    let (simulation, mut slow_reader) = cluster.with_slow_reader(plan.world.hold_one_in, draw.slow_reader_seed);
-    let ran = Fleet::new(options, &mut members, draw.client_seed).run(simulation, &mut slow_reader);
-    outcome.held = slow_reader.held();
-    outcome.clients = ran?;
-
-    let mut calm_sockets = draw.simulation.sockets.clone();
-    calm_sockets.reset_one_in = 0;
-    cluster.simulation.set_socket_faults(calm_sockets);
     for workload in &mut workloads {
         let mut audit = Audit::new(&mut **workload);
-        let mut member: [&mut dyn Workload; 1] = [&mut audit];
-        let fleet = Fleet::new(calm.clone(), &mut member, draw.client_seed);
-        fleet.run(&mut cluster.simulation, &mut PlainDriver)?;
+        run_alone(fleet_options(draw, Some(DATABASE)), &mut audit, draw.client_seed, &mut cluster.simulation)?;
         if !audit.is_complete() {
             return Err(format!("{}: the connection was lost during the audit", audit.name()));
         }
     }
     Ok(())
+}
+
+type Workloads = Vec<Box<dyn Workload>>;
+
+fn make_workloads(plan: &Plan) -> Result<Workloads, String> {
+    let made = plan.workloads.iter().map(|workload| {
+        let made = by_name(&workload.name, workload.sessions, workload.rounds, workload.rows);
+        made.ok_or_else(|| format!("unknown workload '{}'", workload.name))
+    });
+    made.collect()
+}
+
+fn borrowed(workloads: &mut Workloads) -> Vec<&mut dyn Workload> {
+    workloads.iter_mut().map(|workload| &mut **workload as _).collect()
+}
+
+fn make_fleet(plan: &Plan, draw: &Draw, workloads: &mut Workloads, seed: u64) -> Fleet {
+    let calm = fleet_options(draw, Some(DATABASE));
+    Fleet::new(FleetOptions { vanish_one_in: plan.world.vanish_one_in, ..calm }, &borrowed(workloads), seed)
+}
+
+/// Creates the database, the tables and the rows of the workloads.
+fn set_up(workloads: &Workloads, draw: &Draw, cluster: &mut Cluster) -> Result<(), String> {
+    // The database does not exist yet, so the connection names none.
+    let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
+    run_script(create, &fleet_options(draw, None), cluster, draw.client_seed)?;
+    for workload in workloads {
+        run_script(workload.setup(), &fleet_options(draw, Some(DATABASE)), cluster, draw.client_seed)?;
+    }
+    Ok(())
+}
+
+/// Runs the sessions until they or the nodes end.
+fn run_life(
+    plan: &Plan,
+    draw: &Draw,
+    (fleet, workloads): (&mut Fleet, &mut Workloads),
+    cluster: &mut Cluster,
+    ends: &mut Ends<'_>,
+    outcome: &mut Outcome,
+) -> Result<FleetEnd, String> {
+    let planned = ends.next_end(cluster.simulation.now());
+    let slow_reader = (plan.world.hold_one_in, draw.slow_reader_seed);
+    let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, &mut outcome.ends);
+    let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
+    outcome.held += driver.held();
+    driver.into_result()?;
+    end
+}
+
+/// Lets every workload check what survived a restart, and checks the nodes. Nodes may end and start again
+/// during it.
+fn recheck(
+    draw: &Draw,
+    cluster: &mut Cluster,
+    workloads: &mut Workloads,
+    ends: &mut Ends<'_>,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let mut checked = 0;
+    while checked < workloads.len() {
+        let mut recheck = Audit::recheck(&mut *workloads[checked]);
+        let planned = ends.next_end_of_recovery(cluster.simulation.now());
+        let (simulation, mut driver) = cluster.with_driver((0, 0), planned, &mut outcome.ends);
+        let mut member: [&mut dyn Workload; 1] = [&mut recheck];
+        let mut fleet = Fleet::new(fleet_options(draw, Some(DATABASE)), &member, draw.client_seed);
+        let end = fleet.run(&mut member, simulation, &mut driver);
+        driver.into_result()?;
+        match end? {
+            FleetEnd::NodesEnded => cluster.restart(NodeEnd::Process)?,
+            FleetEnd::Finished if recheck.is_complete() => checked += 1,
+            FleetEnd::Finished => {
+                return Err(format!("{}: the connection was lost during the recheck", recheck.name()));
+            }
+        }
+    }
+    check_at_rest(cluster).map_err(|faults| format!("after a restart: {}", faults.join("; ")))
+}
+
+fn calm_sockets(draw: &Draw) -> SocketFaults {
+    SocketFaults { reset_one_in: 0, ..draw.simulation.sockets.clone() }
 }
 
 /// The transactions and locks of a cluster after a violation, as far as it still answers.
@@ -128,8 +243,7 @@ fn diagnose(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
     let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
     let mut look = Diagnosis::new(tables.map(statement).to_vec());
     let options = fleet_options(draw, None);
-    let mut member: [&mut dyn Workload; 1] = [&mut look];
-    let looked = Fleet::new(options, &mut member, draw.client_seed).run(&mut cluster.simulation, &mut PlainDriver);
+    let looked = run_alone(options, &mut look, draw.client_seed, &mut cluster.simulation);
     let mut lines = look.into_lines();
     lines.extend(check_nothing_held(cluster));
     lines.extend(looked.err());
@@ -153,9 +267,26 @@ fn run_script(
     seed: u64,
 ) -> Result<(), String> {
     let mut script = Script::new(statements);
-    Fleet::new(options.clone(), &mut [&mut script], seed).run(&mut cluster.simulation, &mut PlainDriver)?;
+    run_alone(options.clone(), &mut script, seed, &mut cluster.simulation)?;
     match script.is_complete() {
         true => Ok(()),
         false => Err("the connection was lost during a script".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hits_of_crash_points_survive_the_text_of_an_outcome() {
+        let crash_points = BTreeMap::from([("log.write.after".to_owned(), 3), ("log.sync.before".to_owned(), 1)]);
+        let outcome = Outcome { crash_points: crash_points.clone(), ..Outcome::default() };
+        let mut hits = BTreeMap::new();
+        add_hits(&outcome.to_string(), &mut hits);
+        assert_eq!(hits, crash_points);
+        add_hits(&Outcome::default().to_string(), &mut hits);
+        add_hits(&outcome.to_string(), &mut hits);
+        assert_eq!(hits["log.write.after"], 6);
     }
 }

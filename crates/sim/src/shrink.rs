@@ -44,6 +44,7 @@ fn smaller_plans(plan: &Plan) -> Vec<Plan> {
             });
         }
     }
+    with(&|plan| plan.restarts = None);
     with(&|plan| plan.world.chain_max = 1);
     with(&|plan| plan.world.vanish_one_in = 0);
     with(&|plan| plan.world.reset_one_in = 0);
@@ -86,6 +87,7 @@ mod tests {
                 vanish_one_in: 100,
                 hold_one_in: 3,
             },
+            restarts: None,
             workloads: vec![workload("bank_transfer"), workload("unique_race")],
         }
     }

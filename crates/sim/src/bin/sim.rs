@@ -1,6 +1,7 @@
 //! The command line of the simulator.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use clap::{Parser, Subcommand};
 use junctor_sim::ci::{read_plan, run_all};
 use junctor_sim::draw::Draw;
 use junctor_sim::plan::Plan;
-use junctor_sim::run::run;
+use junctor_sim::run::{add_hits, run};
 use junctor_sim::shrink::shrink;
 
 /// Runs a whole cluster in one deterministic process.
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
 
 fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
     let mut all_held = true;
+    let mut hits = BTreeMap::new();
     for seed in first..first.saturating_add(seeds) {
         if show_draw && let Ok(draw) = Draw::new(seed, &plan.world) {
             println!("seed={seed} {draw}");
@@ -82,6 +84,10 @@ fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
         let outcome = run(plan, seed);
         println!("seed={seed} {outcome}");
         all_held &= outcome.violations.is_empty();
+        add_hits(&outcome.to_string(), &mut hits);
+    }
+    for (point, count) in &hits {
+        println!("hits of {point}: {count}");
     }
     all_held
 }

@@ -1,7 +1,6 @@
 //! Checks that nothing leaked: no connection, session, ticket, operation, snapshot, transaction, lock or
 //! wait.
 
-use junctor_kernel::NodeId;
 use junctor_node::NodeHost;
 use junctor_transaction::ldm::LdmWork;
 
@@ -10,9 +9,8 @@ use crate::cluster::Cluster;
 /// Everything that is still held, one sentence each.
 pub fn check_nothing_held(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
-    for position in 0..cluster.threads.len() {
-        let node = NodeId(position as u8 + 1);
-        for thread in 0..cluster.threads[position] {
+    for node in cluster.nodes() {
+        for thread in 0..cluster.threads(node) {
             let Some(host) = cluster.simulation.host_mut(node, thread) else { continue };
             for (what, count) in held_by(host).into_iter().filter(|&(_, count)| count > 0) {
                 faults.push(format!("node {} thread {thread} still has {what}: {count}", node.0));

@@ -9,7 +9,7 @@ pub use replica::check_replicas;
 pub use schema::check_schema;
 
 use crate::cluster::Cluster;
-use junctor_kernel::{Duration, NodeId};
+use junctor_kernel::Duration;
 
 /// Maximum time for the cluster to become idle.
 const REST: Duration = Duration::from_seconds(20);
@@ -32,7 +32,7 @@ pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
             break;
         }
     }
-    for (position, shared) in cluster.shared.iter().enumerate() {
+    for (position, shared) in cluster.shared().iter().enumerate() {
         let (stable, taken) = (shared.sequence().stable(), shared.sequence().taken());
         if stable != taken {
             faults.push(format!(
@@ -49,9 +49,8 @@ pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
 
 fn check_partitions(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
-    for position in 0..cluster.threads.len() {
-        let node = NodeId(position as u8 + 1);
-        for thread in 0..cluster.threads[position] {
+    for node in cluster.nodes() {
+        for thread in 0..cluster.threads(node) {
             let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());
             if let Some(Err(fault)) = ldm.map(|ldm| ldm.check()) {
                 faults.push(format!("node {} thread {thread}: {fault}", node.0));

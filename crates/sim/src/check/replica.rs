@@ -13,8 +13,7 @@ type Rows = Vec<(RowId, Vec<u8>)>;
 pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let primary = rows_of(cluster, NodeId(1));
-    for position in 1..cluster.threads.len() {
-        let node = NodeId(position as u8 + 1);
+    for node in cluster.nodes().skip(1) {
         let backup = rows_of(cluster, node);
         for (partition, rows) in &primary {
             match backup.get(partition) {
@@ -41,7 +40,7 @@ pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
 
 fn rows_of(cluster: &mut Cluster, node: NodeId) -> BTreeMap<PartitionId, Rows> {
     let mut found = BTreeMap::new();
-    for thread in 0..cluster.threads[usize::from(node.0) - 1] {
+    for thread in 0..cluster.threads(node) {
         let Some(ldm) = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm()) else { continue };
         for partition in ldm.partitions() {
             found.insert(partition, ldm.committed_rows(partition).unwrap_or_default());

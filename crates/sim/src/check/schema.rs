@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use junctor_kernel::NodeId;
 use junctor_model::id::PartitionId;
 use junctor_model::schema::IndexState;
 
@@ -13,7 +12,7 @@ use crate::cluster::{Cluster, SERVING};
 pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let mut wanted = BTreeSet::new();
-    for thread in 0..cluster.threads[0] {
+    for thread in 0..cluster.threads(SERVING) {
         let Some(main) = cluster.simulation.host_mut(SERVING, thread).and_then(|host| host.main()) else { continue };
         for layout in main.catalog().dictionary.tables() {
             let definition = &layout.definition;
@@ -23,10 +22,9 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
             wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
         }
     }
-    for position in 0..cluster.threads.len() {
-        let node = NodeId(position as u8 + 1);
+    for node in cluster.nodes() {
         let mut found = BTreeSet::new();
-        for thread in 0..cluster.threads[position] {
+        for thread in 0..cluster.threads(node) {
             let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());
             found.extend(ldm.map(|ldm| ldm.partitions()).unwrap_or_default());
         }

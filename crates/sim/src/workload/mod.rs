@@ -84,6 +84,20 @@ pub trait Workload {
     /// a transaction without COMMIT did not.
     fn on_closed(&mut self, session: usize);
 
+    /// The statements to run after a restart of durable nodes, before the sessions go on.
+    fn recheck(&self) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    /// Checks the answer to the statement of [`Workload::recheck`] at this position.
+    ///
+    /// # Errors
+    /// A description of what is wrong with the answer.
+    fn on_recheck(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
+        let _ = position;
+        succeeded(reply)
+    }
+
     /// The statements to run after all sessions have ended.
     fn audit(&self) -> Vec<Statement>;
 

@@ -130,17 +130,24 @@ impl Workload for Diagnosis {
     }
 }
 
-/// Runs the audit of a workload as a session.
+/// Runs the audit or the recheck of a workload as a session.
 pub struct Audit<'a> {
     workload: &'a mut dyn Workload,
     script: Script,
+    is_recheck: bool,
 }
 
 impl<'a> Audit<'a> {
     /// The audit of this workload.
     pub fn new(workload: &'a mut dyn Workload) -> Self {
         let script = Script::new(workload.audit());
-        Self { workload, script }
+        Self { workload, script, is_recheck: false }
+    }
+
+    /// The recheck of this workload.
+    pub fn recheck(workload: &'a mut dyn Workload) -> Self {
+        let script = Script::new(workload.recheck());
+        Self { workload, script, is_recheck: true }
     }
 
     /// Whether all statements were answered.
@@ -168,7 +175,12 @@ impl Workload for Audit<'_> {
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         self.script.on_reply(session, reply)?;
-        self.workload.on_audit(self.script.done - 1, reply).map_err(|fault| format!("audit: {fault}"))
+        let position = self.script.done - 1;
+        let (name, checked) = match self.is_recheck {
+            true => ("recheck", self.workload.on_recheck(position, reply)),
+            false => ("audit", self.workload.on_audit(position, reply)),
+        };
+        checked.map_err(|fault| format!("{name}: {fault}"))
     }
 
     fn on_closed(&mut self, session: usize) {

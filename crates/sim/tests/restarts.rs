@@ -1,0 +1,20 @@
+//! Nodes that end and start again: a run goes on in the next life, and depends on nothing but plan and seed.
+
+use std::path::Path;
+
+use junctor_sim::ci::read_plan;
+use junctor_sim::run::run;
+
+#[test]
+fn sessions_go_on_in_every_life_and_equal_seeds_give_equal_lives() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/fast/restarts.toml");
+    let plan = read_plan(&path).unwrap();
+    let outcomes: Vec<_> = (1..=4).map(|seed| run(&plan, seed)).collect();
+    for outcome in &outcomes {
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.ends.total() > 0 && outcome.clients.disconnects > 0, "{outcome}");
+    }
+    assert!(outcomes.iter().any(|outcome| outcome.ends.stops > 0));
+    assert!(outcomes.iter().any(|outcome| outcome.ends.moments > 0));
+    assert_eq!(run(&plan, 1), outcomes[0]);
+}
