@@ -1,8 +1,8 @@
 //! Named points in block code at which a test may end the node.
 //!
 //! A block marks a point with [`Outbox::crash_point`](crate::Outbox::crash_point). Without a watch that is
-//! one branch. With a watch the hits of each point are counted, and the armed hit of the armed point is fatal: in
-//! the simulator the node dies, in a real node the process kills itself as `kill -9` would.
+//! one branch. With a watch the hits of each point are counted, and the armed hit of the armed point is
+//! fatal: in the simulator the node dies, in a real node the process kills itself as `kill -9` would.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -2,8 +2,8 @@
 //!
 //! A block marks both sides of each step, for example with
 //! `outbox.crash_point(crash_point::LOG_WRITE.before())`. The point before a step is marked before the
-//! request or signal that begins the step. The point after a step is marked when its result is known, before anything
-//! follows from the result.
+//! request or signal that begins the step. The point after a step is marked when its result is known, before
+//! anything follows from the result.
 
 use junctor_kernel::CrashPoint;
 

@@ -103,8 +103,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends the nodes that still run, in this way, and forgets the memory of all nodes. Then starts a new life
-    /// of every node with the files that survived.
+    /// Ends the nodes that still run, in this way, and forgets the memory of all nodes. Then starts a new
+    /// life of every node with the files that survived.
     ///
     /// # Errors
     /// A node cannot be assembled.

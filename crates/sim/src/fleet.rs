@@ -161,8 +161,8 @@ impl Fleet {
         &self.report
     }
 
-    /// Runs until all sessions have ended, or the nodes have. `workloads` are those that the clients were made
-    /// for.
+    /// Runs until all sessions have ended, or the nodes have. `workloads` are those that the clients were
+    /// made for.
     ///
     /// # Errors
     /// The first violation, with its session and statement.
@@ -193,7 +193,7 @@ impl Fleet {
         }
     }
 
-    /// Ends all connections. Of the answers that a client's machine had received, the client sees all or none.
+    /// Ends all connections. A client sees all answers that its machine had received, or none of them.
     fn lose_connections<S: Signal, H: Host<S>>(
         &mut self,
         workloads: &mut [&mut dyn Workload],
