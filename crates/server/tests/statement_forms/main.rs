@@ -4,9 +4,9 @@
 //! Each random statement is generated twice, with different literals of the same classes. The first statement
 //! makes the plan, and the second one reuses it. The reply to the second is compared with two others: the
 //! reply to the same text with a hint, which has no shape, and the reply to the prepared statement, which was
-//! first executed with the literals of the first statement. The two executions
-//! also differ in the values that only the session knows, and in the types of user variables. A fourth reply,
-//! that of the text with literals in place of such values, has the same rows.
+//! first executed with the literals of the first statement. The two executions also differ in the values that
+//! only the session knows, and in the types of user variables. The reply to a fourth form, the text with
+//! literals in place of these values, must have the same rows.
 //!
 //! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets the number of statements and the seed.
 
@@ -190,6 +190,46 @@ fn each_type_of_a_user_variable_has_one_plan() {
     // each time.
     let types = TYPES.len() as u64;
     assert_eq!(made, [types + types + (types - 1) + 1, types + 1, types + 1]);
+}
+
+/// A prepared statement that starts again, after it has waited for a table or a lock, has its own parameters
+/// and those of the session.
+#[test]
+fn a_prepared_statement_that_starts_again_has_all_its_parameters() {
+    let (node, mut session) = small_node("again");
+    let stream = node.stream(Protocol::MySql).expect("there is room");
+    let mut other = Connection::log_in_over(stream, "").expect("root logs in");
+    run(&mut other, "USE forms");
+    run(&mut other, "SET @i = 40, @t = 1");
+    let update = other.prepare("UPDATE t SET a = ? + @i WHERE id = 3 AND NOW() > '2000'").expect("it is prepared");
+    let lock = other.prepare("SELECT GET_LOCK(CONCAT('x', ?), @t), ? + @i").expect("it is prepared");
+    let integer = |value: u64| Literal { class: Class::Integer, text: value.to_string(), is_liftable: true };
+    let values = |values: &[u64]| {
+        let pieces = values.iter().map(|value| Piece::Literal(integer(*value))).collect();
+        let statement = Statement { pieces, ..Statement::default() };
+        parameters_of(&statement, &statement)
+    };
+    run(&mut session, "LOCK TABLES t WRITE");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| other.execute_encoded(update, &values(&[2])).expect("it is executed"));
+        while !waiting.is_finished() && count_waiting(&mut session) == 0 {
+            std::thread::yield_now();
+        }
+        run(&mut session, "UNLOCK TABLES");
+        assert_eq!(waiting.join().expect("no panic").affected_rows, 1);
+    });
+    let value = session.query_value("SELECT a FROM t WHERE id = 3").expect("it is read");
+    assert_eq!(value.as_deref(), Some("42"));
+    let rows = other.execute_encoded(lock, &values(&[7, 2])).expect("it is executed").rows;
+    assert_eq!(rows, [[Some("1".to_owned()), Some("42".to_owned())]]);
+    let used = session.query_value("SELECT IS_FREE_LOCK('x7')").expect("it is read");
+    assert_eq!(used.as_deref(), Some("0"));
+}
+
+/// The number of sessions that wait for a table.
+fn count_waiting(session: &mut Session) -> usize {
+    let rows = run(session, "SHOW PROCESSLIST").rows;
+    rows.iter().flatten().flatten().filter(|cell| cell.starts_with("Waiting for")).count()
 }
 
 /// A node for a test of its plans, and a session with the table of the statements.
