@@ -1,8 +1,8 @@
 //! Output of a socket that another thread writes for the socket's owner.
 //!
-//! At most one batch of a socket is with another thread. Output queued meanwhile stays with the owner. Two
-//! threads therefore never write to one socket at the same time, and bytes leave in the order in which they
-//! were queued.
+//! At most one batch of each socket is with another thread, and the owner writes nothing to the socket until
+//! that batch is back. Two threads therefore never write to one socket at the same time, and bytes are sent
+//! in the order in which they were queued.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Write};
@@ -28,23 +28,23 @@ pub(crate) enum WriteResult {
     Broken,
 }
 
-/// Bytes to write and the stream to write them to. The batch returns to the owner in any case, with its
-/// written and unwritten buffers, so that they go back to the owner's pool.
+/// Bytes, and the stream to which they are to be written. The batch always returns to its owner, with its
+/// written and unwritten buffers, so that the buffers go back to the owner's pool.
 #[derive(Debug)]
 pub(crate) struct OutputBatch {
     pub(crate) socket: SocketId,
-    /// Thread that gets the batch back.
+    /// Index of the thread that gets the batch back.
     pub(crate) owner: u16,
-    /// Used for writing only. `None` while the batch is with its owner.
+    /// The stream to write to. `None` while the batch is with its owner.
     pub(crate) stream: Option<Arc<TcpStream>>,
     pub(crate) queue: VecDeque<Buffer>,
     /// Number of completely written buffers.
     pub(crate) done: usize,
-    /// Bytes written of the first buffer that is not complete.
+    /// Bytes written of the first buffer that is not completely written.
     pub(crate) written: usize,
     /// `None` until the attempt is over.
     pub(crate) result: Option<WriteResult>,
-    /// When the helper got the batch.
+    /// When the helping thread got the batch.
     pub(crate) arrived: Time,
 }
 
@@ -54,8 +54,8 @@ impl OutputBatch {
         Box::new(OutputBatch { socket, owner, stream: None, queue, done: 0, written: 0, result: None, arrived })
     }
 
-    /// Writes until everything is written, the socket is full, or `bytes_max` bytes are written; only in the
-    /// last case does the batch get no result. Returns the number of bytes written.
+    /// Writes until everything is written, the socket takes no more, or `bytes_max` bytes are written. In the
+    /// last case `result` stays `None`. Returns the number of bytes written.
     pub(crate) fn write(&mut self, bytes_max: usize) -> usize {
         let Some(stream) = self.stream.take() else { return 0 };
         let mut bytes = 0;

@@ -1,5 +1,5 @@
-//! Output that a thread writes for other threads. This needs no poll: what a socket does not take goes back
-//! to the socket's owner, which waits for the socket.
+//! Output that a thread writes to the sockets of other threads. The thread never waits for such a socket:
+//! output that the socket does not take goes back to the socket's owner.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,21 @@ use crate::output_batch::OutputBatch;
 use crate::scheduler::run::Services;
 use crate::scheduler::send::{KEEP_MAX, SendState};
 
-/// Maximum number of batches written in one turn, so that owners soon get written batches back and this
-/// thread's own work continues.
+/// Maximum number of batches written in one turn. The bound lets owners get written batches back soon, and
+/// this thread's own work continue.
 const BATCHES_MAX: usize = 8;
 
-/// Maximum bytes of one batch written in one turn, for the same reasons. A client that reads as fast as we
-/// write would take a batch of any length.
+/// Maximum number of bytes of one batch written in one turn, for the same reasons. Without it, a client that
+/// reads as fast as we write could keep this thread writing for as long as the batch lasts.
 pub(super) const BATCH_BYTES_MAX: usize = 128 << 10;
 
-/// The batches that one thread holds for others, in the order of arrival.
+/// The batches that one thread writes for others, in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct ForeignOutput {
     batches: VecDeque<Box<OutputBatch>>,
-    /// Writes and, below, bytes written for other threads.
+    /// Number of writes for other threads.
     pub(super) writes: u64,
+    /// Bytes written for other threads.
     pub(super) bytes: u64,
     /// Batches returned unwritten.
     pub(super) refused: u64,
@@ -38,7 +39,8 @@ impl ForeignOutput {
         self.batches.push_back(batch);
     }
 
-    /// Writes as much as a thread in this state should. `is_idle` tells whether it has no other work.
+    /// Writes as many batches as a thread in this state should. `is_idle` tells whether the thread has no
+    /// other work.
     pub(super) fn write_output(&mut self, state: SendState, is_idle: bool, now: Time, services: &mut Services<'_>) {
         let is_kept_long = |batch: &OutputBatch| now.since(batch.arrived).0 >= KEEP_MAX.0;
         let count = match state {
@@ -56,7 +58,7 @@ impl ForeignOutput {
             if batch.result.is_some() {
                 services.parcels.push((batch.owner, SocketParcel::OutputReturned(batch)));
             } else {
-                // The remainder waits behind the others as if it had just arrived.
+                // The rest of a long batch queues behind the other batches as if it had just arrived.
                 batch.arrived = now;
                 self.batches.push_back(batch);
             }

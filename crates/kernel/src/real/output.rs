@@ -1,4 +1,4 @@
-//! Bytes that wait to be written to one socket.
+//! The queued output of one socket.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Write};
@@ -11,25 +11,28 @@ use crate::output_batch::{OutputBatch, SLICES_MAX, WriteResult};
 
 use super::memory_stream::{HandOver, NodeEnd};
 
-/// Queued buffers; the first may be partly written.
+/// Buffers that wait to be written to one socket.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     queue: VecDeque<Buffer>,
+    /// Bytes written of the first buffer.
     written: usize,
-    /// Unwritten bytes, including those with a helper.
+    /// Unwritten bytes, including those that a helper is to write.
     bytes: usize,
     above_high_water: bool,
-    /// Whether a helper has earlier output, so that this output must not be written yet.
+    /// Whether a helping thread has a batch of this socket's earlier output. The queue must then wait.
     is_with_helper: bool,
 }
 
-/// How the amount queued changed, for the owner's block.
+/// How the amount of queued output changed, for the block that owns the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pressure {
     Unchanged,
+    /// The queue has exceeded the high-water mark.
     Blocked,
+    /// The queue has fallen below the low-water mark.
     Drained,
-    /// The queue has reached its maximum.
+    /// The queue has exceeded its maximum.
     Exceeded,
 }
 
@@ -47,7 +50,7 @@ impl Output {
         Pressure::Unchanged
     }
 
-    /// Whether everything is written, including output with a helper.
+    /// Whether all output is written, including that of a helper.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && !self.is_with_helper
     }
@@ -57,12 +60,12 @@ impl Output {
         self.is_with_helper
     }
 
-    /// Whether output waits here that this thread may write.
+    /// Whether output is queued that this thread may write.
     pub(super) fn is_waiting(&self) -> bool {
         !self.queue.is_empty() && !self.is_with_helper
     }
 
-    /// Unwritten bytes, including those with a helper.
+    /// Unwritten bytes, including those that a helper is to write.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -74,7 +77,7 @@ impl Output {
         self.is_with_helper = true;
     }
 
-    /// Takes a batch back and empties it. Its unwritten buffers go in front of those queued since.
+    /// Takes a batch back and empties it. The batch's unwritten buffers go in front of those queued since.
     pub(super) fn take_back(&mut self, batch: &mut OutputBatch, buffers: &mut BufferPool) {
         let rest: usize = batch.queue.range(batch.done..).map(Buffer::len).sum();
         let queued: usize = self.queue.iter().map(Buffer::len).sum();
@@ -90,7 +93,7 @@ impl Output {
         self.is_with_helper = false;
     }
 
-    /// Writes with one system call, or more if the queue has many buffers.
+    /// Writes to the socket, with one system call unless the queue has more than [`SLICES_MAX`] buffers.
     pub(super) fn write(&mut self, mut stream: &TcpStream, buffers: &mut BufferPool) -> WriteResult {
         while !self.queue.is_empty() {
             let (wanted, result) = if self.queue.len() == 1 {
@@ -149,7 +152,7 @@ impl Output {
         }
     }
 
-    /// Whether a block that had to hold back may continue.
+    /// After a write: [`Pressure::Drained`] if a block that was blocked may send again.
     pub(super) fn pressure_after_write(&mut self, limits: &KernelLimits) -> Pressure {
         if self.above_high_water && self.bytes < limits.send_low_water_bytes {
             self.above_high_water = false;

@@ -1,4 +1,5 @@
-//! Feeds the send controllers of one thread with measurements, and keeps their decisions.
+//! Feeds the send controllers of one thread with measurements, and keeps their decisions: which thread writes
+//! its output, and how long output is delayed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,12 +20,13 @@ use super::socket::OutputCounts;
 /// Time between two decisions.
 const ADJUST_EVERY: Duration = Duration::from_millis(50);
 
-/// Number of 50 ms slots over which the load of the sending threads is taken.
+/// Number of 50 ms slots over which the load of other threads is averaged.
 const LOAD_SLOTS: usize = 4;
 
-/// The send settings of all threads, in one word that is written whole. Every block that serves clients may
-/// write it, an exception to the rule that a shared word has one writer. The last store wins, no reader sees
-/// parts of two settings, and relaxed order suffices because the word publishes nothing else.
+/// The send settings of all threads, packed into one atomic word. Every block that serves clients may write
+/// the word, an exception to the rule that a shared word has one writer. This is safe because the last store
+/// wins, a reader never sees parts of two settings, and the word publishes no other data, so relaxed order
+/// suffices.
 #[derive(Debug)]
 pub(super) struct AtomicSendSettings(AtomicU64);
 
@@ -52,28 +54,27 @@ struct Helper {
     thread: u16,
     /// Whether it is a dedicated send thread, which may always be woken.
     is_sender: bool,
-    /// When this thread last gave it output while it slept.
+    /// When this thread last woke the helper with output.
     woken: Time,
 }
 
-/// How one thread sends.
+/// The send state of one thread.
 pub(super) struct Sending {
     thread: u16,
     /// Position among the threads with sockets.
     position_among_peers: usize,
     loads: Arc<LoadBoard>,
-    /// Threads that may write for this one: index, whether it is a send thread, and whether it is mostly
-    /// idle.
+    /// Threads that may write for this one: index, whether it is a send thread, whether it is mostly idle.
     candidates: Vec<(u16, bool, bool)>,
     is_sender: bool,
     may_help: bool,
-    /// Whether it writes only what its own blocks send.
+    /// Whether the thread writes only the output of its own sockets.
     nosend: bool,
     settings: SendSettings,
     controller: SendController,
     extra: ExtraHelpers,
     send_delay: SendDelay,
-    /// Completed slots of each window that the controller has evaluated.
+    /// Number of completed slots of each length that the controller has evaluated.
     seen: [u64; 3],
     /// Time of the next decision.
     due: Time,
@@ -125,25 +126,25 @@ impl Sending {
         self.due
     }
 
-    /// The present treatment of this thread's own output.
+    /// What the thread does with its own output at present.
     #[inline]
     pub(super) fn own_output(&self) -> OwnOutput {
         self.own_output
     }
 
-    /// How long output waits for more output.
+    /// How long output is delayed to be sent together with later output.
     pub(super) fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// In which state this thread writes for others.
+    /// The state that determines how this thread writes for others. A send thread always counts as light.
     pub(super) fn helping_state(&self) -> SendState {
         if self.is_sender { SendState::Light } else { self.controller.state() }
     }
 
-    /// The helper that writes the output of the socket in slot `index`; `None` if this thread must. A socket
-    /// keeps its helper while the helpers stay the same, which keeps its cache lines there. A sleeping helper
-    /// with other duties is woken only now and then.
+    /// The helper that writes the output of the socket in slot `index`; `None` if this thread must write it.
+    /// A socket keeps its helper as long as the list of helpers is the same, so that its cache lines stay
+    /// with one CPU. A sleeping helper with other duties is woken at most once in [`WAKE_EVERY`].
     pub(super) fn helper_for(&mut self, index: u32, now: Time) -> Option<u16> {
         let senders = self.helpers.iter().take_while(|helper| helper.is_sender).count();
         let first = index as usize % self.helpers.len().max(1);
@@ -162,12 +163,12 @@ impl Sending {
         None
     }
 
-    /// Whether this thread writes the output of a delegated turn that it runs for another.
+    /// Whether this thread also writes the output of delegated turns that it runs for others.
     pub(super) fn may_write_in_delegated_turns(&self) -> bool {
         !self.nosend && self.controller.state() != SendState::Overload
     }
 
-    /// Decides from the load board's figures at `now`, and publishes the decisions.
+    /// Makes all decisions from the load board's figures at `now`, and publishes them.
     pub(super) fn adjust(
         &mut self,
         now: Time,
@@ -237,7 +238,7 @@ impl Sending {
                 writing_per_mille: writing_per_mille(&recent_usage(loads, thread, now)),
             })
             .collect();
-        // Without send threads the helpers take their place.
+        // Without send threads, use the load of the present helpers.
         let helps = |candidate: &&Candidate| self.helpers.iter().any(|helper| helper.thread == candidate.thread);
         let senders = candidates.iter().filter(|candidate| candidate.is_sender);
         let busiest = match senders.map(|sender| sender.busy_per_mille).max() {
@@ -278,7 +279,7 @@ pub(super) fn recent_busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -
     if is_asleep(loads, thread, now) { 0 } else { loads.thread(thread).map_or(0, |load| load.moment.busy_per_mille()) }
 }
 
-/// Published activity of the last 200 ms; nothing if the thread has slept since.
+/// Published activity of the last 200 ms; all figures are 0 if the thread has slept since.
 fn recent_usage(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     let mut usage = Usage::default();
     if is_asleep(loads, thread, now) {
@@ -298,7 +299,7 @@ fn sending_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     per_mille(usage.sending_ns, &usage)
 }
 
-/// Writing in thousandths of the time that the thread's own work left.
+/// Time spent on writing, in thousandths of the time that the thread's own work left.
 fn writing_per_mille(usage: &Usage) -> u32 {
     (usage.sending_ns * 1_000).checked_div(usage.elapsed_ns() - usage.executing_ns).unwrap_or(0) as u32
 }

@@ -1,8 +1,7 @@
-//! The operating system's counts for the calling thread.
+//! CPU time, context switches and waiting time of the calling thread, as the operating system counts them.
 //!
-//! The unsafe code rests on one fact: a call fills the whole structure passed to it, or reports an error. The
-//! calls go through the C library because it also finds the clocks under valgrind, which hides them from
-//! direct calls.
+//! The unsafe code relies on one fact: a call fills the whole structure passed to it, or reports an error.
+//! The calls go through the C library, because direct system calls do not reach the clocks under valgrind.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -11,8 +10,8 @@ use std::os::unix::fs::FileExt;
 use crate::context::Time;
 use crate::scheduler::load::OsUsage;
 
-/// Usage of the calling thread since it began; zeros if the system does not tell. One system call of about
-/// 300 ns.
+/// Usage of the calling thread since it began; zeros if the system does not report it. One system call of
+/// about 300 ns.
 pub(super) fn thread_usage() -> OsUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer is to a whole `rusage` that is writable, not shared, and outlives the call.
@@ -31,8 +30,8 @@ pub(super) fn thread_usage() -> OsUsage {
     }
 }
 
-/// Nanoseconds for which the calling thread has run since it began; 0 if unknown. This is current, while
-/// [`thread_usage`] is as of the operating system's last tick.
+/// CPU time of the calling thread since it began, in nanoseconds; 0 if unknown. The time is exact, while that
+/// of [`thread_usage`] is as of the operating system's last tick.
 pub(super) fn thread_ran_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a whole `timespec` that is writable, not shared, and outlives the call.
@@ -40,11 +39,11 @@ pub(super) fn thread_ran_ns() -> u64 {
     if result == 0 { time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64 } else { 0 }
 }
 
-/// How long the calling thread has waited for a CPU, as the operating system's scheduler counts it: runnable,
-/// woken or preempted, but not running.
+/// Measures how long the calling thread has waited for a CPU: the time in which it was runnable but did not
+/// run, because it was just woken or was preempted.
 #[derive(Default)]
 pub(super) enum RunDelay {
-    /// Not opened yet. The file belongs to the thread that opens it.
+    /// Not opened yet. The file shows the thread that opens it.
     #[default]
     Closed,
     /// The thread's schedstat file.
@@ -54,7 +53,8 @@ pub(super) enum RunDelay {
 }
 
 impl RunDelay {
-    /// Nanoseconds since the thread began, if the system reports them. A system call of about a microsecond.
+    /// Waiting time since the thread began, in nanoseconds, if the system reports it. One system call of
+    /// about a microsecond.
     pub(super) fn nanoseconds(&mut self) -> Option<u64> {
         if matches!(self, RunDelay::Closed) {
             *self = File::open("/proc/thread-self/schedstat").map_or(RunDelay::Unknown, RunDelay::Open);
@@ -66,7 +66,7 @@ impl RunDelay {
     }
 }
 
-/// Whether others use the CPUs that the calling thread could use.
+/// Detects whether other threads compete for the calling thread's CPUs.
 #[derive(Default)]
 pub(super) struct Contention {
     run_delay: RunDelay,
@@ -75,12 +75,11 @@ pub(super) struct Contention {
 }
 
 impl Contention {
-    /// A thread that waited for a CPU for more than this share of the time, in thousandths, shares it with
-    /// others.
+    /// Share of the time, in thousandths, above which waiting for a CPU means that others use it too.
     const WAITED_PER_MILLE: u64 = 50;
 
     /// Whether the thread waited for a CPU for much of the time since the last call. False if the system does
-    /// not tell.
+    /// not report waiting times.
     pub(super) fn is_contended(&mut self, now: Time) -> bool {
         let Some(waited_ns) = self.run_delay.nanoseconds() else { return false };
         let new_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
@@ -89,8 +88,8 @@ impl Contention {
     }
 }
 
-/// Parses Linux's schedstat file: time run, time waited, turns. All are 0 where the kernel does not count
-/// them. A thread that has just begun has not run by that count yet, so the answer comes at a later call.
+/// Parses Linux's schedstat file: time run, time waited, number of time slices. Returns the time waited.
+/// `None` if all are 0: the kernel does not count them, or the thread has only just begun.
 fn waited_ns(text: &[u8]) -> Option<u64> {
     let mut fields = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     let ran_ns: u64 = fields.next()?.parse().ok()?;
@@ -104,10 +103,10 @@ mod tests {
 
     use super::*;
 
-    /// Samples after which the thread has used some CPU by any clock.
+    /// Number of samples after which every clock must show that the thread has used CPU time.
     const LOOKS_MAX: u32 = 5_000_000;
 
-    /// Samples while waiting for contention, a second or two of them.
+    /// Maximum number of samples while waiting for contention; they take a second or two.
     const WAIT_LOOKS_MAX: u32 = 1_000_000;
 
     #[test]
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     fn one_of_more_threads_than_there_are_cpus_waits_for_one() {
-        // The time that a thread has run is counted now at the latest.
+        // By now the thread has run for a while. If no time is counted, the system does not count it.
         if thread_ran_ns() == 0 || RunDelay::default().nanoseconds().is_none() {
             return;
         }

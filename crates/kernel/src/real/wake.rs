@@ -1,4 +1,5 @@
-//! The time from a wake-up until the thread runs, measured at start by two threads that wake each other.
+//! Measures how long a wake-up takes, from the call until the thread runs. Two threads wake each other at the
+//! node's start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,10 +10,11 @@ use crate::clock::Clock;
 /// Number of round trips measured.
 const ROUNDS: u32 = 50;
 
-/// Longer samples, in nanoseconds, measure something else and are ignored.
+/// Maximum length of a sample, in nanoseconds. Longer ones are ignored, because the thread must have waited
+/// for something other than the wake-up.
 pub(super) const WAKE_NS_MAX: u64 = 100_000;
 
-/// Assumed time when nothing could be measured, in nanoseconds.
+/// Assumed time if nothing could be measured, in nanoseconds.
 const WAKE_NS_GUESS: u64 = 25_000;
 
 /// Mean time from a wake-up until the thread runs, in nanoseconds.
@@ -37,14 +39,14 @@ pub(super) fn measure(clock: &Clock) -> u64 {
         while turn.load(Ordering::Acquire) != 2 * round + 2 {
             thread::park();
         }
-        // A round trip has two wake-ups.
+        // A round trip consists of two wake-ups.
         let took_ns = clock.now().since(start).0 / 2;
         if took_ns <= WAKE_NS_MAX {
             sum_ns += took_ns;
             samples += 1;
         }
     }
-    // The other thread has ended its last round, so joining does not wait.
+    // The other thread has finished its last round, so joining it does not wait.
     let _ = other.join();
     sum_ns.checked_div(samples).unwrap_or(WAKE_NS_GUESS)
 }

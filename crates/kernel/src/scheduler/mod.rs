@@ -1,7 +1,8 @@
-//! A thread's turn: timers, queues, handlers and back-pressure. Also its load figures, sleep and controllers.
+//! A thread's turn: timers, queues, handlers and back-pressure. Also the thread's load figures, its sleep and
+//! its controllers.
 //!
-//! `run` is the turn, the same in both worlds. Its surroundings (sockets and sleep, or the seed of a
-//! simulation) are in [`crate::real`] and [`crate::simulated`].
+//! `run` is the turn, the same in a real and in a simulated node. [`crate::real`] and [`crate::simulated`]
+//! call it: the first with sockets and sleep around it, the second with a virtual clock.
 
 pub mod load;
 pub(crate) mod run;

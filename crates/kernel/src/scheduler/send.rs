@@ -1,46 +1,48 @@
-//! Which thread writes a thread's output to its sockets. Controllers over measurements and integers, without
-//! a clock.
+//! Which thread writes a thread's output to its sockets. These are controllers that compute with integers
+//! from measurements; they read no clock.
 //!
-//! A thread is light, medium, high or overloaded by its *base load*: the share of time in which it executes,
-//! not counting its writes. A light thread writes its own output immediately. A medium or high thread leaves
-//! output to helpers while more work waits, and writes before it sleeps. An overloaded thread leaves all
-//! output to helpers. The same states say how a thread writes for others: immediately, one socket before it
-//! sleeps, or not at all.
+//! A thread is in one of four states: light, medium, high or overloaded. The state follows from the thread's
+//! *base load*: the share of time in which it executes, not counting its writes. A light thread writes its
+//! own output immediately. A medium or high thread leaves output to *helpers*, other threads that write for
+//! it, while more work waits, and writes before it sleeps. An overloaded thread leaves all output to helpers.
+//! The state of a helper determines how it writes for others: a light one writes immediately, a medium or
+//! high one writes one socket's output before it sleeps, and an overloaded one returns the output unwritten.
 //!
 //! Source: RonDB's adaptive send assistance (states, smoothing, extra helpers, adaptive send delay).
 
 use crate::context::Duration;
 use crate::scheduler::load::Window;
 
-/// Base load, in thousandths, below which a thread is light, medium and high.
+/// Base load, in thousandths, from which a thread is medium, high and overloaded.
 const LEVELS_PER_MILLE: [u32; 3] = [300, 600, 750];
 
-/// Base load, in thousandths, from which a thread is overloaded in any case.
+/// Base load, in thousandths, from which a thread is overloaded even if the send threads are busy.
 const OVERLOAD_PER_MILLE: u32 = 850;
 
-/// Between high and [`OVERLOAD_PER_MILLE`], a thread stays high if the send threads are at least this busy:
-/// handing output to saturated send threads would not help.
+/// Load of the send threads, in thousandths, from which a thread below [`OVERLOAD_PER_MILLE`] stays high
+/// instead of overloaded. Handing output to saturated send threads would not help.
 const SENDERS_BUSY_PER_MILLE: u32 = 750;
 
-/// Sum of warnings that changes the state of a thread with its own CPUs, and of one that shares them. A
-/// shared CPU makes the measured load less reliable.
+/// Sum of warnings that changes a thread's state: for a thread with its own CPU, and for one that shares its
+/// CPUs. The measured load is less reliable on a shared CPU.
 const THRESHOLDS: [i32; 2] = [20 * WARNING, 200 * WARNING];
 
-/// Weight of one warning. A 50 ms window counts half a warning.
+/// Weight of one warning: a completed window whose load disagrees with the thread's state. A 50 ms window
+/// counts as half a warning.
 const WARNING: i32 = 2;
 
-/// Load of the sending threads, in thousandths, from which the first and second extra helper join, and below
-/// which they leave.
+/// For the first and the second extra helper: load of the present helpers, in thousandths, from which it
+/// joins, and below which it leaves.
 const HELPERS_PER_MILLE: [(u32, u32); 2] = [(750, 600), (850, 700)];
 
-/// CPU that all threads together spend on sending, in thousandths of one CPU, from which output is delayed by
-/// the medium and by the full time, and below which the delay ends.
+/// For the medium and the full delay of output: CPU time that all threads together spend on sending, in
+/// thousandths of one CPU, from which it begins, and below which it ends.
 const DELAY_PER_MILLE: [(u32, u32); 2] = [(1_250, 800), (1_500, 950)];
 
 /// Medium delay in per cent of the full delay.
 const DELAY_MEDIUM_PERCENT: u64 = 80;
 
-/// Number of threads from which a node may delay output.
+/// Minimum number of threads of a node that delays output.
 const DELAY_THREADS_MIN: usize = 6;
 
 /// A socket with more queued bytes than this is never delayed.
@@ -55,7 +57,7 @@ pub const KEEP_MAX: Duration = Duration::from_micros(200);
 /// When threads write for each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendAssistance {
-    /// Depends on load.
+    /// Depending on their load.
     #[default]
     Adaptive = 0,
     /// Send threads write everything. Without send threads each thread writes the output of its own sockets.
@@ -97,7 +99,7 @@ impl SendSettings {
     pub const DELAY_US_MAX: u32 = 11_000;
 }
 
-/// Load of a thread without its writes.
+/// State of a thread by its load without writes. The variants say what the thread does with its own output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SendState {
     /// Writes immediately.
@@ -107,7 +109,7 @@ pub enum SendState {
     Medium = 1,
     /// Like medium.
     High = 2,
-    /// Writes nothing.
+    /// Leaves all output to helpers.
     Overload = 3,
 }
 
@@ -135,8 +137,8 @@ impl SendState {
         }
     }
 
-    /// The state for a base load alone, in thousandths, given the load of the send threads; `None` without
-    /// send threads.
+    /// The state for one measurement of the base load, in thousandths. `senders_per_mille` is the load of the
+    /// send threads; `None` without send threads.
     fn of_load(base_per_mille: u32, senders_per_mille: Option<u32>) -> SendState {
         let level = LEVELS_PER_MILLE.iter().filter(|limit| base_per_mille >= **limit).count();
         let senders_are_busy = senders_per_mille.is_some_and(|busy| busy >= SENDERS_BUSY_PER_MILLE);
@@ -147,8 +149,8 @@ impl SendState {
     }
 }
 
-/// The smoothed state of one thread. Windows whose load disagrees with the state add up, and enough of them
-/// move it by one step.
+/// The smoothed state of one thread. Windows whose load disagrees with the state add up as warnings. Enough
+/// warnings change the state by one step.
 #[derive(Clone, Debug)]
 pub struct SendController {
     state: SendState,
@@ -157,7 +159,7 @@ pub struct SendController {
 }
 
 impl SendController {
-    /// `is_exclusive` tells whether the thread has its CPUs to itself.
+    /// `is_exclusive` tells whether the thread has a CPU to itself.
     pub fn new(is_exclusive: bool) -> SendController {
         let [exclusive, shared] = THRESHOLDS;
         SendController {
@@ -173,8 +175,8 @@ impl SendController {
         self.state
     }
 
-    /// Evaluates a completed window: the thread's base load and that of the send threads, in thousandths;
-    /// `None` without send threads.
+    /// Evaluates a completed window: the thread's base load and the load of the send threads, in thousandths.
+    /// The latter is `None` without send threads.
     pub fn observe(&mut self, window: Window, base_per_mille: u32, senders_per_mille: Option<u32>) {
         let weight = match window {
             Window::Moment => WARNING / 2,
@@ -196,26 +198,26 @@ impl SendController {
     }
 }
 
-/// Number of helpers beyond those that always may help.
+/// Number of helpers in addition to those that may always help.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtraHelpers(usize);
 
 impl ExtraHelpers {
-    /// Takes the load of the sending threads over the last 200 ms, in thousandths. Returns the number of
-    /// extra helpers.
+    /// Adjusts the number to the present helpers' load over the last 200 ms, in thousandths. Returns the new
+    /// number.
     pub fn adjust(&mut self, busy_per_mille: u32) -> usize {
         self.0 = with_hysteresis(self.0, busy_per_mille, &HELPERS_PER_MILLE);
         self.0
     }
 }
 
-/// How long output waits for more output.
+/// How long output is delayed to be sent together with later output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendDelay(usize);
 
 impl SendDelay {
-    /// Takes the CPU that all threads spent on sending over the last 200 ms, in thousandths of one CPU.
-    /// Returns the delay.
+    /// Adjusts the delay to the CPU time that all threads spent on sending over the last 200 ms, in
+    /// thousandths of one CPU. Returns the new delay.
     pub fn adjust(
         &mut self,
         settings: &SendSettings,
@@ -236,18 +238,18 @@ impl SendDelay {
     }
 }
 
-/// Steps up when the load reaches a step's first limit, down when it falls below the second.
+/// Steps up when the load reaches the first limit of a step, and down when it falls below the second limit.
 fn with_hysteresis(now: usize, per_mille: u32, limits: &[(u32, u32); 2]) -> usize {
     let wanted = limits.iter().filter(|(from, _)| per_mille >= *from).count();
     let kept = limits.iter().take(now).take_while(|(_, until)| per_mille >= *until).count();
     wanted.max(kept)
 }
 
-/// Thousandths of a helper's remaining time spent on writing from which it is chosen last. Its state does not
-/// show this, because the state covers only the helper's own work.
+/// Share of the time left by a helper's own work, in thousandths, that it may spend on writing before it is
+/// chosen last. Its state does not show this, because the state covers only its own work.
 const SATURATED_PER_MILLE: u32 = 850;
 
-/// Helpers of equal state whose loads differ by less than this, in thousandths, count as equal.
+/// Step of load, in thousandths, within which helpers of equal state count as equally loaded.
 const BUSY_STEP_PER_MILLE: u32 = 250;
 
 /// A thread that may write for another.
@@ -259,11 +261,11 @@ pub struct Candidate {
     pub is_sender: bool,
     /// Whether its own blocks seldom have work.
     pub is_mostly_idle: bool,
-    /// State by its own work.
+    /// State by its own work, without writes.
     pub state: SendState,
     /// Load over the last 200 ms, in thousandths.
     pub busy_per_mille: u32,
-    /// Writing over the last 200 ms, in thousandths of the time that its own work left.
+    /// Time spent on writing over the last 200 ms, in thousandths of the time that its own work left.
     pub writing_per_mille: u32,
 }
 
@@ -286,12 +288,12 @@ pub struct HelpedThread {
     pub position_among_peers: usize,
 }
 
-/// Chooses the helpers of a thread in its state, in the order of their use: the send threads and `extra`
-/// more. If the node has no send threads, an overloaded thread gets one helper and `extra` more. Without
-/// assistance the send threads write everything.
+/// Chooses a thread's helpers, in the order of their use: the send threads, and `extra` other threads. If the
+/// node has no send threads, an overloaded thread gets `1 + extra` other threads as helpers. With
+/// [`SendAssistance::Never`], only send threads are helpers.
 ///
-/// The thread is number `position_among_peers` among those with sockets. Threads with sockets all see the
-/// same loads and would choose the same helpers, so each starts with a different one among equals.
+/// The thread is number `position_among_peers` among the threads with sockets. All of these see the same
+/// loads and would choose the same helpers. Each therefore starts with a different one among equals.
 pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates: &[Candidate], helpers: &mut Vec<u16>) {
     let HelpedThread { state, extra, position_among_peers } = thread;
     helpers.clear();
@@ -303,7 +305,7 @@ pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates:
         SendAssistance::Never => return,
         SendAssistance::Always => SendState::Overload,
     };
-    // Without send threads, helpers have work of their own. Their time is not cheaper than that of a thread
+    // Without send threads, all helpers have work of their own. Their time is as valuable as that of a thread
     // that still sleeps now and then.
     if state == SendState::Light || helpers.is_empty() && state != SendState::Overload {
         return helpers.clear();
@@ -319,18 +321,18 @@ pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates:
     helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
 }
 
-/// The treatment of a thread's output for its own sockets.
+/// What a thread does with the output for its own sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnOutput {
-    /// Writes it.
+    /// The thread writes it.
     Write,
-    /// Writes it if it has no other work; otherwise helpers do.
+    /// The thread writes it if it has no other work; otherwise helpers write it.
     WriteBeforeSleep,
-    /// Leaves it to helpers.
+    /// Helpers write it.
     HandOver,
 }
 
-/// Decides the treatment of a thread's own output in this state.
+/// Decides what a thread in this state does with its own output.
 pub fn own_output(settings: &SendSettings, state: SendState, has_helpers: bool) -> OwnOutput {
     match state {
         _ if !has_helpers => OwnOutput::Write,
@@ -349,7 +351,7 @@ mod tests {
     const OFF: SendSettings = SendSettings { assistance: SendAssistance::Never, delay_us_max: 0 };
     const ALWAYS: SendSettings = SendSettings { assistance: SendAssistance::Always, delay_us_max: 0 };
 
-    /// Plays `seconds` seconds of even load: twenty 50 ms windows, then the second, each time.
+    /// Observes `seconds` seconds of constant load: for each, twenty windows of 50 ms and one of a second.
     fn play(controller: &mut SendController, base_per_mille: u32, senders: Option<u32>, seconds: u32) {
         for _ in 0..seconds {
             (0..20).for_each(|_| controller.observe(Window::Moment, base_per_mille, senders));

@@ -1,4 +1,5 @@
-//! Published send figures of each thread, in words that only that thread writes.
+//! How each thread sends, published for other threads and for status tables. Only the thread itself writes
+//! its words.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +11,13 @@ use super::send::SendState;
 /// How one thread sends, as other threads see it. Counts are since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStatus {
-    /// State by base load.
+    /// State by base load, which is the load without writes.
     pub state: SendState,
     /// Whether the thread may write for others.
     pub may_help: bool,
-    /// Number of threads that it may hand output to now.
+    /// Number of threads to which it may hand output now.
     pub helpers: u16,
-    /// How long its output waits for more output.
+    /// How long its output is delayed to be sent together with later output.
     pub delay: Duration,
     /// Writes to its own sockets.
     pub own_writes: u64,
@@ -24,13 +25,13 @@ pub struct SendStatus {
     pub own_bytes: u64,
     /// Batches handed to other threads.
     pub handed_over: u64,
-    /// Times that output was delayed.
+    /// Number of times that output was delayed.
     pub delayed: u64,
     /// Writes for other threads.
     pub other_writes: u64,
     /// Bytes written for other threads.
     pub other_bytes: u64,
-    /// Batches returned to their owners unwritten.
+    /// Batches of other threads that this thread returned unwritten.
     pub refused: u64,
 }
 
@@ -75,7 +76,7 @@ impl SendBoard {
         SendState::from_number(word as u8 & 3)
     }
 
-    /// Must be called by the thread itself.
+    /// Publishes the figures of `thread`, which must be the calling thread.
     pub(crate) fn publish(&self, thread: u16, status: &SendStatus) {
         let Some(words) = self.threads.get(usize::from(thread)) else { return };
         let values = [

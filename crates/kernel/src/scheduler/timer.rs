@@ -1,5 +1,5 @@
-//! The timers of one thread. A binary heap suffices, because a block keeps few timers and checks its own
-//! lists when one fires.
+//! The timers of one thread. A binary heap suffices, because there are few timers: a block has one for a
+//! whole list of deadlines, and checks the list when the timer fires.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,7 +31,7 @@ impl Timers {
         self.started += 1;
     }
 
-    /// Removes a due timer; returns its block and token.
+    /// Removes the earliest timer that is due at `now`. Returns its block and token.
     #[inline]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Address, u64)> {
         if self.next_due()? > now {
