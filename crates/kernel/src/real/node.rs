@@ -1,4 +1,4 @@
-//! A node of real threads: started, asked to stop, joined.
+//! Starts a node of real threads, asks it to stop, and joins its threads.
 #![allow(clippy::disallowed_methods, reason = "the waiting for a stop is by the clock, outside every block")]
 
 use std::fmt;
@@ -39,21 +39,21 @@ use super::thread_slot::ThreadSlots;
 use super::thread_usage::Contention;
 use crate::clock::{Clock, seed_of_start};
 
-/// Connections that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const LISTEN_BACKLOG: i32 = 4096;
 
-/// How to run a node, in addition to its layout.
+/// The options of a node, in addition to its layout.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
     /// The node's id.
     pub node: NodeId,
-    /// Addresses to listen on. Port 0 takes any free port. A listener without an address has in-memory
+    /// Addresses to listen on. Port 0 takes any free port. A listener without an address accepts in-memory
     /// connections only.
     pub listeners: Vec<Option<SocketAddr>>,
     /// Base of relative file paths.
     pub data_folder: PathBuf,
-    /// Whether to bind threads to the CPUs of the layout. A CPU that is not available is reported in the
-    /// notices and is not fatal.
+    /// Whether to bind threads to the CPUs of the layout. If a CPU is not available, the node starts anyway
+    /// and reports that in its notices.
     pub pin: bool,
     /// The kernel's maxima.
     pub limits: KernelLimits,
@@ -117,8 +117,9 @@ impl std::error::Error for StartError {}
 pub struct Node;
 
 impl Node {
-    /// Starts all threads of a layout. Calls `make_host` once on each thread. One thread at a time uses a
-    /// host: its own, or one that runs a delegated turn. Returns once every thread runs and listens.
+    /// Starts all threads of a layout. Calls `make_host` once on each thread; later, another thread may use
+    /// that host in a delegated turn, but never two threads at the same time. Returns once all threads run
+    /// and the node listens.
     pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
     where
         S: Signal,
@@ -222,7 +223,7 @@ impl StopHandle {
 pub struct Connector(Arc<Entry>);
 
 struct Entry {
-    /// By owning instance.
+    /// By the instance of [`ModuleId::SOCKETS`] that owns the connections.
     acceptors: Vec<Arc<Acceptor>>,
     counts: Arc<SocketCounts>,
     limits: KernelLimits,
@@ -359,7 +360,7 @@ impl RunningNode {
     }
 
     /// Stops the node: blocks finish their work, output is written, threads end. Waits at most
-    /// [`NodeOptions::stop_wait`]. Returns whether all threads were idle by then.
+    /// [`NodeOptions::stop_wait`] until all threads are idle, and returns whether they were.
     pub fn stop(mut self) -> bool {
         self.shared.request_stop();
         let rested = self.wait_for_rest();
@@ -367,8 +368,8 @@ impl RunningNode {
         rested
     }
 
-    /// Every thread must report idle twice in a row without work in between. A single round could miss a
-    /// signal that travels from a thread not examined yet to one that was.
+    /// Waits until every thread has reported idle in two rounds in a row, without work in between. A single
+    /// round could miss a signal on its way from a thread not examined yet to one already examined.
     fn wait_for_rest(&self) -> bool {
         let mut earlier: Option<u64> = None;
         let deadline = self.shared.clock.now().plus(self.stop_wait);
@@ -393,7 +394,7 @@ impl RunningNode {
                 self.shared.wake_all();
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            // A thread ends by itself or aborts the process.
+            // A panic aborts the process, so the thread has ended normally.
             let _ = thread.join();
         }
         self.files = None;
@@ -504,9 +505,9 @@ impl ThreadStart {
             idle_since: Time(0),
             sleeps_until: Time(0),
         };
-        // If the starter is gone, nobody needs the notices.
+        // If the thread that starts the node is gone, nobody needs the notices.
         let _ = sender.send(Ok(notices));
-        // The starter waits until every sender is dropped.
+        // The thread that starts the node waits until every sender is dropped.
         drop(sender);
         slots.run(thread, Poller::new(poll), self.options.limits.buffer_bytes_max);
         std::mem::forget(guard);
@@ -624,7 +625,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     Ok(TcpListener::from_std(std::net::TcpListener::from(socket)))
 }
 
-/// Binds the calling thread to the CPUs of its layout. Returns what failed.
+/// Binds the calling thread to the CPUs of its layout. Returns notices about failures.
 fn bind(layout: &ThreadLayout) -> Vec<String> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     if layout.cpus.is_empty() {
@@ -647,13 +648,13 @@ fn bind(layout: &ThreadLayout) -> Vec<String> {
     }
 }
 
-/// Sets the calling thread's priority. Returns what failed.
+/// Sets the calling thread's priority. Returns a notice about a failure.
 fn set_priority(layout: &ThreadLayout) -> Option<String> {
     if layout.realtime {
         return Some(format!("thread {} runs in the ordinary class: realtime is not supported", layout.name));
     }
     let nice = layout.nice?;
-    // No process id means the calling thread.
+    // `None` instead of a process id means the calling thread.
     let error = rustix::process::setpriority_process(None, nice).err()?;
     Some(format!("thread {} keeps its priority: nice {nice} is refused: {error}", layout.name))
 }

@@ -1,10 +1,12 @@
-//! Hot path: one system call and at most 400 instructions a read or a write.
+//! Hot path: one system call and at most 400 instructions for a read or a write.
 //!
-//! The sockets of one thread: accepted, read, and written unless a helper has their output. Also its
-//! in-memory connections, which this thread always writes itself.
+//! The sockets of one thread. The thread accepts and reads them, and writes to them unless it has handed the
+//! output to a helper: another thread that writes for it. A connection within the process counts as a socket
+//! too, and is never handed to a helper.
 //!
-//! Readiness is edge-triggered. A read that fills less than the buffer has drained the socket, so it is not
-//! read again before the next edge, unless the peer has closed its side. Idle sockets hold no buffer.
+//! Readiness is edge-triggered. A read that does not fill its buffer has drained the socket. The socket is
+//! then not read again before the next edge, unless the peer has closed its side. Idle sockets hold no
+//! buffer.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -40,16 +42,16 @@ const READS_MAX: usize = 64;
 /// Maximum number of connections accepted in one turn.
 const ACCEPTS_MAX: usize = 64;
 
-/// The peer address of in-memory connections: this machine.
+/// The peer address that in-memory connections report.
 const MEMORY_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Marks an acceptor slot without a socket.
+/// Marks a slot of the acceptor of in-memory connections that has no socket.
 const NO_SOCKET: u32 = u32::MAX;
 
-/// Poll tokens from here up are listeners.
+/// The smallest poll token of a listener; smaller ones are slots of sockets.
 pub(super) const LISTENER_TOKENS: usize = 1 << 32;
 
-/// Open sockets of each owning instance of a node.
+/// Number of open sockets of each instance of [`ModuleId::SOCKETS`] on a node.
 #[derive(Debug)]
 pub(super) struct SocketCounts(pub(super) Vec<AtomicU32>);
 
@@ -89,15 +91,15 @@ pub(super) struct Sockets {
     last_instance: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Where clients of this process connect.
+    /// Accepts connections of clients in this process.
     acceptor: Arc<Acceptor>,
     /// Socket slots by acceptor slot.
     socket_by_acceptor_slot: Vec<u32>,
-    /// New in-memory connections without a socket.
+    /// New in-memory connections that have no socket yet.
     arrivals: VecDeque<Arrival>,
-    /// Acceptor slots to return.
+    /// Acceptor slots of closed connections, to be returned to the acceptor.
     freed_slots: Vec<u32>,
-    /// Whether there may be new connections to take or acceptor slots to return.
+    /// Whether the acceptor may have new connections, or slots are to be returned to it.
     exchange_wanted: bool,
     /// Scratch memory, empty between uses.
     ready: Vec<u32>,
@@ -109,7 +111,8 @@ pub(super) struct Sockets {
     dirty: Vec<u32>,
     /// Counts of output.
     pub(super) written: OutputCounts,
-    /// Released in order to accept and close a connection when the process has run out of file descriptors.
+    /// A file descriptor in reserve. If the process has run out of descriptors, this one is released so that
+    /// a waiting connection can be accepted and closed.
     spare: Option<OwnedFd>,
     stopping: bool,
 }
@@ -123,7 +126,7 @@ pub(super) struct OutputCounts {
     pub(super) bytes: u64,
     /// Batches handed to other threads.
     pub(super) handed_over: u64,
-    /// Times that output waited for more output.
+    /// Number of times that output was delayed to be sent together with later output.
     pub(super) delayed: u64,
 }
 
@@ -140,16 +143,16 @@ struct Socket {
     readable: bool,
     peer_closed: bool,
     paused: bool,
-    /// Whether the socket needs no entry in the list of output to write: it has one, or a helper has its
-    /// output.
+    /// Whether the socket must not be added to [`Sockets::dirty`], because it is in that list already or a
+    /// helper has its output.
     dirty: bool,
     wants_writable: bool,
     closing: bool,
-    /// Why the socket closes once its output is back from a helper.
+    /// If set, the socket closes for this reason once its output is back from a helper.
     ending: Option<SocketCloseReason>,
-    /// When the delay of its output began; 0 if it is not delayed.
+    /// When the delay of the socket's output began; 0 if it is not delayed.
     delayed_since: Time,
-    /// Its last batch, kept for reuse.
+    /// The last batch of output, kept for reuse.
     batch: Option<Box<OutputBatch>>,
 }
 
@@ -234,7 +237,7 @@ impl Sockets {
             socket.readable = true;
             self.readable.push_back(token as u32);
         }
-        // Without waiting output the edge needs no action: a write will find out by itself.
+        // If no output waits, the edge needs no action: the next write finds out that the socket takes bytes.
         if writable && socket.wants_writable && !socket.dirty {
             socket.dirty = true;
             self.dirty.push(token as u32);
@@ -246,7 +249,7 @@ impl Sockets {
         !self.readable.is_empty() || self.has_arrivals()
     }
 
-    /// Whether clients of this process announced input that was not examined yet.
+    /// Whether clients of this process have announced input that was not examined yet.
     #[inline]
     pub(super) fn has_ready_streams(&self) -> bool {
         self.acceptor.is_pending()
@@ -256,7 +259,7 @@ impl Sockets {
         !self.accepting.is_empty() || self.exchange_wanted || !self.arrivals.is_empty()
     }
 
-    /// Whether output can be written without waiting for anything.
+    /// Whether sockets are listed for writing.
     pub(super) fn has_output(&self) -> bool {
         !self.dirty.is_empty()
     }
@@ -266,8 +269,8 @@ impl Sockets {
         self.slots.iter().all(|slot| slot.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
     }
 
-    /// Accepts connections, then reads each readable socket once, while the thread has space for the resulting
-    /// work. Returns how many sockets it read.
+    /// Accepts connections, then reads each readable socket once. Stops when the thread lacks space for the
+    /// resulting signals. Returns the number of sockets read.
     pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
         self.take_ready_streams();
         if self.has_arrivals() && engine.accepts_work() {
@@ -287,7 +290,7 @@ impl Sockets {
         reads as u64
     }
 
-    /// Examines the in-memory connections that announced input.
+    /// Examines the in-memory connections that have announced input.
     fn take_ready_streams(&mut self) {
         if !self.acceptor.is_pending() {
             return;
@@ -306,7 +309,7 @@ impl Sockets {
     fn on_stream_ready(&mut self, index: u32) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let Stream::Memory(end) = &mut socket.stream else { return };
-        // The announcement does not say whether it concerns space, bytes or the end, so all three are checked.
+        // The client may have freed space, sent bytes or closed the connection. Check all three.
         end.announce_space();
         if socket.wants_writable && !socket.dirty && (end.has_space() || end.is_broken()) {
             socket.dirty = true;
@@ -322,7 +325,7 @@ impl Sockets {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let id = socket.id;
         if socket.paused || !socket.readable {
-            // The list drops the socket here; resuming or the next edge puts it back.
+            // The socket leaves the list here. Resuming, or the next edge, adds it again.
             return;
         }
         match socket.read(self.limits.read_bytes, &mut engine.buffers) {
@@ -338,7 +341,7 @@ impl Sockets {
         }
     }
 
-    /// Writes the output queued in this turn, one system call a socket.
+    /// Writes the output queued in this turn, with one system call per socket.
     pub(super) fn write_output(&mut self, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
         self.written.writes += dirty.len() as u64;
@@ -350,7 +353,7 @@ impl Sockets {
         self.wake_clients();
     }
 
-    /// Wakes clients of this process that wait for output.
+    /// Wakes the clients of this process that got output in this turn.
     fn wake_clients(&mut self) {
         if self.handed_over.is_empty() {
             return;
@@ -365,15 +368,15 @@ impl Sockets {
         }
     }
 
-    /// Hands queued output to helpers. Output may stay to wait for more, unless the thread is idle. Output
-    /// that no helper may take is written here.
+    /// Hands queued output to helpers. Writes output that no helper may take. Unless the thread is idle,
+    /// output may also be delayed, to be sent together with later output.
     pub(super) fn hand_over(&mut self, sending: &mut Sending, is_idle: bool, now: Time, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.retain(|&index| {
             let is_in_memory = self.is_in_memory(index);
             let waits = !is_idle && !is_in_memory && self.delay(index, sending, now);
             if !waits {
-                // Writing to a client of this process costs no system call, so help is pointless.
+                // Writing to a client of this process costs no system call, so a helper would save nothing.
                 match sending.helper_for(index, now).filter(|_| !is_in_memory) {
                     Some(helper) => self.hand_to_helper(index, helper, services),
                     None => {
@@ -393,7 +396,7 @@ impl Sockets {
         socket.is_some_and(|socket| matches!(socket.stream, Stream::Memory(_)))
     }
 
-    /// Whether the output of a socket waits for more.
+    /// Whether the output of a socket is delayed, to be sent together with later output.
     fn delay(&mut self, index: u32, sending: &Sending, now: Time) -> bool {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return false };
         let delay = sending.delay();
@@ -407,8 +410,8 @@ impl Sockets {
         now.since(socket.delayed_since).0 < delay.0
     }
 
-    /// Hands the output of a socket to another thread. Until it is back the socket counts as listed, so
-    /// nothing lists it.
+    /// Hands the output of a socket to another thread. The socket stays marked as dirty until the output is
+    /// back, so that nothing lists it for writing meanwhile.
     fn hand_to_helper(&mut self, index: u32, helper: u16, services: &mut Services<'_>) {
         let (Some(slot), Some(owner)) =
             (self.slots.get_mut(index as usize), self.directory.thread_of(self.own.module, self.own.instance))
@@ -430,7 +433,7 @@ impl Sockets {
         services.parcels.push((helper, SocketParcel::WriteOutput(batch)));
     }
 
-    /// A helper returned a batch.
+    /// Called when a helper has returned a batch.
     pub(super) fn take_back(&mut self, mut batch: Box<OutputBatch>, services: &mut Services<'_>) {
         let id = batch.socket;
         let index = id.index();
@@ -447,8 +450,8 @@ impl Sockets {
         }
         match result {
             Some(result) => {
-                // While the helper had the output, the poll may have reported that the socket takes bytes
-                // again. Asking again avoids missing it.
+                // If the socket was full, the poll may have reported meanwhile that it takes bytes again.
+                // Clearing the flag makes `finish_write` register with the poll again, which reports it anew.
                 socket.wants_writable &= result != WriteResult::Full;
                 self.finish_write(index, result, services);
             }
@@ -467,8 +470,8 @@ impl Sockets {
     fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         if socket.output.is_with_helper() {
-            // A former socket of this slot left a second entry. The output of the present socket is with a
-            // helper.
+            // This entry of the list belongs to an earlier socket of the slot. The output of the present
+            // socket is with a helper.
             return;
         }
         (socket.dirty, socket.delayed_since) = (false, Time(0));
@@ -482,7 +485,7 @@ impl Sockets {
         self.finish_write(index, result, services);
     }
 
-    /// Finishes an attempt to write, no matter which thread made it.
+    /// Evaluates the result of a write by this thread or by a helper.
     #[inline]
     fn finish_write(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
@@ -526,7 +529,7 @@ impl Sockets {
                 {
                     socket.paused = false;
                     if socket.readable {
-                        // The list may contain it already. A second read finds nothing.
+                        // The list may contain the socket already. A second read finds nothing.
                         self.readable.push_back(id.index());
                     }
                 }
@@ -568,8 +571,8 @@ impl Sockets {
         if socket.id == id { Some(socket) } else { None }
     }
 
-    /// Closes a socket and notifies its block, immediately or once no helper has its output. A slot is thus
-    /// reused only when no thread holds anything of its former socket.
+    /// Closes a socket and notifies its block. If a helper has output of the socket, this happens once the
+    /// output is back, so that a slot is reused only when no thread holds anything of its earlier socket.
     fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let index = id.index() as usize;
         let Some(socket) = self.socket(id) else { return };
@@ -587,7 +590,7 @@ impl Sockets {
                     if is_awaited {
                         let _ = socket.output.write(stream, services.buffers);
                     }
-                    // Closing the descriptor would end the registration too, so an error changes nothing.
+                    // Closing the descriptor ends the registration too, so an error does not matter.
                     if let Some(stream) = Arc::get_mut(stream) {
                         let _ = self.registry.deregister(stream);
                     }
@@ -605,11 +608,11 @@ impl Sockets {
             }
             socket.output.discard(services.buffers);
             if socket.dirty {
-                // The slot may be reused before the list is processed.
+                // The slot may be reused before the list is processed, so remove its entry.
                 self.dirty.retain(|&listed| listed as usize != index);
             }
         }
-        // The generation wraps within the bits that a socket id has for it.
+        // `SocketId` has few bits for the generation; making an id wraps it within them.
         slot.generation = SocketId::new(0, 0, slot.generation + 1).generation();
         self.free.push(index as u32);
         if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
@@ -618,7 +621,7 @@ impl Sockets {
         services.events.push((self.own, WorldEvent::SocketClosed { socket: id, reason }));
     }
 
-    /// Takes over an accepted connection.
+    /// Makes this instance the owner of an accepted connection.
     pub(super) fn adopt(
         &mut self,
         stream: std::net::TcpStream,
@@ -689,14 +692,15 @@ impl Sockets {
         }
     }
 
-    /// Gives a connection to the owner with the fewest sockets, or closes it if the node has its maximum.
+    /// Gives a connection to the instance with the fewest sockets. Closes the connection if the node has its
+    /// maximum number.
     fn distribute(&mut self, stream: TcpStream, peer: SocketAddr, listener: u16, services: &mut Services<'_>) {
         if self.counts.total() >= self.limits.sockets_max || stream.set_nodelay(true).is_err() {
             return;
         }
         if peer.ip().is_loopback() {
-            // Connections within one machine have no congestion, so the cheapest algorithm is best. If the
-            // system refuses it, nothing is lost.
+            // A connection within one machine has no congestion, so use the cheapest algorithm. If the system
+            // refuses it, the default one works as well.
             let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "reno");
         }
         let instance = self.counts.least_loaded_after(self.last_instance);

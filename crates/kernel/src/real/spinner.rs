@@ -10,14 +10,14 @@ use crate::scheduler::spin::{SpinController, SpinMeasurement, SpinSettings};
 use super::thread_usage::{RunDelay, thread_ran_ns};
 use super::wake::WAKE_NS_MAX;
 
-/// Minimum time between two decisions, which happen when the thread becomes idle.
+/// Minimum time between two decisions. A decision is made when the thread becomes idle.
 const ADJUST_EVERY: Duration = Duration::from_millis(10);
 
 /// Minimum time between two samples of how long the thread waited for a CPU.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
-/// The spin settings of all threads, in one word that is written whole. It has several writers, like
-/// [`AtomicSendSettings`](super::sending::AtomicSendSettings) and for the same reasons.
+/// The spin settings of all threads, packed into one atomic word. The word has several writers, for the
+/// reasons given at [`AtomicSendSettings`](super::sending::AtomicSendSettings).
 #[derive(Debug, Default)]
 pub(super) struct AtomicSpinSettings(AtomicU64);
 
@@ -55,7 +55,7 @@ pub(super) struct Spinner {
     woke: Time,
     /// When it last went to sleep.
     slept: Time,
-    /// Nanoseconds awake since the last sample of waiting.
+    /// Nanoseconds awake since the last sample of the time that the thread waited for a CPU.
     awake_ns: u64,
     sampled: Time,
     run_delay: RunDelay,
@@ -94,7 +94,7 @@ impl Spinner {
         Duration(u64::from(self.settings.poll_interval_ns))
     }
 
-    /// The thread became idle at `now`. Returns whether a new spin time was chosen.
+    /// Called when the thread becomes idle at `now`. Returns whether a new spin time was chosen.
     pub(super) fn begin_idle(
         &mut self,
         now: Time,
@@ -116,18 +116,18 @@ impl Spinner {
         true
     }
 
-    /// The thread goes to sleep at `now`.
+    /// Called when the thread goes to sleep at `now`.
     #[inline]
     pub(super) fn begin_sleep(&mut self, now: Time) {
         self.awake_ns += now.since(self.woke).0;
         self.slept = now;
     }
 
-    /// The thread woke at `now`; `rang_at` is when its bell rang, if it did.
+    /// Called when the thread has woken at `now`. `rang_at` is when its doorbell rang, if it did.
     #[inline]
     pub(super) fn end_sleep(&mut self, now: Time, rang_at: Option<Time>) {
         self.woke = now;
-        // A bell that rang before the sleep says nothing about this wake-up.
+        // A doorbell that rang before the sleep did not cause this wake-up.
         let rang_at = rang_at.filter(|rang_at| *rang_at >= self.slept);
         let sample_ns = rang_at.map(|rang_at| now.since(rang_at).0).filter(|sample_ns| *sample_ns <= WAKE_NS_MAX);
         if let Some(sample_ns) = sample_ns {
@@ -135,22 +135,23 @@ impl Spinner {
         }
     }
 
-    /// Work arrived after the thread was idle since `from`; `slept` tells whether it had to be woken.
+    /// Called when work arrives for a thread that was idle since `from`. `slept` tells whether the thread had
+    /// to be woken.
     #[inline]
     pub(super) fn end_idle(&mut self, from: Time, now: Time, slept: bool) {
         let idle_ns = now.since(from).0;
         self.controller.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
     }
 
-    /// The idle period ended without work. No spin, however long, would have caught any.
+    /// Called when an idle period ends without work. Counts as a long period, which no spin could have
+    /// covered.
     #[inline]
     pub(super) fn end_idle_without_work(&mut self) {
         self.controller.observe(Duration::from_millis(1_000));
     }
 
-    /// Share of the time since the last sample in which the thread waited for a CPU, in thousandths. Taken
-    /// from the operating system or, if it does not tell, from the time that the thread was awake without
-    /// running.
+    /// Share of the time since the last sample in which the thread waited for a CPU, in thousandths. If the
+    /// operating system does not report that time, it is the time awake minus the CPU time.
     #[cold]
     fn waited_per_mille(&mut self, now: Time) -> u32 {
         let ran_ns = thread_ran_ns();

@@ -1,10 +1,10 @@
-//! How long a thread polls for work before it sleeps. A controller over measurements and integers, without a
-//! clock.
+//! How long a thread spins: polls for work before it sleeps. This is a controller that computes with integers
+//! from measurements; it reads no clock.
 //!
-//! Whenever a thread becomes idle, a histogram counts the time until work arrives. A spin of length S costs
-//! the idle time where work arrives within S, and S where it does not. It saves a wake-up wherever work
-//! arrives within S. The counts of the last window thus give the cost of every length, whatever the thread
-//! did. An idle period that ends by a timer counts as one without work.
+//! A histogram counts idle periods by their length, the time until work arrives. A spin of length S costs the
+//! whole idle period if work arrives within S, and S otherwise. It saves a wake-up if work arrives within S.
+//! The histogram of the last window thus gives the cost and the gain of every length, whatever length the
+//! thread used. An idle period that a timer ends counts as one without work.
 //!
 //! Source: RonDB's adaptive spinning (methods, allowed overheads, factors by kind of thread, caps by CPU
 //! use). RonDB spaces its slots around the present spin time; these are fixed.
@@ -17,47 +17,48 @@ const SLOTS: usize = 20;
 /// End of the first slot. Each slot ends at 1.5 times the end of the one before.
 const FIRST_SLOT_NS: u64 = 500;
 
-/// Shorter spins are not worth trying.
+/// Minimum length of a spin, in nanoseconds.
 const SPIN_NS_MIN: u64 = 2_000;
 
-/// With at most this many idle periods in a window, a thread does not spin.
+/// Maximum number of idle periods in a window with which a thread does not spin: too few to judge from.
 const EVENTS_MIN: u32 = 3;
 
-/// Additional overhead that a spinning thread may have before it stops, in percentage points.
+/// Overhead beyond the allowed one at which a thread that already spins stops, in percentage points.
 const HYSTERESIS_PERCENT: u64 = 20;
 
 /// Overhead below which spinning is cheaper than sleeping, in per cent.
 const CHEAPER_PERCENT: u64 = 100;
 
-/// CPU use, in thousandths, and the share of the maximum spin that remains above it, in per cent.
+/// Pairs: above this CPU use, in thousandths, a spin has at most this share of the maximum, in per cent.
 const CAPS: [(u32, u64); 6] = [(900, 25), (800, 33), (700, 45), (600, 60), (500, 75), (400, 90)];
 
-/// Share of time that a thread waits for a CPU, in thousandths, above which it stops spinning for a while.
+/// Share of time in which a thread waits for a CPU, in thousandths, above which its neighbours, the other
+/// threads on its CPUs, need the CPU. The thread then backs off: it does not spin for a while.
 const SHARED_PER_MILLE: u32 = 250;
 
-/// Share below which neighbours that were seen during a back-off are gone.
+/// Share of time in which a thread waits for a CPU, in thousandths, below which the neighbours are gone.
 const ALONE_PER_MILLE: u32 = 100;
 
-/// Length of a back-off in adjustments: first and maximum. If neighbours compete only with the spinning,
-/// contention shows only while the thread spins. Whether they are still there then shows only by spinning
-/// again, and each failure doubles the back-off. If neighbours are seen to leave during a back-off, it ends
-/// and its length halves, so that intermittent neighbours leave the back-off unchanged.
-const REST: [u32; 2] = [100, 6_000];
+/// Length of a back-off in adjustments: first and maximum. The neighbours may wait only because this thread
+/// spins. Then only another spin shows whether they are still there, and each failed attempt doubles the
+/// back-off. If the neighbours are seen to leave during a back-off, the back-off ends and the length of the
+/// next one halves.
+const BACK_OFF: [u32; 2] = [100, 6_000];
 
 /// Number of samples without contention after which the length of the next back-off halves.
-const REST_FORGOTTEN: u32 = 100;
+const BACK_OFF_FORGOTTEN: u32 = 100;
 
 /// How threads spin. NDB's SpinMethod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpinMethod {
     /// For a fixed time, 0 unless set.
     Static,
-    /// While it saves about as much as it costs.
+    /// As long as spinning saves about as much CPU time as it costs.
     #[default]
     CostBased,
-    /// Longer, for latency.
+    /// Longer, to reduce latency.
     LatencyOptimised,
-    /// Longest: each thread has a CPU to itself.
+    /// Longest, for machines on which each thread has a CPU to itself.
     DatabaseMachine,
 }
 
@@ -121,7 +122,7 @@ impl Default for SpinChoice {
 }
 
 impl SpinChoice {
-    /// The resulting bounds for the threads.
+    /// The settings of the threads that follow from this choice.
     pub fn settings(&self) -> SpinSettings {
         let method = if self.enable_adaptive { self.method } else { SpinMethod::Static };
         let settings = method.settings(self.timer_us);
@@ -130,28 +131,30 @@ impl SpinChoice {
     }
 }
 
-/// Bounds for the spinning of a thread.
+/// Settings of a thread's spinning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpinSettings {
     /// Whether measurements determine the time (EnableAdaptiveSpinning).
     pub adaptive: bool,
     /// Maximum or, if not adaptive, fixed spin time (SchedulerSpinTimer), in microseconds.
     pub spin_us_max: u32,
-    /// CPU time that may be spent for saved latency, in per cent (AllowedSpinOverhead).
+    /// CPU time that spins may cost, in per cent of the CPU time of the wake-ups that they save
+    /// (AllowedSpinOverhead).
     pub overhead_percent: u32,
     /// Nanoseconds between two polls (SpintimePerCall).
     pub poll_interval_ns: u32,
 }
 
-/// How the allowed overhead (AllowedSpinOverhead) applies to one thread. The thread may have `base_percent`
-/// of the part up to 100 per cent, `extra_percent` of the part above, and `constant_percent` in any case.
+/// How the setting AllowedSpinOverhead applies to one thread. The thread's own allowance is the sum of three
+/// terms: `base_percent` of the part of the setting up to 100 per cent, `extra_percent` of the part above 100
+/// per cent, and `constant_percent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpinScale {
-    /// Share of the allowed overhead up to 100 per cent, in per cent.
+    /// Share of the setting's part up to 100 per cent, in per cent.
     pub base_percent: u64,
-    /// Share of the allowed overhead above 100 per cent, in per cent.
+    /// Share of the setting's part above 100 per cent, in per cent.
     pub extra_percent: u64,
-    /// Overhead allowed independently of the setting, in per cent.
+    /// Allowance independent of the setting, in per cent.
     pub constant_percent: u64,
 }
 
@@ -161,7 +164,7 @@ impl Default for SpinScale {
     }
 }
 
-/// Measurements of a thread at an adjustment.
+/// Measurements of a thread, from which the controller adjusts the spin time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpinMeasurement {
     /// Time from a wake-up until the thread runs, in nanoseconds.
@@ -180,13 +183,14 @@ pub struct SpinController {
     sums_ns: [u64; SLOTS],
     spin_ns: u64,
     scale: SpinScale,
-    /// Adjustments left in the current back-off, and the length of the last one.
-    rest: u32,
-    last_rest: u32,
+    /// Number of adjustments left in the current back-off.
+    back_off: u32,
+    /// Length of the last back-off, in adjustments.
+    last_back_off: u32,
     /// Whether contention was seen since the back-off began.
-    seen: bool,
-    /// Samples without contention.
-    alone: u32,
+    seen_contention: bool,
+    /// Number of consecutive samples without contention.
+    samples_alone: u32,
 }
 
 impl SpinController {
@@ -197,10 +201,10 @@ impl SpinController {
             sums_ns: [0; SLOTS],
             spin_ns: 0,
             scale,
-            rest: 0,
-            last_rest: 0,
-            seen: false,
-            alone: 0,
+            back_off: 0,
+            last_back_off: 0,
+            seen_contention: false,
+            samples_alone: 0,
         }
     }
 
@@ -225,7 +229,7 @@ impl SpinController {
             self.spin_ns = u64::from(settings.spin_us_max) * 1_000;
             return;
         }
-        let is_shared = self.rests(measured.waited_per_mille);
+        let is_shared = self.is_backing_off(measured.waited_per_mille);
         let events: u32 = counts.iter().sum();
         if is_shared || events <= EVENTS_MIN || measured.wake_ns == 0 {
             self.spin_ns = 0;
@@ -237,7 +241,7 @@ impl SpinController {
         self.spin_ns = match (chosen, self.spin_ns) {
             (0, _) => 0,
             (chosen, 0) => chosen,
-            // One slot at a time, so that a single odd window does not change the time much.
+            // By one slot at a time, so that a single unusual window does not change the time much.
             (chosen, now) if chosen > now => chosen.min(now + now / 2),
             (chosen, now) => chosen.max(now - now / 3),
         };
@@ -245,30 +249,30 @@ impl SpinController {
     }
 
     /// Whether the thread backs off because other threads use its CPU.
-    fn rests(&mut self, waited_per_mille: Option<u32>) -> bool {
-        self.rest = self.rest.saturating_sub(1);
-        let Some(waited_per_mille) = waited_per_mille else { return self.rest > 0 };
+    fn is_backing_off(&mut self, waited_per_mille: Option<u32>) -> bool {
+        self.back_off = self.back_off.saturating_sub(1);
+        let Some(waited_per_mille) = waited_per_mille else { return self.back_off > 0 };
         let are_there = waited_per_mille > SHARED_PER_MILLE;
-        if self.rest > 0 {
-            self.seen |= are_there;
-            if self.seen && waited_per_mille < ALONE_PER_MILLE {
-                (self.rest, self.last_rest) = (0, self.last_rest / 2);
+        if self.back_off > 0 {
+            self.seen_contention |= are_there;
+            if self.seen_contention && waited_per_mille < ALONE_PER_MILLE {
+                (self.back_off, self.last_back_off) = (0, self.last_back_off / 2);
             }
         } else if are_there {
-            self.last_rest = (self.last_rest * 2).clamp(REST[0], REST[1]);
-            // A thread that did not spin also waited without spinning, so the same neighbours will show
-            // during the back-off.
-            (self.rest, self.alone, self.seen) = (self.last_rest, 0, self.spin_ns == 0);
+            self.last_back_off = (self.last_back_off * 2).clamp(BACK_OFF[0], BACK_OFF[1]);
+            // If the thread waited for a CPU without spinning, its waits during the back-off will show
+            // whether the neighbours are still there.
+            (self.back_off, self.samples_alone, self.seen_contention) = (self.last_back_off, 0, self.spin_ns == 0);
         } else {
-            self.alone += 1;
-            if self.alone == REST_FORGOTTEN {
-                (self.last_rest, self.alone) = (self.last_rest / 2, 0);
+            self.samples_alone += 1;
+            if self.samples_alone == BACK_OFF_FORGOTTEN {
+                (self.last_back_off, self.samples_alone) = (self.last_back_off / 2, 0);
             }
         }
-        self.rest > 0
+        self.back_off > 0
     }
 
-    /// The overhead allowed for this thread, in per cent.
+    /// The overhead that this thread may have, in per cent.
     fn allowed(&self, settings: &SpinSettings) -> u64 {
         let overhead = u64::from(settings.overhead_percent);
         let (base, extra) = (overhead.min(100), overhead.saturating_sub(100));
@@ -277,8 +281,8 @@ impl SpinController {
     }
 }
 
-/// The spin time with the least overhead, if that is allowed, or a longer one whose additional gain is worth
-/// its additional cost; 0 if none.
+/// The spin time with the lowest overhead, or a longer one whose additional gain is worth its additional
+/// cost. 0 if no spin time has an allowed overhead.
 fn best(counts: &[u32; SLOTS], sums_ns: &[u64; SLOTS], wake_ns: u64, spin_ns_max: u64, allowed: u64) -> u64 {
     let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
     let (mut caught, mut waited_ns) = (0, 0);
@@ -305,7 +309,7 @@ fn best(counts: &[u32; SLOTS], sums_ns: &[u64; SLOTS], wake_ns: u64, spin_ns_max
     chosen.0
 }
 
-/// The maximum spin of a thread of this load.
+/// The maximum spin of a thread with this load.
 fn cap(spin_ns_max: u64, busy_per_mille: u32) -> u64 {
     let percent = CAPS.into_iter().find(|(above, _)| busy_per_mille > *above).map_or(100, |(_, percent)| percent);
     spin_ns_max * percent / 100
@@ -350,7 +354,7 @@ mod tests {
         controller.spin().as_micros()
     }
 
-    /// Samples the waiting share once, in a window in which work arrived soon.
+    /// Adjusts with one sample of the waiting share, after a window in which work arrived soon.
     fn sample(controller: &mut SpinController, waited_per_mille: u32) {
         (0..10).for_each(|_| controller.observe(Duration::from_micros(20)));
         controller.adjust(&COST, &SpinMeasurement { waited_per_mille: Some(waited_per_mille), ..QUIET });
@@ -406,7 +410,7 @@ mod tests {
             run(&mut controller, &LATENCY, &QUIET, &[90; 10]);
         }
         controller.adjust(&LATENCY, &SpinMeasurement { waited_per_mille: Some(500), ..QUIET });
-        assert_eq!(controller.rest, REST[0]);
+        assert_eq!(controller.back_off, BACK_OFF[0]);
     }
 
     #[test]
@@ -424,14 +428,14 @@ mod tests {
         // comes.
         for _ in 0..20 {
             sample(&mut controller, 600);
-            assert_eq!((controller.rest, controller.spin().0), (REST[1], 0));
+            assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[1], 0));
             sample(&mut controller, 600);
             sample(&mut controller, 15);
             assert!(controller.spin().0 > 0);
         }
-        (0..REST_FORGOTTEN).for_each(|_| sample(&mut controller, 15));
+        (0..BACK_OFF_FORGOTTEN).for_each(|_| sample(&mut controller, 15));
         sample(&mut controller, 600);
-        assert_eq!(controller.rest, REST[1] / 2);
+        assert_eq!(controller.back_off, BACK_OFF[1] / 2);
     }
 
     #[test]
@@ -440,15 +444,15 @@ mod tests {
         sample(&mut controller, 15);
         assert!(controller.spin().0 > 0);
         sample(&mut controller, 600);
-        assert_eq!((controller.rest, controller.spin().0), (REST[0], 0));
+        assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0], 0));
         // The neighbours may have competed with the spinning only, so no contention proves nothing.
         sample(&mut controller, 15);
-        assert_eq!((controller.rest, controller.spin().0), (REST[0] - 1, 0));
+        assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0] - 1, 0));
         // These make the thread wait during the back-off, and leave.
         sample(&mut controller, 600);
-        assert_eq!((controller.rest, controller.spin().0), (REST[0] - 2, 0));
+        assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0] - 2, 0));
         sample(&mut controller, 15);
-        assert_eq!(controller.rest, 0);
+        assert_eq!(controller.back_off, 0);
         assert!(controller.spin().0 > 0);
     }
 
