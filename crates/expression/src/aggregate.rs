@@ -51,14 +51,15 @@ pub enum AggregateKind {
     CountDistinct,
     /// SUM(e).
     Sum,
-    /// AVG(e). The field is the number of digits that the result of an exact operand adds after the point
-    /// (`div_precision_increment`).
+    /// AVG(e). The field is the number of digits that the average of exact numbers adds after the decimal
+    /// point (`div_precision_increment`).
     Average(u8),
     /// MIN(e).
     Minimum,
     /// MAX(e).
     Maximum,
-    /// The value of the first row, for a column outside an aggregate without ONLY_FULL_GROUP_BY.
+    /// The value of the first row. Used for a column outside an aggregate if `sql_mode` lacks
+    /// ONLY_FULL_GROUP_BY.
     AnyValue,
 }
 
@@ -83,7 +84,7 @@ enum State {
 impl AggregateKind {
     /// The type of the result for an operand of type `operand`, which is ignored for COUNT(*).
     ///
-    /// The precisions follow MySQL: SUM adds 22 digits, AVG adds 4 digits after the point.
+    /// The precisions follow MySQL: SUM adds 22 digits, AVG adds 4 digits after the decimal point.
     pub fn result_type(self, operand: &ResultType) -> ResultType {
         let exact = !is_inexact(operand);
         let (precision, scale) = (operand.precision(), operand.scale());
@@ -132,7 +133,7 @@ impl Accumulator {
         Accumulator { kind, operand, state }
     }
 
-    /// Returns to the state of an empty group.
+    /// Resets the state to that of an empty group.
     pub fn clear(&mut self) {
         *self = Accumulator::new(self.kind, self.operand);
     }
@@ -525,7 +526,7 @@ mod tests {
                 let first = merged.merge_partial(&bytes).unwrap();
                 prop_assert_eq!(merged.merge_partial(&bytes[first..]).unwrap(), bytes.len() - first);
                 let (merged, whole) = (merged.finish().unwrap(), whole.finish().unwrap());
-                // Among equal strings, both keep the first one.
+                // Among equal strings, both results are the first one.
                 prop_assert_eq!(merged, whole);
             }
         }

@@ -9,7 +9,7 @@ use crate::result_type::DECIMAL_SCALE_MAX;
 /// Mantissas are less than this in magnitude: 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 
-/// Maximum number of digits of a decimal, before and after the point.
+/// Maximum number of digits of a decimal: those before and after the point together.
 pub(crate) const DIGITS_MAX: u8 = 38;
 
 /// An integer as a decimal.
@@ -59,17 +59,18 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
     with_scale(product, scale)
 }
 
-/// The quotient with guard digits beyond the `increment` that division adds, truncated, so that `1 / 3 * 3`
-/// is 1 after rounding to the scale of its type. MySQL computes digits in groups of nine: as many groups as
-/// both operands and the increment fill. The divisor must not be 0.
-pub(crate) fn divide_guarded(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
+/// The truncated quotient, with more digits than its type has (guard digits), so that `1 / 3 * 3` is 1 after
+/// rounding to the scale of its type. MySQL stores digits in groups of nine. After the point, its quotient
+/// has as many groups as the two operands have, plus those for `increment` more digits. The divisor must not
+/// be 0.
+pub(crate) fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
-    let grown = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
-    let scale =
-        grouped(grouped(left.scale) + grouped(right.scale) + increment.saturating_sub(grown)).min(DECIMAL_SCALE_MAX);
-    // Without room for the guard digits, round to the scale of the type.
-    let typed = left.scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
-    divide_to(left, right, scale, false).or_else(|| divide(left, right, typed))
+    let padding_digits = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
+    let scale = grouped(grouped(left.scale) + grouped(right.scale) + increment.saturating_sub(padding_digits))
+        .min(DECIMAL_SCALE_MAX);
+    // If the guard digits do not fit, round to the scale of the type.
+    let result_scale = left.scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
+    divide_to(left, right, scale, false).or_else(|| divide(left, right, result_scale))
 }
 
 /// The quotient rounded to `scale` digits after the point. The divisor must not be 0.
@@ -118,13 +119,14 @@ pub(crate) fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     Some(Decimal { mantissa: left % right, scale })
 }
 
-/// Truncates to `places` digits after the point, which may be negative. The scale of the result is at least
-/// 0.
+/// Truncates to `places` digits after the point. Negative `places` zero digits before the point; the scale of
+/// the result is then 0.
 pub(crate) fn truncate(value: Decimal, places: i32) -> Decimal {
     drop_places(value, places, |_, _| 0)
 }
 
-/// Rounds half away from zero to `places` digits after the point, which may be negative.
+/// Rounds half away from zero to `places` digits after the point. Negative `places` round digits before the
+/// point.
 pub(crate) fn round(value: Decimal, places: i32) -> Option<Decimal> {
     checked(drop_places(value, places, |rest, factor| {
         let magnitude = rest.unsigned_abs();
@@ -183,8 +185,8 @@ fn aligned(left: Decimal, right: Decimal) -> Option<(i128, i128)> {
     }
 }
 
-/// The value with `places` digits after the point. `round` maps the dropped digits and their power of ten to
-/// -1, 0 or 1, which is added to the last place.
+/// The value with `places` digits after the point. `round` gets the dropped digits and their power of ten. It
+/// returns -1, 0 or 1, which is added to the last digit kept.
 fn drop_places(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) -> Decimal {
     let drop = i32::from(value.scale) - places;
     if drop <= 0 {
@@ -193,7 +195,7 @@ fn drop_places(value: Decimal, places: i32, round: impl Fn(i128, i128) -> i128) 
     let scale = places.max(0) as u8;
     let Some(factor) = 10i128.checked_pow(drop as u32) else { return Decimal { mantissa: 0, scale } };
     let quotient = value.mantissa / factor + round(value.mantissa % factor, factor);
-    // Digits dropped before the point become zeros.
+    // Digits that are dropped before the point become zeros.
     let zeros = 10i128.checked_pow((-places).max(0) as u32).unwrap_or(0);
     Decimal { mantissa: quotient.checked_mul(zeros).unwrap_or(0), scale }
 }

@@ -11,7 +11,7 @@ use crate::program::{CastTarget, Expression, IsTest, Node};
 const TEXT_CHARACTERS_MAX: usize = 1024;
 
 impl Expression {
-    /// The expression as SQL text, with the parameter values filled in. It is cut after 1,024 characters.
+    /// The expression as SQL text with the values of its parameters, truncated to 1,024 characters.
     pub fn describe(&self, parameters: Parameters<'_>) -> String {
         let mut out = String::new();
         write_expression(self, parameters, &mut out);
@@ -23,7 +23,7 @@ impl Expression {
 }
 
 fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &mut String) {
-    // Stop early in a long list: `describe` cuts the text anyway. A character takes up to 4 bytes.
+    // Stop early in a long list, because `describe` truncates the text. A character has up to 4 bytes.
     if out.len() > TEXT_CHARACTERS_MAX * 4 {
         return;
     }
@@ -49,7 +49,7 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::Arithmetic(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
         Node::Bits(operator, operands) => infix(operator.symbol(), &**operands, parameters, out),
         Node::Not(operand) => prefixed("(not ", operand, ")", parameters, out),
-        // A literal that was lifted is shown with its sign, as a constant is.
+        // A literal that became a parameter is shown with its sign, like a constant.
         Node::Negate(operand) if matches!(operand.node, Node::Parameter(_)) => {
             prefixed("-", operand, "", parameters, out);
         }

@@ -1,18 +1,19 @@
 //! The set of distinct values of an aggregate, as byte strings.
 //!
 //! Copying or freeing millions of values in one step would delay every other session of the thread. A set
-//! that outgrows one shard is therefore split by hash into shards, each with its own table and bytes.
+//! that is too large for one shard is therefore split by hash into shards, each with its own table and bytes.
 
 use hashbrown::HashTable;
 use junctor_model::partition::key_hash;
 
 /// Maximum number of values in the single shard of a small set. A larger set has [`SHARDS`] shards.
 const VALUES_OF_ONE_SHARD: usize = 1024;
-/// Maximum bytes of that shard. It also keeps the offsets of a shard far below 4 GiB.
+/// Maximum bytes in the single shard of a small set. Its bound also keeps the offsets within a shard far
+/// below 4 GiB.
 const BYTES_OF_ONE_SHARD: usize = 1 << 20;
 /// Number of shards of a large set.
 const SHARDS: usize = 256;
-/// Length of the prefix of each value, in bytes: the length of the value.
+/// Bytes of the length that precedes each value.
 const LENGTH_BYTES: usize = 4;
 
 /// A set of byte strings. It iterates shard by shard, in insertion order within a shard.
@@ -105,7 +106,8 @@ impl Shard {
     }
 }
 
-/// A 64-bit hash for the table, which takes its tag from the upper bits and its position from the lower ones.
+/// A 64-bit hash for the hash table, which derives its tag from the upper bits and its position from the
+/// lower ones.
 fn spread(short: u32) -> u64 {
     u64::from(short) << 32 | u64::from(short)
 }

@@ -1,5 +1,5 @@
-//! Numbers from text by MySQL's rules: skip leading white space, take the longest prefix that is a number,
-//! and ignore the rest.
+//! Numbers from text by MySQL's rules: skip leading white space, convert the longest prefix that is a number,
+//! and ignore the remaining text.
 
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -67,8 +67,7 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     Parsed { value, is_truncated: scan.is_truncated, is_missing: scan.is_missing(), is_out_of_range: value.is_none() }
 }
 
-/// The number that a text stands for when compared with an integer: an exact integer if possible, otherwise a
-/// double.
+/// The number with which a text is compared to an integer: an exact integer if possible, otherwise a double.
 pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
     let scan = scan(text, true);
     if scan.fraction.is_empty() && scan.exponent == 0 && scan.integer.len() <= 20 {

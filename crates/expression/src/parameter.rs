@@ -28,13 +28,13 @@ const TAG_BYTES: u8 = 5;
 const TAG_LIST: u8 = 6;
 const TAG_INTEGERS: u8 = 7;
 
-/// Builds the byte string. Its owner clears and reuses it, so that encoding allocates nothing once it is
-/// warm.
+/// Builds the byte string. The owner of a builder clears and reuses it, so that encoding allocates nothing
+/// once the buffers have grown.
 #[derive(Clone, Debug, Default)]
 pub struct ParametersBuilder {
     values: Vec<u8>,
     offsets: Vec<u32>,
-    /// The position of the count of the open list in `values`, and the number of its values so far.
+    /// For the open list: the position of its count in `values`, and the number of its values so far.
     list: Option<(usize, u32)>,
 }
 

@@ -7,12 +7,13 @@ use junctor_model::value::ValueRef;
 
 /// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
 pub const DECIMAL_PRECISION_MAX: u32 = 65;
-/// Maximum number of digits after the point of a DECIMAL.
+/// Maximum number of digits after the decimal point of a DECIMAL.
 pub const DECIMAL_SCALE_MAX: u8 = 30;
-/// Number of digits that division adds after the point: the default of MySQL's `div_precision_increment`.
+/// Number of digits that division adds after the decimal point: the default of MySQL's
+/// `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;
 
-/// The kind of value that an expression yields. Every value of an expression is NULL or of its kind.
+/// The kind of value that an expression yields. Each of its values is NULL or of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Always NULL.
@@ -21,7 +22,7 @@ pub enum Kind {
     Int,
     /// An unsigned integer of 64 bits.
     UInt,
-    /// An exact number with as many digits after the point as the type's scale.
+    /// An exact number. The type's scale is the number of its digits after the decimal point.
     Decimal,
     /// A double: a binary floating-point number of 64 bits, never NaN or infinite.
     Double,
@@ -55,12 +56,12 @@ pub struct ResultType {
     pub kind: Kind,
     /// The collation of a string. [`CollationId::BINARY`] for numbers.
     pub collation: CollationId,
-    /// How strongly the collation prevails over others.
+    /// The precedence of the collation over others.
     pub coercibility: Coercibility,
     /// Maximum length of the value as text, including sign and point: characters, or bytes for binary
     /// strings.
     pub length: u32,
-    /// Digits after the point. 31 for strings and for numbers without a fixed scale.
+    /// Digits after the decimal point; 31 for strings and for numbers without a fixed scale.
     pub decimals: u8,
     /// Whether the value can be NULL.
     pub nullable: bool,
@@ -186,7 +187,7 @@ impl ResultType {
             Kind::Int | Kind::UInt => (wire_type::LONGLONG, self.length),
             Kind::Decimal => (wire_type::NEWDECIMAL, self.length),
             Kind::Double => (wire_type::DOUBLE, self.length),
-            // Clients treat strings beyond 64 KiB as BLOBs, as MySQL announces them.
+            // MySQL announces strings longer than 64 KiB as BLOB, and clients rely on that.
             Kind::String if length > 0xFFFF => (wire_type::BLOB, length),
             Kind::String => (wire_type::VAR_STRING, length),
         };

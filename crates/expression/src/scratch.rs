@@ -1,4 +1,5 @@
-//! Memory of one evaluating thread: strings that live until the next row, and the warnings of a statement.
+//! Memory of a thread that evaluates expressions: strings that live until the next row, and the warnings of a
+//! statement.
 
 use std::cell::{Cell, RefCell};
 
@@ -13,10 +14,10 @@ pub const WARNINGS_KEPT_DEFAULT: u16 = 1024;
 pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Maximum memory for the strings of one row, in bytes.
 const ROW_BYTES_MAX: usize = 8 * STRING_BYTES_MAX;
-/// Maximum memory kept from row to row, in bytes. The rest is freed immediately.
+/// Maximum memory kept from row to row, in bytes. Memory beyond it is freed after each row.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
 
-/// A condition that the user should know about and that did not stop the statement.
+/// A condition that is reported to the user but has not stopped the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The error code, which maps to MySQL's number.
@@ -36,9 +37,9 @@ pub struct WarningMark {
 #[derive(Debug)]
 pub struct Scratch {
     arena: Bump,
-    /// Whether the arena holds anything, so that a reset for a row without strings costs one test.
+    /// Whether the arena contains anything. A reset after a row without strings costs only this test.
     is_used: Cell<bool>,
-    /// Free buffers for [`Scratch::build`]. Their number is the deepest nesting of builds so far.
+    /// Free buffers for [`Scratch::build`]. There are as many as the deepest nesting of builds so far.
     buffers: RefCell<Vec<Vec<u8>>>,
     warnings: RefCell<Vec<Warning>>,
     warning_count: Cell<u64>,
@@ -111,8 +112,8 @@ impl Scratch {
         WarningMark { count: self.warning_count.get(), kept: self.warnings.borrow().len() }
     }
 
-    /// Discards the warnings after `mark`. For a caller that will evaluate the same expressions again, which
-    /// would otherwise warn twice.
+    /// Discards the warnings after `mark`. A caller needs this if it will evaluate the same expressions
+    /// again, which would otherwise warn twice.
     pub fn forget_warnings_after(&self, mark: WarningMark) {
         self.warning_count.set(mark.count);
         self.warnings.borrow_mut().truncate(mark.kept);
@@ -168,7 +169,7 @@ impl Scratch {
     /// `None` if `build` returns false. `build` may evaluate further expressions, which may themselves build
     /// strings.
     pub(crate) fn build(&self, build: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Option<&[u8]>> {
-        // Taken out of the pool, not borrowed, because `build` may come here again.
+        // The buffer is removed from the pool, not borrowed, because `build` may call this function again.
         let mut buffer = self.buffers.borrow_mut().pop().unwrap_or_default();
         let outcome = build(&mut buffer);
         let kept = match outcome {

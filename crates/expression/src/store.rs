@@ -1,4 +1,4 @@
-//! Assignment of values to columns: converted to the column's type, or rejected in a strict `sql_mode`.
+//! Assigns values to columns: converts them to the column's type, or rejects them in a strict `sql_mode`.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 /// Maximum number of bytes of an invalid string that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
 
-/// The treatment of a value that does not fit its column.
+/// What happens to a value that does not fit its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
     /// The statement fails (strict `sql_mode`).
@@ -31,7 +31,7 @@ pub struct StoreTarget<'c> {
     pub column: &'c ColumnDefinition,
     /// The number of the row within the statement, from 1, for messages.
     pub row_number: u64,
-    /// The treatment of a value that does not fit.
+    /// What happens to a value that does not fit.
     pub mode: StoreMode,
 }
 
@@ -75,7 +75,7 @@ impl StoreTarget<'_> {
                 if text.len() <= bytes_max {
                     return Ok(ValueRef::Bytes(text));
                 }
-                // Never split a character: drop one that crosses the limit.
+                // Never split a character: a character that crosses the limit is dropped.
                 let mut cut = bytes_max;
                 while collation != CollationId::BINARY && cut > 0 && text[cut] & 0xC0 == 0x80 {
                     cut -= 1;

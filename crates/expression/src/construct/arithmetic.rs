@@ -9,9 +9,9 @@ use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, Resu
 const INTEGER_LENGTH_MAX: u32 = 21;
 
 impl Expression {
-    /// `left operator right`. If an operand is a double or a string, the result is a double. Otherwise it is
-    /// exact: integers give an integer, unsigned if one of them is, except that `/` always gives a decimal.
-    /// `/` adds four digits after the point; see [`Self::divide`].
+    /// `left operator right`. If an operand is a double or a string, the result is a double. Otherwise the
+    /// result is exact. Integers give an integer, which is unsigned if an operand is, except that `/` always
+    /// gives a decimal. `/` adds four digits after the decimal point; see [`Self::divide`].
     pub fn arithmetic(operator: ArithmeticOperator, left: Expression, right: Expression) -> Expression {
         let divides = matches!(
             operator,
@@ -22,8 +22,8 @@ impl Expression {
         Expression { node: Node::Arithmetic(operator, Box::new([left, right])), result }
     }
 
-    /// `left / right`. If both operands are exact, the result has `increment` more digits after the point
-    /// than `left` (`div_precision_increment`).
+    /// `left / right`. If both operands are exact, the result has `increment` (`div_precision_increment`)
+    /// more digits after the decimal point than `left`.
     pub fn divide(left: Expression, right: Expression, increment: u8) -> Expression {
         let result = division_type(&left.result, &right.result, increment).with_nullable(true);
         Expression { node: Node::Arithmetic(ArithmeticOperator::Divide, Box::new([left, right])), result }

@@ -1,4 +1,5 @@
-//! Comparisons, BETWEEN, IN and LIKE: the choice of the domain in which two operands are compared.
+//! Comparisons, BETWEEN, IN and LIKE. Chooses the domain of each comparison: whether two operands are
+//! compared as integers, decimals, doubles or strings.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
@@ -52,8 +53,8 @@ impl Expression {
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
     }
 
-    /// `operand [NOT] IN (...)` where one list parameter holds all values; `item` is the type of each. Error:
-    /// 1267 for an illegal mix of collations.
+    /// `operand [NOT] IN (...)` where a single list parameter has all values; `item` is the type of each
+    /// value. Error: 1267 for an illegal mix of collations.
     pub fn in_parameters(negated: bool, operand: Expression, parameter: u16, item: ResultType) -> Result<Expression> {
         let domain = domain_of(" IN ", &operand, &Expression::parameter_of_type(parameter, item))?;
         let node = Node::InParameters { negated, domain, operand: Box::new(operand), parameter };
@@ -124,8 +125,8 @@ fn convert_constant(constant: Expression, domain: CompareDomain, other: &Express
     Expression::constant(number, CollationId::BINARY)
 }
 
-/// The domain after constants were converted: two integers compare as integers, an integer and a double as
-/// doubles.
+/// The domain after constants have been converted: two integers are compared as integers, an integer and a
+/// double as doubles.
 fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) -> CompareDomain {
     match domain {
         CompareDomain::Number if left.result.is_integer() && right.result.is_integer() => CompareDomain::Integer,

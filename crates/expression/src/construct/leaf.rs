@@ -30,14 +30,14 @@ impl Expression {
         Expression { node: Node::Constant(value), result }
     }
 
-    /// DEFAULT of a column without a default. `value` is the implicit default, used where the omission is
-    /// only a warning.
+    /// DEFAULT of a column without a default. `value` is the implicit default, which is stored where the
+    /// omission is only a warning.
     pub fn missing_default(definition: &ColumnDefinition, value: Value) -> Expression {
         let node = Node::MissingDefault { column: definition.name.clone(), value };
         Expression { node, result: ResultType::of_column(definition) }
     }
 
-    /// A value that each execution supplies, of a kind fixed now. Values of other kinds are converted at
+    /// A value that each execution supplies. Its kind is fixed now; values of other kinds are converted at
     /// execution. `scale` applies only to decimals.
     pub fn parameter(ordinal: u16, kind: Kind, scale: u8, collation: CollationId) -> Expression {
         let result = match kind {
@@ -50,7 +50,8 @@ impl Expression {
         Expression::parameter_of_type(ordinal, result.with_nullable(true))
     }
 
-    /// A value that each execution supplies, of a type fixed now, such as that of the literal it replaces.
+    /// A value that each execution supplies. Its type is fixed now, for example as that of the literal that
+    /// it replaces.
     pub fn parameter_of_type(ordinal: u16, result: ResultType) -> Expression {
         Expression { node: Node::Parameter(ordinal), result }
     }

@@ -37,7 +37,7 @@ pub(crate) fn unify<'e>(
             let all_text = of_kind().all(|result| result.kind == Kind::String);
             let collation = aggregate_collations(operation, operands.clone())?;
             let coercibility = match collation.coercibility {
-                // Strings converted from numbers give way to other strings as literals do.
+                // Strings converted from numbers have the coercibility of literals, so other strings prevail.
                 Coercibility::Ignorable if !all_text => Coercibility::Coercible,
                 coercibility => coercibility,
             };

@@ -155,7 +155,7 @@ fn decimals<'r>(
         }
         _ if right.mantissa == 0 => return divided_by_zero(context),
         ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => {
-            decimal::divide_guarded(left, right, increment_of(expression))
+            decimal::divide_with_guard_digits(left, right, increment_of(expression))
         }
         ArithmeticOperator::Remainder => decimal::remainder(left, right),
     };

@@ -13,7 +13,7 @@ use crate::scratch::{STRING_BYTES_MAX, Scratch};
 pub(super) fn cast<'r>(
     target: CastTarget,
     value: ValueRef<'r>,
-    result: &ResultType,
+    result_type: &ResultType,
     scratch: &'r Scratch,
 ) -> Result<ValueRef<'r>> {
     if value.is_null() {
@@ -24,16 +24,16 @@ pub(super) fn cast<'r>(
         CastTarget::Unsigned => cast_unsigned(value, scratch).map(ValueRef::UInt),
         CastTarget::Double => Ok(ValueRef::Double(to_double(value, scratch)?)),
         CastTarget::Decimal { precision, .. } => {
-            if precision > decimal::DIGITS_MAX && is_beyond_decimal(value, result.decimals) {
+            if precision > decimal::DIGITS_MAX && is_beyond_decimal(value, result_type.decimals) {
                 return Err(Error::not_supported("an exact number of more than 38 digits"));
             }
             let number = to_decimal(value, scratch)?;
-            cast_decimal(number, u32::from(precision), result.decimals, scratch).map(ValueRef::Decimal)
+            cast_decimal(number, u32::from(precision), result_type.decimals, scratch).map(ValueRef::Decimal)
         }
         CastTarget::Char { length, .. } => {
             let text = to_text(value, scratch)?;
             let Some(length) = length else { return Ok(ValueRef::Bytes(text)) };
-            let cut = result.collation.character_set().prefix(text, length as usize);
+            let cut = result_type.collation.character_set().prefix(text, length as usize);
             if cut.len() < text.len() {
                 let type_name = format!("CHAR({length})");
                 super::convert::warn_truncated(&type_name, text, scratch)?;
@@ -118,8 +118,8 @@ fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
     Ok(parsed.value)
 }
 
-/// Whether a value has too many digits for an exact number of this scale. A type of up to 38 digits clamps
-/// such a value as in MySQL. A wider type could hold it in MySQL, but not here.
+/// Whether a value needs more than 38 digits at this scale. If the type has at most 38 digits, such a value
+/// is clamped as in MySQL. If the type has more digits, MySQL could represent the value but we cannot.
 fn is_beyond_decimal(value: ValueRef<'_>, scale: u8) -> bool {
     let number = match value {
         ValueRef::Double(value) => decimal::from_double(value, None),

@@ -44,7 +44,7 @@ impl Expression {
     }
 }
 
-/// Stops the node: taking the value for NULL would lose rows.
+/// Stops the node, because treating the value as NULL would lose rows.
 #[cold]
 fn not_integer(operand: &Expression) -> ! {
     panic!("an operand of an integer comparison is an integer or NULL: {operand:?}")
@@ -140,7 +140,7 @@ pub(crate) fn order_in_domain(
     }
 }
 
-/// Converts a string to a number if the domain is numeric, and leaves other values alone. A caller that
+/// Converts a string to a number if the domain is numeric; returns other values unchanged. A caller that
 /// compares one value several times converts it first, so that a string that is not a number causes only one
 /// warning.
 #[inline]
@@ -183,7 +183,7 @@ pub fn compare_values(
         (ValueRef::Null, ValueRef::Null) => Ordering::Equal,
         (ValueRef::Null, _) => Ordering::Less,
         (_, ValueRef::Null) => Ordering::Greater,
-        // Values of one kind never mix strings and numbers. The order stays total if they do.
+        // Values of one kind are never a string and a number. This arm only makes the order total.
         (ValueRef::Bytes(_), _) => Ordering::Greater,
         (_, ValueRef::Bytes(_)) => Ordering::Less,
         (left, right) => order_numbers(left, right),

@@ -48,8 +48,8 @@ impl Expression {
         self.rounded_value(&Context { row, parameters, scratch })
     }
 
-    /// Like [`Expression::evaluate`], but an exact number may carry guard digits beyond the scale of its
-    /// type. Aggregates take this form because they round only the final result.
+    /// Like [`Expression::evaluate`], but an exact number may have guard digits: digits beyond the scale of
+    /// its type. Aggregates use this function because they round only the final result.
     #[inline]
     pub fn evaluate_unrounded<'r>(
         &'r self,
@@ -72,7 +72,8 @@ impl Expression {
     ) -> Result<bool> {
         let context = Context { row, parameters, scratch };
         if let Node::And(conditions) = &self.node {
-            // Unlike `truth`, this stops at NULL too: a filter drops the row for NULL as for false.
+            // Unlike `truth`, this also stops at NULL, because a filter rejects the row for NULL as well as
+            // for false.
             for condition in conditions {
                 if condition.truth(&context)? != Some(true) {
                     return Ok(false);
@@ -95,7 +96,7 @@ impl Expression {
         }
     }
 
-    /// The value; an exact number may carry guard digits.
+    /// The value. An exact number may have guard digits.
     #[inline]
     pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {

@@ -72,7 +72,7 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
 fn unhex(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
     let built = call.scratch().build(|buffer| {
-        // An odd number of digits: the first digit is a byte of its own.
+        // With an odd number of digits, the first digit alone is a byte.
         let (odd, pairs) = text.split_at(text.len() % 2);
         for pair in std::iter::once(odd).filter(|odd| !odd.is_empty()).chain(pairs.chunks(2)) {
             let mut byte = 0;

@@ -68,8 +68,8 @@ pub fn find(name: &str) -> Option<&'static Function> {
 }
 
 impl Expression {
-    /// A call of a function by its name in any letter case. IF, IFNULL, NULLIF, COALESCE and MOD become nodes
-    /// of their own.
+    /// A call of a function by its name in any letter case. IF, IFNULL, NULLIF, COALESCE and MOD become other
+    /// kinds of nodes.
     ///
     /// Errors: 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for an illegal mix of
     /// collations.
@@ -121,7 +121,7 @@ impl<'r> Call<'r> {
         self.arguments[position].value(&self.context)
     }
 
-    /// The argument rounded to the scale of its type, for functions that see it as text.
+    /// The argument rounded to the scale of its type, for functions that convert it to text.
     fn rounded(&self, position: usize) -> Result<ValueRef<'r>> {
         self.arguments[position].rounded_value(&self.context)
     }
@@ -227,5 +227,5 @@ fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
     Ok(Resolved { arguments, result: ResultType::double().with_nullable(true) })
 }
 
-/// The collation of text that a function generates. It gives way to the collation of any string.
+/// The collation of text that a function generates. The collation of any string argument prevails over it.
 const GENERATED_TEXT_COLLATION: CollationId = CollationId::DEFAULT;

@@ -53,8 +53,8 @@ fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<R
     Ok(resolved)
 }
 
-/// The result has the length of a constant argument; otherwise its length is unknown until run time. It is
-/// NULL if it would exceed the limit.
+/// The result has the length that a constant argument gives; otherwise its length is unknown until execution.
+/// The result is NULL if it would exceed the limit.
 fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
     let count = match arguments[usize::from(name != "SPACE")].as_constant() {
         Some(Value::Int(count)) => Some(u32::try_from((*count).max(0)).unwrap_or(u32::MAX)),
@@ -231,8 +231,8 @@ fn pad_right(call: Call<'_>) -> Result<ValueRef<'_>> {
     })
 }
 
-/// The text truncated to a length, or padded to it by repeating the pad. `join` puts text and padding in
-/// order.
+/// The text truncated to a length, or padded to it by repeating the pad. `join` concatenates text and padding
+/// in the right order.
 fn padded<'r>(
     call: Call<'r>,
     name: &str,

@@ -7,7 +7,8 @@ use super::text::function;
 use super::{Call, Function, resolve_first, resolve_together};
 use crate::scratch::STRING_BYTES_MAX;
 
-/// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is alike; BOTH is `TRIM(s, x)`.
+/// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is `TRIM_TRAILING(s, x)`, and BOTH is
+/// `TRIM(s, x)`.
 pub(super) const TABLE: &[Function] = &[
     function("TRIM", 1, 2, resolve_first, trim_both),
     function("TRIM_LEADING", 1, 2, resolve_first, trim_leading),

@@ -38,7 +38,7 @@ struct Table {
 }
 
 impl Table {
-    /// The single row that all cases read.
+    /// A table with the single row that all cases read.
     fn new() -> Table {
         let integer = |bytes, unsigned| ColumnType::Integer { bytes, unsigned };
         let text = |collation| ColumnType::VarChar { length: 20, collation };

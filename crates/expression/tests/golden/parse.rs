@@ -36,7 +36,7 @@ const SYMBOLS: [&str; 24] = [
     "(", ")", ",",
 ];
 
-/// The precedence of an infix operator, higher binds tighter; 0 if the token is not one.
+/// The precedence of an infix operator: a higher one binds tighter. 0 if the token is not an infix operator.
 fn binding(token: &Token) -> u8 {
     match token {
         Token::Word(word) => match word.as_str() {
@@ -89,11 +89,11 @@ impl Parser<'_> {
         assert!(self.accept(word), "expected {word} at {:?}", &self.tokens[self.position..]);
     }
 
-    fn expression(&mut self, above: u8) -> Result<Expression> {
+    fn expression(&mut self, outer_precedence: u8) -> Result<Expression> {
         let mut left = if self.accept("NOT") { Expression::logical_not(self.expression(4)?) } else { self.operand()? };
         while let Some(token) = self.peek().cloned() {
             let power = binding(&token);
-            if power == 0 || power <= above {
+            if power == 0 || power <= outer_precedence {
                 break;
             }
             self.position += 1;

@@ -347,7 +347,7 @@ impl<'a> Binder<'a> {
         let operand = case.operand.as_ref().map(|operand| self.bind(operand)).transpose()?;
         let mut branches = Vec::with_capacity(case.branches.len());
         for branch in &case.branches {
-            branches.push((self.bind(&branch.condition)?, self.bind(&branch.value)?));
+            branches.push((self.bind(&branch.when)?, self.bind(&branch.value)?));
         }
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
         Expression::case(operand, branches, otherwise)

@@ -1,4 +1,4 @@
-//! Definitions of tables, indexes and databases as written.
+//! The syntax tree of definitions of tables, indexes and databases.
 
 use super::expression::Expression;
 use super::statement::{ObjectName, Unsupported};
@@ -14,15 +14,15 @@ pub struct CreateTable {
     pub name: ObjectName,
     /// The columns in order, at least one.
     pub columns: Vec<ColumnDefinition>,
-    /// Keys that are declared as items of their own, in order. [`ColumnDefinition`] has those of a single
-    /// column.
+    /// Keys that are separate items of the statement, in order. Keys that are attributes of a column are in
+    /// [`ColumnDefinition`].
     pub indexes: Vec<IndexDefinition>,
-    /// Foreign keys that are declared as items of their own, in order. [`ColumnDefinition`] has those of a
-    /// single column.
+    /// Foreign keys that are separate items of the statement, in order. Foreign keys that are attributes of a
+    /// column are in [`ColumnDefinition`].
     pub foreign_keys: Vec<ForeignKey>,
     /// CHECK constraints and other parts that are recognised but not supported, by name.
     pub unsupported: Vec<Unsupported>,
-    /// The table options after the closing bracket.
+    /// The table options after the closing parenthesis.
     pub options: Vec<TableOption>,
     /// PARTITION BY KEY.
     pub partitioning: Option<PartitionByKey>,
@@ -128,7 +128,7 @@ pub enum TypeKind {
         precision: Option<u32>,
         scale: Option<u32>,
     },
-    /// A precision without scale is in bits and decides between FLOAT and DOUBLE.
+    /// A precision without a scale is in bits. It decides between FLOAT and DOUBLE.
     Float {
         precision: Option<u32>,
         scale: Option<u32>,
@@ -160,7 +160,7 @@ pub enum TypeKind {
     VarBinary {
         length: u32,
     },
-    /// With a length, the type is the smallest size that holds it.
+    /// If a length is given, the type is the smallest one with at least that length.
     Text {
         size: LongSize,
         length: Option<u32>,
@@ -202,7 +202,7 @@ pub enum LongSize {
 pub struct IndexDefinition {
     /// The uniqueness that the index guarantees.
     pub kind: IndexKind,
-    /// The index's name. A constraint without an index name gives the index its own name.
+    /// The index's name; for a constraint without an index name, the constraint's name.
     pub name: Option<String>,
     /// USING if written.
     pub algorithm: Option<IndexAlgorithm>,
@@ -236,13 +236,13 @@ pub enum IndexAlgorithm {
 pub struct IndexColumn {
     /// The column's name.
     pub name: String,
-    /// The length of the indexed prefix, in characters or bytes as the column counts.
+    /// The length of the indexed prefix, in characters for character columns and in bytes for binary columns.
     pub prefix_length: Option<u32>,
     /// DESC.
     pub descending: bool,
 }
 
-/// A table option after the closing bracket of CREATE TABLE.
+/// A table option after the closing parenthesis of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableOption {
     /// ENGINE.
@@ -304,7 +304,7 @@ pub struct DropIndex {
 pub struct AlterTable {
     /// The table to alter.
     pub table: ObjectName,
-    /// The changes in the order written.
+    /// The changes, in the order of the statement.
     pub changes: Vec<TableChange>,
 }
 

@@ -1,12 +1,12 @@
-//! Expressions as written, before names are resolved and types are known.
+//! The syntax tree of expressions, before names are resolved and types are known.
 
-/// The number of a value that the execution supplies: the n-th `?` of the text, or the n-th literal (or list
-/// of literals) that the shape scanner lifted. Counted from 0.
+/// The number of a parameter, from 0. A parameter is a value that the execution supplies: the n-th `?` of the
+/// text, or the n-th literal (or list of literals) that the shape scanner has lifted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParameterNumber(pub u32);
 
-/// An expression as written. Its height is at most [`super::limit::NESTING_MAX`], so recursion over it is
-/// safe.
+/// An expression in the syntax tree. The tree's height is at most [`super::limit::NESTING_MAX`], so recursion
+/// over it is safe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A constant of the statement's text.
@@ -42,9 +42,9 @@ pub enum Expression {
         /// The right operand.
         right: Box<Expression>,
     },
-    /// Two or more operands that AND joins.
+    /// Two or more operands joined by AND.
     And(Vec<Expression>),
-    /// Two or more operands that OR joins.
+    /// Two or more operands joined by OR.
     Or(Vec<Expression>),
     /// `operand [NOT] BETWEEN low AND high`
     Between {
@@ -199,7 +199,7 @@ pub struct ColumnReference {
 pub struct SystemVariable {
     /// The scope if written.
     pub scope: Option<VariableScope>,
-    /// The name as written. The name of a component's variable contains a full stop.
+    /// The name as in the statement. The name of a component's variable contains a dot.
     pub name: String,
 }
 
@@ -301,7 +301,8 @@ pub enum IsTest {
 /// A CASE expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The value that the branches are compared with. Without it the branches are conditions.
+    /// The value with which the WHEN values of the branches are compared. If it is `None`, these are
+    /// conditions.
     pub operand: Option<Expression>,
     /// The branches in order, at least one.
     pub branches: Vec<CaseBranch>,
@@ -309,11 +310,11 @@ pub struct Case {
     pub otherwise: Option<Expression>,
 }
 
-/// `WHEN condition THEN value`
+/// `WHEN when THEN value`
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub struct CaseBranch {
-    pub condition: Expression,
+    pub when: Expression,
     pub value: Expression,
 }
 
@@ -337,7 +338,7 @@ pub enum CastTarget {
     Decimal {
         /// Total number of digits.
         precision: Option<u32>,
-        /// Number of digits after the full stop.
+        /// Number of digits after the decimal point.
         scale: Option<u32>,
     },
     /// `DOUBLE`, `REAL`
@@ -362,8 +363,8 @@ pub struct FunctionCall {
     /// The database of a stored function, if qualified.
     pub database: Option<String>,
     /// The name as written. Special forms become plain calls: `SUBSTRING(a FROM b FOR c)` is `SUBSTRING(a, b,
-    /// c)`, and `POSITION(a IN b)` is `LOCATE(a, b)`. `CURRENT_TIMESTAMP` without brackets is a call without
-    /// arguments.
+    /// c)`, and `POSITION(a IN b)` is `LOCATE(a, b)`. `CURRENT_TIMESTAMP` without parentheses is a call
+    /// without arguments.
     pub name: String,
     /// DISTINCT, which only aggregates accept.
     pub distinct: bool,
@@ -383,8 +384,8 @@ pub enum TrimSide {
 }
 
 impl Expression {
-    /// The expression with the opposite sign. A non-negative number is negated in place; anything else gets
-    /// the operator.
+    /// The expression with the opposite sign. A non-negative number is negated; any other expression gets the
+    /// operator.
     pub fn negate(self) -> Expression {
         match self {
             Expression::Literal(Literal::Integer(value)) if value >= 0 => Expression::Literal(Literal::Integer(-value)),

@@ -143,7 +143,8 @@ impl Keyword {
         let upper = upper.get_mut(..word.len())?;
         upper.copy_from_slice(word);
         upper.make_ascii_uppercase();
-        // A word that begins with any other byte wraps to an index beyond the buckets.
+        // For a word that does not begin with a letter, the subtraction wraps to a position beyond the
+        // buckets.
         let first = (*upper.first()?).wrapping_sub(b'A');
         let bucket = usize::from(first);
         if bucket >= BUCKET_COUNT {
@@ -168,7 +169,7 @@ impl Keyword {
 /// The table has one bucket for each first letter, which shortens the binary search.
 const BUCKET_COUNT: usize = 26;
 
-/// The index of each letter's first keyword in the table. The last entry is the table's length.
+/// The position in the table of each letter's first keyword. The last entry is the table's length.
 const BUCKETS: [u16; BUCKET_COUNT + 1] = bucket_starts();
 
 const fn bucket_starts() -> [u16; BUCKET_COUNT + 1] {

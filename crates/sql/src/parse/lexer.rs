@@ -27,7 +27,7 @@ pub enum TokenKind {
     Bad,
     /// An unquoted word that is in the keyword table, reserved or not.
     Keyword(Keyword),
-    /// Any other unquoted word, or any word directly after a full stop.
+    /// Any other unquoted word, or any word directly after a dot.
     Name,
     /// A name in backticks, which are part of the token.
     QuotedName,
@@ -37,7 +37,7 @@ pub enum TokenKind {
     NationalString,
     /// Decimal digits.
     Integer,
-    /// Digits with a full stop and no exponent.
+    /// Digits with a decimal point and no exponent.
     Decimal,
     /// A number with an exponent.
     Double,
@@ -111,7 +111,8 @@ pub enum TokenKind {
     LongArrow,
 }
 
-/// Reads tokens from a text. The parser copies the lexer to look further ahead, so it stays small and `Copy`.
+/// Reads tokens from a text. The parser copies the lexer to look further ahead, so the lexer is small and
+/// `Copy`.
 #[derive(Clone, Copy, Debug)]
 pub struct Lexer<'a> {
     text: &'a [u8],
@@ -137,7 +138,7 @@ impl<'a> Lexer<'a> {
         Lexer { text, at, in_executable_comment: false, saw_comment: false, after_dot: false }
     }
 
-    /// Whether the lexer has passed a comment. MySQL accepts a text of nothing but comments as an empty
+    /// Whether the lexer has read a comment. MySQL accepts a text that contains only comments as an empty
     /// statement.
     pub fn saw_comment(&self) -> bool {
         self.saw_comment
@@ -156,7 +157,7 @@ impl<'a> Lexer<'a> {
 
     /// The next token. At the end of the text every call returns [`TokenKind::End`].
     pub fn next_token(&mut self) -> Token {
-        // After a full stop every word is a name, reserved or not: `t.select` is a column.
+        // After a dot every word is a name, reserved or not: `t.select` is a column.
         let directly_after_dot = std::mem::take(&mut self.after_dot) && is_word_byte(self.byte(0));
         let start = if directly_after_dot { self.at } else { return self.next_ordinary() };
         self.at += self.word_length(0);
@@ -177,7 +178,7 @@ impl<'a> Lexer<'a> {
         };
         let kind = match first {
             b'0'..=b'9' => self.number(),
-            // In `t.1a` the full stop separates names; in `x = .5` it begins a number.
+            // In `t.1a` the dot separates names; in `x = .5` it begins a number.
             b'.' if self.byte(1).is_ascii_digit() && !self.follows_name() => self.number(),
             b'\'' | b'"' => self.quoted(0, TokenKind::String),
             b'`' => self.quoted(0, TokenKind::QuotedName),
@@ -356,7 +357,7 @@ impl<'a> Lexer<'a> {
         self.at += self.text[self.at..].iter().take_while(|byte| **byte != b'\n').count();
     }
 
-    /// Skips a comment, or only the head of one whose content is executed. Returns false if it is not closed.
+    /// Skips a comment; of an executable comment, only its head. Returns false if the comment is not closed.
     fn skip_comment(&mut self) -> bool {
         self.saw_comment = true;
         let head = if self.byte(2) == b'!' && !self.in_executable_comment { self.executable_head() } else { None };
@@ -375,10 +376,11 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The length of `/*!` with its version if a server of [`COMMENT_VERSION`] executes the comment.
+    /// The length of `/*!` and its version number; `None` if a server of [`COMMENT_VERSION`] does not execute
+    /// the comment.
     fn executable_head(&self) -> Option<usize> {
         let digits = self.digits_length(3, u8::is_ascii_digit);
-        // MySQL takes five or six digits as a version; fewer belong to the comment's content.
+        // MySQL reads five or six digits as a version; fewer digits belong to the comment's content.
         if digits < 5 {
             return Some(3);
         }
@@ -417,7 +419,7 @@ fn single_symbol(byte: u8) -> TokenKind {
 
 /// Finds the end of the quoted token that opens at byte `open` of `text`. Returns the offset after its
 /// closing quote and whether it contains escapes (a backslash or a doubled quote), or `None` if it is not
-/// closed. A backslash between backticks is no escape.
+/// closed. A backslash between backticks is not an escape.
 #[inline]
 pub fn quoted_end(text: &[u8], open: usize) -> Option<(usize, bool)> {
     let quote = *text.get(open)?;

@@ -182,8 +182,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a plan can contain these kept literals. Literals of VALUES rows can be kept only for a single row,
-/// because all rows share the form of the first.
+/// Whether a plan can contain these kept literals. Literals of VALUES can be kept only if there is a single
+/// row, because the plan has only the form of the first row.
 pub(crate) fn can_keep(kept: &[ParameterNumber], shape: &Shape) -> bool {
     let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
     is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))

@@ -1,9 +1,9 @@
 //! The parser's limits. A statement that exceeds one gets an error or is parsed at each execution; it never
 //! crashes.
 
-/// Maximum nesting of a statement or expression, and maximum height of an expression tree. Recursive walks of
-/// a tree rely on it. AND and OR do not nest: a run of them is one node. A descent to this depth takes at
-/// most 384 KiB of stack, or 1.25 MiB in builds without optimisation.
+/// Maximum nesting of a statement or expression, and maximum height of an expression tree. Recursive
+/// functions over trees rely on this limit. AND and OR do not nest: a run of them is one node. Parsing at
+/// this depth takes at most 384 KiB of stack, or 1.25 MiB in builds without optimisation.
 pub const NESTING_MAX: u32 = 128;
 
 /// Maximum number of parameters (`?`) of a statement; the protocol counts them in 16 bits.
@@ -27,6 +27,6 @@ pub const COMMENT_VERSION: u32 = 80_036;
 /// execution.
 pub const SHAPE_BYTES_MAX: usize = 16 * 1024;
 
-/// Maximum number of literals that a statement shape lifts. A statement with more is parsed at each
+/// Maximum number of lifted literals in a statement shape. A statement with more literals is parsed at each
 /// execution.
 pub const SHAPE_LITERALS_MAX: usize = 1 << 18;

@@ -83,8 +83,8 @@ pub fn decode_bits(digits: &[u8]) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// Whether a LIKE pattern begins with a character that matches only itself. Returns false for an empty
-/// pattern. A pattern that is written with a leading escape counts as not fixed.
+/// Whether a LIKE pattern begins with a literal character, not with a wildcard. False for an empty pattern,
+/// and for one that begins with a backslash.
 pub fn starts_with_literal(string: &[u8]) -> bool {
     !matches!(string.first(), None | Some(b'%' | b'_' | b'\\'))
 }

@@ -1,7 +1,7 @@
 //! Parses the bytes of a statement in MySQL's dialect into a syntax tree.
 //!
-//! [`shape`] recognises, without parsing, a statement that differs from a known one only in its literals. All
-//! other statements go through [`lexer`] and [`grammar`]. This folder knows nothing of tables, types or
+//! [`shape`] recognises, without parsing, a statement that differs from a known one only in its literals.
+//! [`lexer`] and [`grammar`] parse all other statements. This folder knows nothing of tables, types or
 //! sessions.
 
 pub mod definition;

@@ -1,10 +1,10 @@
-//! Statements as written: queries, changes of rows and session statements. Definitions of tables and
+//! The syntax tree of statements: queries, changes of rows and session statements. Definitions of tables and
 //! databases are in [`super::definition`].
 
 use super::definition::{AlterTable, CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 
-/// A statement as written, before names are resolved.
+/// A statement, before names are resolved.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Statement {
@@ -46,7 +46,7 @@ pub enum Statement {
     Unsupported(Unsupported),
 }
 
-/// A part of MySQL that the parser recognises and this version does not support.
+/// A part of MySQL that the parser recognises but this version does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported {
     /// The name that error 1235 shows.
@@ -210,18 +210,18 @@ pub enum InsertSource {
     /// VALUES lists, or SET as a single row. A member may be [`Expression::Default`]. An empty row takes all
     /// defaults.
     Rows(Vec<Vec<Expression>>),
-    /// Any number of rows that have literals of the same classes in the same positions; the execution
-    /// supplies their values. In `row`, the parameters with ordinals from `first` on stand for the first row.
-    /// The values of the other rows follow as [`super::shape::Shape`] describes.
+    /// Any number of rows with literals of the same classes in the same positions; the execution supplies
+    /// their values. In `row`, the parameters from `first` on are the literals of the first row.
+    /// [`super::shape::Slot`] describes where those of the other rows are.
     UniformRows {
         /// The first row, which is the form of all rows.
         row: Vec<Expression>,
-        /// The ordinal of the first lifted literal of the row.
+        /// Parameter number of the row's first lifted literal.
         first: ParameterNumber,
         /// The number of lifted literals in each row.
         width: u32,
     },
-    /// INSERT ... SELECT, with or without brackets around the query.
+    /// INSERT ... SELECT, with or without parentheses around the query.
     Select(Box<Select>),
 }
 
@@ -344,7 +344,7 @@ pub enum Show {
     },
     Plugins,
     Privileges,
-    /// The account as written; `None` for the session's own.
+    /// The account in the statement; `None` for the session's own.
     Grants {
         account: Option<String>,
     },

@@ -55,8 +55,8 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::WarningCount => server_rows::show_warning_count(false, facts),
         Show::ErrorCount => server_rows::show_warning_count(true, facts),
         Show::Engines => server_rows::show_engines(),
-        // Features that Junctor lacks have MySQL's columns and no rows, because monitoring tools ask for
-        // them.
+        // For features that Junctor lacks, the result has MySQL's columns and no rows, because monitoring
+        // tools query them.
         Show::EngineStatus { .. } => empty(ENGINE_STATUS),
         Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),

@@ -26,8 +26,8 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         }
         append_column(column, table.collation, &mut out);
     }
-    // An index under construction does not count yet. It may have the name of an index that the same
-    // statement drops.
+    // An index under construction is not shown. It may have the name of an index that the same statement
+    // drops.
     for index in visible_indexes(table).into_iter().filter(|index| index.state == IndexState::Online) {
         out.extend_from_slice(b",\n");
         append_index(index, table, &mut out);

@@ -5,7 +5,7 @@ use junctor_model::schema::{Dictionary, TableDefinition};
 
 use crate::mysql_catalog::variable::SessionContext;
 
-/// Figures of a table that change without its definition. An unknown figure is 0 or `None`.
+/// Statistics of a table, which change while its definition stays the same. An unknown figure is 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableStatistics {
     /// Number of rows.
@@ -27,7 +27,7 @@ pub enum WarningLevel {
     Error,
 }
 
-/// A diagnostic of a statement, as SHOW WARNINGS lists it.
+/// A note, warning or error of a statement, as SHOW WARNINGS lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Severity.
@@ -54,7 +54,7 @@ impl WarningLevel {
 pub struct ShowContext<'a> {
     /// All tables and databases.
     pub dictionary: &'a Dictionary,
-    /// Facts of the session, with its variables.
+    /// The properties of the session, with its variables.
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.
     pub table_statistics: &'a dyn Fn(&TableDefinition) -> TableStatistics,

@@ -8,8 +8,8 @@ use super::layout::VirtualTable;
 use crate::parse::Expression;
 use crate::parse::statement::ShowFilter;
 
-/// Evaluates a condition on one row. The table only names the columns: its rows are incomplete while a filter
-/// runs.
+/// Evaluates a condition on one row. The table is only for the names of its columns: its rows are incomplete
+/// while a filter runs.
 pub type Condition<'a> = dyn FnMut(&Expression, &VirtualTable, &[Value]) -> Result<bool> + 'a;
 
 /// Keeps the rows that the filter accepts. LIKE compares the first column and ignores case.

@@ -66,7 +66,7 @@ pub(super) fn names() -> Vec<&'static str> {
     TABLES.iter().map(|(name, _, _)| *name).collect()
 }
 
-/// A table with its rows, by name, ignoring case.
+/// The table with this name, ignoring case, with its rows.
 pub(super) fn table(name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
     let (name, fields, rows) = find(name)?;
     let table = VirtualTable::new("information_schema", name, fields);
@@ -216,7 +216,8 @@ fn integer_digits(bytes: u8, unsigned: bool) -> u64 {
 fn statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
     for table in base_tables(facts) {
-        // The row is that of SHOW INDEX plus the catalog, the table's database and the index's database.
+        // A row of this table is a row of SHOW INDEX with the catalog, the table's database and the index's
+        // database added.
         for mut shown in show_index(table, facts).rows {
             let rest = shown.split_off(2);
             let mut row = vec![bytes(CATALOG), bytes(&table.database)];

@@ -1,5 +1,5 @@
-//! The tables of `junctor_info`, the node's status: the columns of all tables, and the rows of the tables of
-//! threads.
+//! The virtual tables of database `junctor_info`, which show the node's status. This file has the columns of
+//! all tables, and computes the rows of those about threads.
 
 use junctor_gateway::threads::ThreadUsage;
 use junctor_model::value::Value;
@@ -140,8 +140,8 @@ const COUNTERS: &[Field] = &[
     text("description", 256),
 ];
 
-/// Latency of statements, by kind. A row with a NULL instance sums all sql blocks. Percentiles are upper
-/// bounds of histogram buckets, at most one eighth above the true value.
+/// Latency of statements, by kind. A row whose instance is NULL has the totals of all sql blocks. Percentiles
+/// are upper bounds of histogram buckets, at most one eighth above the true value.
 const OPERATION_LATENCY: &[Field] = &[
     unsigned("sql_instance").or_null(),
     name("operation"),
@@ -154,8 +154,8 @@ const OPERATION_LATENCY: &[Field] = &[
     double("max_us"),
 ];
 
-/// The buckets of the same histograms: number of statements that took from `from_ns` to `to_ns`, both
-/// included.
+/// The buckets of the same histograms: the number of statements that took from `from_ns` to `to_ns`, both
+/// inclusive.
 const OPERATION_LATENCY_BUCKETS: &[Field] =
     &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
 
@@ -188,9 +188,9 @@ pub struct ThreadFacts {
     pub name: Box<str>,
     /// CPU that the thread is bound to; `None` if unbound.
     pub cpu: Option<u32>,
-    /// Its modules and instances as text for users.
+    /// The modules and instances on the thread, as text for users.
     pub modules: Box<str>,
-    /// Its blocks, as (module, instance).
+    /// The blocks on the thread, as (module, instance).
     pub blocks: Vec<(&'static str, u16)>,
     /// Configured maximum spin time before the thread sleeps, in microseconds.
     pub spin_us: u32,

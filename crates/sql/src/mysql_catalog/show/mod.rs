@@ -1,9 +1,9 @@
 //! Results computed from the dictionary, the session and the server: SHOW, DESCRIBE, and the tables of
 //! `information_schema` and `junctor_info`.
 //!
-//! Every result is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. Only
-//! blocks of the data plane know the rows of some `junctor_info` tables. For these this folder declares the
-//! columns, and the session collects the rows from the blocks.
+//! Every result is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. The rows
+//! of some `junctor_info` tables are known only to blocks of the data plane. For these tables, this folder
+//! declares the columns, and the session collects the rows from the blocks.
 
 mod answer;
 mod column_rows;

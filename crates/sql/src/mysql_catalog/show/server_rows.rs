@@ -1,4 +1,4 @@
-//! SHOW of server-wide lists and of the session: engines, character sets, variables, plugins, grants,
+//! SHOW of the server's lists and of session state: engines, character sets, variables, plugins, grants,
 //! warnings.
 
 use junctor_model::error::{Error, Result};
@@ -156,8 +156,8 @@ pub(super) fn show_privileges() -> VirtualTable {
 }
 
 pub(super) fn show_grants(account: Option<&str>, facts: &ShowContext<'_>) -> Result<VirtualTable> {
-    // Every account has all privileges. The session's own account is accepted in each form that clients
-    // write.
+    // Every account has all privileges. Clients write the session's own account in several forms, and each is
+    // accepted.
     let (user, host) = (facts.session.user, facts.session.account_host);
     let own = format!("{user}@{host}");
     let plain: String = account.unwrap_or(&own).chars().filter(|letter| !"'\"`".contains(*letter)).collect();

@@ -1,4 +1,4 @@
-//! Row counts and sizes of tables, as the partitions' owners report them.
+//! Row counts and sizes of tables, as the ldm blocks that own the partitions report them.
 
 use std::collections::BTreeMap;
 

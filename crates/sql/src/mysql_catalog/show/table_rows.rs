@@ -118,7 +118,8 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &table.columns[usize::from(part.0)];
-            // Only the cardinality of a complete unique key is known without statistics: one value a row.
+            // Only the cardinality of a complete unique key is known without index statistics: one value for
+            // each row.
             let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
             rows.push(vec![
                 bytes(&table.name),
@@ -240,7 +241,7 @@ pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowContext<'a>) -> Result
     Err(Error::new(ErrorCode::NoSuchTable, text))
 }
 
-/// The written database, otherwise the session's. Error: 1046 without either.
+/// The database in the statement, otherwise the session's. Error: 1046 if there is neither.
 pub(super) fn database_or_current<'n>(written: Option<&'n str>, facts: &ShowContext<'n>) -> Result<&'n str> {
     written.or(facts.session.database).ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
 }

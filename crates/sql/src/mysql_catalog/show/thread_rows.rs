@@ -8,8 +8,8 @@ use super::layout::{Field, bytes, name, unsigned};
 
 pub(super) const THREADBLOCKS: &[Field] = &[unsigned("thread_id"), name("module"), unsigned("instance")];
 
-/// One row for each thread and slot: a thread's activity in one of the last 20 intervals. Slot 0 is the
-/// newest.
+/// One row for each thread and slot. A slot is one of the last 20 intervals; slot 0 is the newest. The row
+/// has the thread's activity in that interval.
 pub(super) const CPUSTAT: &[Field] = &[
     unsigned("thread_id"),
     name("name"),

@@ -13,7 +13,7 @@ use crate::parse::Expression;
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
 
-/// A new global value. Every holder of a copy of the server's values must apply it.
+/// A new global value. Each sql block has a copy of the global values and must apply the change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalChange {
     /// The changed variable.
@@ -22,7 +22,7 @@ pub struct GlobalChange {
     pub value: Value,
 }
 
-/// Effects of SET outside the variables, which the caller must carry out.
+/// Effects of SET other than changed variables. The caller must carry them out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetEffects {
     /// Whether autocommit went from off to on, which commits the open transaction.
@@ -35,7 +35,8 @@ pub struct SetEffects {
     pub notes: Vec<Note>,
 }
 
-/// Evaluates an expression of SET with the variables after the assignments so far.
+/// Evaluates an expression of SET. The variables have the values after the preceding assignments of the
+/// statement.
 pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<Value> + 'a;
 
 impl GlobalVariables {
@@ -58,7 +59,8 @@ pub fn set(
     in_transaction: bool,
     evaluate: &mut Evaluate<'_>,
 ) -> Result<SetEffects> {
-    // A single assignment is atomic by itself. Only several need a copy for their common rollback.
+    // A single assignment is atomic by itself. Several need a copy of the old values, so that all can be
+    // rolled back.
     let undo = (items.len() > 1).then(|| (session.clone(), globals.clone()));
     let mut assignment = Assignment { session, globals, in_transaction, evaluate, effects: SetEffects::default() };
     let outcome = items.iter().try_for_each(|item| assignment.item(item));
@@ -164,7 +166,7 @@ impl Assignment<'_, '_> {
         let set = self.character_set_named(name)?;
         self.session.character_set_client = set;
         self.session.character_set_results = Some(set);
-        // MySQL assigns the database's character set to literals; here every database has utf8mb4.
+        // In MySQL, literals get the database's character set. Here every database has utf8mb4.
         self.session.collation_connection = ConnectionCharacterSet::Utf8mb4.default_collation();
         self.session.update_plan_key();
         Ok(())
@@ -215,7 +217,8 @@ impl Assignment<'_, '_> {
     }
 }
 
-/// The server's character set and collation change together. Returns the other variable and its new value.
+/// The server's character set and collation change together. Returns the other one of the two variables, and
+/// its new value.
 fn counterpart(name: &str, value: &Value) -> Option<(VariableId, Value)> {
     let text = text_of(value);
     let (other, value) = match name {

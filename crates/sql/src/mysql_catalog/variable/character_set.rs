@@ -3,7 +3,7 @@
 use junctor_model::collation::{CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 
-/// Maximum characters of a wrong name in an error message.
+/// Maximum number of characters of an unknown name in an error message.
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// A character set of a connection. All stored text is UTF-8; the supported sets need no conversion.
@@ -25,15 +25,16 @@ pub struct NamedCollation {
     pub name: &'static str,
     /// Character set of the collation.
     pub character_set: ConnectionCharacterSet,
-    /// The implemented collation that replaces it. Connections may use collations without an implementation,
-    /// because a literal takes the collation of the column that it is compared with. Columns may not.
+    /// The collation that is executed in its place; the same if it is implemented. Connections may use
+    /// collations without an implementation, because a literal takes the collation of the column that it is
+    /// compared with. Columns may not.
     pub implemented_as: CollationId,
-    /// Whether it is its character set's default.
+    /// Whether it is the default collation of its character set.
     pub is_default: bool,
 }
 
 impl NamedCollation {
-    /// Whether this collation itself is implemented, and columns may use it.
+    /// Whether this collation itself is implemented, so that columns may use it.
     pub fn is_exact(&self) -> bool {
         self.implemented_as.name() == self.name
     }
@@ -103,7 +104,7 @@ impl ConnectionCharacterSet {
         }
     }
 
-    /// The collation of this character set where a statement names none.
+    /// The default collation of this character set, for statements that name none.
     pub fn default_collation(self) -> &'static NamedCollation {
         let wanted = match self {
             ConnectionCharacterSet::Utf8mb4 => 255,
@@ -156,8 +157,8 @@ fn unknown_collation_error(name: &str) -> Box<Error> {
     let name = &truncated_name(name);
     let lower = name.to_ascii_lowercase();
     let set = lower.split('_').next().unwrap_or_default();
-    // A name in MySQL's form is probably a collation of MySQL that is not implemented, rather than a typing
-    // error.
+    // A name in MySQL's form is probably a collation of MySQL that is not implemented, rather than a
+    // misspelling.
     let set_is_known = KNOWN_CHARACTER_SETS.contains(&set) || set == "utf8";
     let ends_well = ["_ci", "_cs", "_bin"].iter().any(|end| lower.ends_with(end));
     if set_is_known && ends_well || CollationId::from_name(name) == Err(CollationLookupError::Unsupported) {
@@ -166,7 +167,8 @@ fn unknown_collation_error(name: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
 }
 
-/// The beginning of a wrong name. It bounds the error message, because the name may be megabytes long.
+/// The beginning of an unknown name. Without the truncation, a name of megabytes would make an error message
+/// of megabytes.
 fn truncated_name(name: &str) -> String {
     name.chars().take(NAME_CHARACTERS_MAX).collect()
 }

@@ -12,7 +12,7 @@ use super::sql_mode::SqlMode;
 
 /// Maximum bytes of a string value.
 pub(super) const TEXT_BYTES_MAX: usize = 4096;
-/// Maximum characters of a wrong value in an error message.
+/// Maximum number of characters of a wrong value in an error message.
 const QUOTED_CHARACTERS_MAX: usize = 200;
 
 /// The variable's default, in canonical form.
@@ -43,8 +43,8 @@ pub(super) struct AssignedValue<'a> {
     pub mode: SqlMode,
 }
 
-/// Returns the canonical form of a new value. `old` is the current value, which a partial list of switches
-/// changes.
+/// Returns the canonical form of a new value. `old` is the current value; a list of switches changes only
+/// those that it names.
 ///
 /// # Errors
 /// 1231 for a wrong value, 1232 for a wrong type, 1115, 1235 and 1273 for character sets and collations.

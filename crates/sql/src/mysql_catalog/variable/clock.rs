@@ -24,8 +24,8 @@ impl Moment {
         format!("{year:04}-{month:02}-{day:02}")
     }
 
-    /// `07:39:33.123`, with this number of fractional digits. More than 6 count as 6; digits are cut, not
-    /// rounded.
+    /// `07:39:33.123`, with this number of fractional digits. More than 6 count as 6. Further digits are
+    /// truncated, not rounded.
     pub fn time(self, digits: u32) -> String {
         let seconds = self.seconds.rem_euclid(DAY_SECONDS);
         let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -94,8 +94,9 @@ fn days_in(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Days since 1970-01-01 of a Gregorian date. Years begin in March here, which makes the leap day the last
-/// day. Algorithm: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" (`days_from_civil`).
+/// Days since 1970-01-01 of a Gregorian date. Years begin in March in this calculation, which makes the leap
+/// day the last day of the year. Algorithm: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms"
+/// (`days_from_civil`).
 fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let century_cycle = year.div_euclid(400);
@@ -106,7 +107,7 @@ fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
     century_cycle * 146_097 + day_of_cycle - 719_468
 }
 
-/// Year, month and day of the day `days` after 1970-01-01; the inverse of [`days_from_civil`].
+/// Year, month and day of the date that is `days` after 1970-01-01; the inverse of [`days_from_civil`].
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let cycle = days.div_euclid(146_097);

@@ -6,12 +6,13 @@ use super::table::{ALIASES, TABLE};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableId(pub u16);
 
-/// Which of the server and the sessions have a value of a variable, and whether SET may change it.
+/// Whether the server, each session or both have a value of a variable, and whether SET may change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The server has a value, and a new session copies it. SET may change both.
     Both,
-    /// As [`Scope::Both`], but SET may change only the server's value. Sessions read the server's.
+    /// The server has a value, which SET GLOBAL may change. Sessions read the server's value and cannot
+    /// change it.
     SessionFixed,
     /// Only sessions have a value; SET may change it.
     Session,
@@ -51,7 +52,7 @@ pub enum Kind {
     SqlMode,
     /// An isolation level, by name or by MySQL's number.
     Isolation,
-    /// A character set. The field says whether the variable accepts NULL.
+    /// A character set. The field is true if the variable accepts NULL.
     CharacterSet(bool),
     /// A collation of a connection.
     Collation,
@@ -59,7 +60,8 @@ pub enum Kind {
     TimeZone,
 }
 
-/// Storage of the session's value: the sparse list, a field of the session, or computed from another source.
+/// Where the session's value is stored: in the sparse list, in a field of the session, or nowhere because it
+/// is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Slot {
@@ -82,7 +84,7 @@ pub enum Slot {
     /// The character set of `collation_connection`.
     CharacterSetConnection,
     CollationConnection,
-    /// Computed from the current database, as is the next one.
+    /// Computed from the current database, like the next variant.
     CharacterSetDatabase,
     CollationDatabase,
     LastInsertId,

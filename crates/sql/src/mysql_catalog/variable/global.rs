@@ -6,7 +6,7 @@ use super::check::default_value;
 use super::declare::{VariableId, find};
 use super::session::put_deviation;
 
-/// Facts of the server that variables report, known at its start.
+/// Properties of the server that are known at its start and that variables report.
 #[derive(Clone, Debug)]
 pub struct ServerFacts {
     /// Result of VERSION().
@@ -38,7 +38,7 @@ pub struct GlobalVariables {
 }
 
 impl GlobalVariables {
-    /// The defaults, except for the variables that report the server's facts.
+    /// The defaults, except for the variables that report the server's properties.
     pub fn new(facts: &ServerFacts) -> GlobalVariables {
         let mut globals = GlobalVariables::default();
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());

@@ -1,7 +1,7 @@
 //! System variables, user variables, and the functions that read the session, such as CONNECTION_ID().
 //!
 //! [`TABLE`] declares every system variable once. Most values are stored only if they differ from the
-//! default. The few variables that statements read all the time are plain fields of [`SessionVariables`].
+//! default. The few variables that statements read often are plain fields of [`SessionVariables`].
 
 mod assign;
 mod character_set;

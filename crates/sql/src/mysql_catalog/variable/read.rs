@@ -10,8 +10,8 @@ use super::session_expression::SessionContext;
 use super::table::{ALIASES, TABLE};
 use crate::parse::expression::{SystemVariable, VariableScope};
 
-/// The value of `@@name`. Without a written scope it is the session's value if sessions have one, otherwise
-/// the server's.
+/// The value of `@@name`. If the statement gives no scope, this is the session's value if sessions have one,
+/// otherwise the server's.
 ///
 /// # Errors
 /// 1193 for an unknown variable, 1238 for a scope that the variable does not have.
@@ -31,8 +31,8 @@ pub fn read_variable(variable: &SystemVariable, facts: &SessionContext<'_>) -> R
     }
 }
 
-/// The rows of SHOW VARIABLES as (name, value), sorted by name. With `only_global` they have the server's
-/// values only.
+/// The rows of SHOW VARIABLES as (name, value), sorted by name. With `only_global`, they have the server's
+/// values.
 pub fn variable_rows(only_global: bool, facts: &SessionContext<'_>) -> Vec<(&'static str, String)> {
     let mut rows = Vec::with_capacity(TABLE.len() + ALIASES.len());
     let aliases = ALIASES.iter().filter_map(|(alias, name)| find(name).map(|id| (*alias, id)));
@@ -59,7 +59,7 @@ fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {
         Slot::Timestamp => Value::Double(facts.now_us() as f64 / 1e6),
         Slot::CollationDatabase => Value::Bytes(facts.database_collation.name().into()),
         Slot::CharacterSetDatabase => Value::Bytes(facts.database_collation.character_set().name().into()),
-        // Sessions cannot change it, therefore they keep no copy.
+        // Sessions cannot change the variable, so they have no copy of the value.
         _ if variable.scope == Scope::SessionFixed => facts.globals.value(id),
         _ => facts.variables.value(id),
     }

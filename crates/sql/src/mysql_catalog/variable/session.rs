@@ -1,4 +1,4 @@
-//! The variables of one session: plain fields for those that statements read, a sparse list for the rest.
+//! The variables of one session: fields for those that statements read often, a sparse list for all others.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -38,8 +38,9 @@ pub struct TransactionCharacteristics {
     pub read_only: bool,
 }
 
-/// The settings that plans depend on. Any setting that binding or planning reads belongs here; otherwise one
-/// session's plan would be wrong for another. Settings that each execution reads again do not.
+/// The settings on which plans depend. Any setting that binding or planning reads must be here; otherwise a
+/// session could reuse a plan that is wrong for it. Settings that each execution reads again need not be
+/// here.
 #[derive(Hash)]
 struct PlanSettings {
     sql_mode: u64,
@@ -69,7 +70,7 @@ pub struct SessionVariables {
     pub foreign_key_checks: bool,
     /// Maximum rows of a SELECT without LIMIT; `u64::MAX` is unlimited (`sql_select_limit`).
     pub select_limit: u64,
-    /// Maximum diagnostics of a statement that SHOW WARNINGS lists; further ones are only counted
+    /// Maximum number of a statement's diagnostics that SHOW WARNINGS lists; further ones are only counted
     /// (`max_error_count`).
     pub warnings_max: u16,
     /// Whether diagnostics of level Note are recorded and counted (`sql_notes`).
@@ -102,7 +103,7 @@ impl IsolationChoice {
         }
     }
 
-    /// All levels; the index is MySQL's number of the level.
+    /// All levels, at the position of MySQL's number for the level.
     pub const ALL: [IsolationChoice; 4] = [
         IsolationChoice::ReadUncommitted,
         IsolationChoice::ReadCommitted,
@@ -151,7 +152,8 @@ impl SessionVariables {
             stored: Vec::new(),
             user: None,
         };
-        // The fields above have the table's defaults, therefore only deviating global values need a copy.
+        // The fields above have the defaults of `TABLE`, so only global values that differ from them must be
+        // copied.
         for (id, value) in globals.deviations() {
             if id.variable().has_session_value() {
                 session.put(id, value.clone());
@@ -164,12 +166,12 @@ impl SessionVariables {
         session
     }
 
-    /// Characteristics of the session's transactions, without an override for the next one.
+    /// Characteristics of the session's transactions, not including a SET TRANSACTION for the next one alone.
     pub fn characteristics(&self) -> TransactionCharacteristics {
         self.characteristics
     }
 
-    /// Characteristics of the next transaction, including a SET TRANSACTION for it alone.
+    /// Characteristics of the next transaction, including a SET TRANSACTION for the next one alone.
     #[inline]
     pub fn next_transaction(&self) -> TransactionCharacteristics {
         TransactionCharacteristics {
@@ -178,7 +180,8 @@ impl SessionVariables {
         }
     }
 
-    /// Returns the characteristics of the transaction that begins, and removes the override for it.
+    /// Returns the characteristics for a transaction that begins now, and removes a SET TRANSACTION that was
+    /// for this one alone.
     #[inline]
     pub fn begin_transaction(&mut self) -> TransactionCharacteristics {
         let next = self.next_transaction();
@@ -186,8 +189,8 @@ impl SessionVariables {
         next
     }
 
-    /// Removes the override for the next transaction. A COMMIT or ROLLBACK without a transaction removes it
-    /// too.
+    /// Removes a SET TRANSACTION for the next transaction alone. A COMMIT or ROLLBACK outside a transaction
+    /// does this too.
     #[inline]
     pub fn forget_next_transaction(&mut self) {
         self.next_isolation = None;
@@ -259,7 +262,7 @@ impl SessionVariables {
         super::clock::zone_seconds(&text_of(&text)).unwrap_or(0)
     }
 
-    /// The session's value; the default for a variable whose value comes from elsewhere.
+    /// The session's value; the default for a variable whose value is not stored here.
     pub(super) fn value(&self, id: VariableId) -> Value {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match id.variable().slot {
@@ -320,7 +323,7 @@ impl SessionVariables {
                 let seconds = seconds.min(TIMESTAMP_SECONDS_MAX);
                 self.timestamp_us = (seconds > 0.0).then_some((seconds * 1e6) as u64);
             }
-            // Computed when read; the effects of SET carry LAST_INSERT_ID.
+            // Computed when they are read. `SetEffects` reports an assignment of LAST_INSERT_ID.
             Slot::CharacterSetDatabase | Slot::CollationDatabase | Slot::LastInsertId => {}
             Slot::WarningCount | Slot::ErrorCount => {}
             Slot::Stored => put_deviation(&mut self.stored, id, value),
@@ -328,7 +331,7 @@ impl SessionVariables {
         self.update_plan_key();
     }
 
-    /// Number of stored values, which are those that differ from the default and have no field.
+    /// Number of values in the sparse list: those that differ from the default and have no field.
     pub fn deviation_count(&self) -> usize {
         self.stored.len()
     }
@@ -342,8 +345,8 @@ fn character_set_of(value: &Value) -> Option<ConnectionCharacterSet> {
     if value.is_null() { None } else { ConnectionCharacterSet::from_name(&text_of(value)).ok() }
 }
 
-/// Stores a value in the list sorted by id, or removes the entry if the value is the default. This bounds the
-/// memory of an idle session.
+/// Stores a value in the list, which is sorted by id, or removes the entry if the value is the default.
+/// Removal keeps the memory of an idle session small.
 pub(super) fn put_deviation(stored: &mut Vec<(VariableId, Value)>, id: VariableId, value: Value) {
     let is_default = value == default_value(id.variable());
     match stored.binary_search_by_key(&id, |(id, _)| *id) {

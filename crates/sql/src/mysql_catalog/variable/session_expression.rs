@@ -1,5 +1,5 @@
-//! Folds functions and variables that are constant within one execution: those of the session, the clock and
-//! the server.
+//! Evaluates functions and variables that are constant within one execution: those of the session, the clock
+//! and the server.
 
 use junctor_expression::ResultType;
 use junctor_model::collation::CollationId;
@@ -24,7 +24,7 @@ const DATE_TIME_CHARACTERS: u32 = 26;
 /// Precision of a decimal whose number of digits is unknown.
 const DECIMAL_PRECISION_MAX: u32 = 65;
 
-/// StatementFacts of a session that functions and variables can read.
+/// The properties of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionContext<'a> {
     /// Variables of the session.
@@ -41,7 +41,7 @@ pub struct SessionContext<'a> {
     pub account_host: &'a str,
     /// Current database; `None` if none is selected.
     pub database: Option<&'a str>,
-    /// Collation of the current database; the server's collation without one.
+    /// Collation of the current database; the server's if no database is selected.
     pub database_collation: CollationId,
     /// Result of LAST_INSERT_ID().
     pub last_insert_id: u64,
@@ -53,8 +53,8 @@ pub struct SessionContext<'a> {
     pub warning_count: u16,
     /// Number of errors of the last statement.
     pub error_count: u16,
-    /// Start of the statement, in microseconds since 1970-01-01 UTC. All clock functions of the statement use
-    /// it.
+    /// Start of the statement, in microseconds since 1970-01-01 UTC. All clock functions in a statement
+    /// return times derived from this.
     pub wall_clock_us: u64,
 }
 
@@ -149,7 +149,7 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "CONVERT_TZ" => return fold_convert_zone(call, facts),
         // With an argument it is an ordinary function, evaluated for each row.
         "LAST_INSERT_ID" => return Ok(None),
-        // They take time or change locks, therefore they are not constants of the execution.
+        // These functions take time or change locks, so they are not constants of the execution.
         "SLEEP" | "BENCHMARK" | "GET_LOCK" | "RELEASE_LOCK" | "RELEASE_ALL_LOCKS" | "IS_FREE_LOCK" | "IS_USED_LOCK" => {
             return Err(Error::not_supported(&name));
         }

@@ -34,8 +34,8 @@ const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
 const ANSI: u64 = 1 << 18 | 1 | 2 | 4 | 8 | 32;
 const TRADITIONAL: u64 = 1 << 27 | 1 << 21 | 1 << 22 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30;
 
-/// Modes that would change the meaning of statements and are not implemented. Setting one is an error,
-/// because ignoring it would execute later statements wrongly.
+/// Modes that are not implemented and would change the meaning of statements. Setting one is an error,
+/// because later statements would otherwise be executed wrongly.
 const REFUSED: u64 = 1 | 2 | 4 | 64 | 1 << 18 | 1 << 20 | 1 << 29 | 1 << 31;
 
 impl SqlMode {
@@ -82,7 +82,8 @@ impl SqlMode {
         names.join(",")
     }
 
-    /// Whether a query with aggregates may use other columns only if GROUP BY determines them.
+    /// Whether a query with aggregates may use a column outside an aggregate only if GROUP BY determines the
+    /// column.
     pub fn is_only_full_group_by(self) -> bool {
         self.0 & 32 != 0
     }

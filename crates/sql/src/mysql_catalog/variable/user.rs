@@ -6,9 +6,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::value::Value;
 
-/// Maximum number of user variables of one session; error 1041 above it.
+/// Maximum number of user variables of one session. More give error 1041.
 pub const USER_VARIABLES_MAX: usize = 512;
-/// Maximum bytes of the names and values of one session's user variables; error 1041 above it.
+/// Maximum bytes of the names and values of one session's user variables. More give error 1041.
 pub const USER_VARIABLES_BYTES_MAX: usize = 1024 * 1024;
 
 /// The user variables of one session. Names ignore case.
@@ -28,7 +28,7 @@ impl UserVariables {
     ///
     /// # Errors
     /// 1059 for a name above 64 characters; 1041 above [`USER_VARIABLES_MAX`] or
-    /// [`USER_VARIABLES_BYTES_MAX`]. The old value then stays.
+    /// [`USER_VARIABLES_BYTES_MAX`]. After an error, the old value stays.
     pub fn put(&mut self, name: &str, value: Value) -> Result<()> {
         if name.chars().count() > IDENTIFIER_CHARACTERS_MAX {
             return Err(Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long")));

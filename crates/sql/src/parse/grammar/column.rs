@@ -7,7 +7,7 @@ use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::Unsupported;
 
-/// The meaning of a type's words alone. A length, a precision or attributes may follow.
+/// The type that its keywords denote. A length, a precision or attributes may follow them.
 struct TypeHead {
     kind: TypeKind,
     national: bool,
@@ -40,7 +40,7 @@ impl Parser<'_> {
         Ok(column)
     }
 
-    /// Takes one attribute. Returns false if none begins here.
+    /// Parses one attribute. Returns false if none begins at the current token.
     fn column_attribute(&mut self, column: &mut ColumnDefinition, unsupported: &mut Vec<Unsupported>) -> Parse<bool> {
         let Some(keyword) = self.word() else { return Ok(false) };
         match keyword {
@@ -61,7 +61,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// Takes an attribute of more than one token. Returns false if none begins here.
+    /// Parses an attribute of more than one token. Returns false if none begins at the current token.
     fn long_column_attribute(
         &mut self,
         keyword: Keyword,
@@ -127,7 +127,7 @@ impl Parser<'_> {
     }
 
     /// The value of DEFAULT: a literal with an optional sign, a call such as CURRENT_TIMESTAMP, or an
-    /// expression in brackets.
+    /// expression in parentheses.
     fn default_value(&mut self) -> Parse<Expression> {
         if self.current.kind == TokenKind::Open {
             self.advance();
@@ -142,7 +142,7 @@ impl Parser<'_> {
         if sign.is_some() {
             self.advance();
         }
-        // An operand without COLLATE, because COLLATE after the default belongs to the column.
+        // Parses no COLLATE, because COLLATE after the default belongs to the column.
         let value = self.operand()?;
         let is_allowed = match &value {
             Expression::Literal(_) => true,

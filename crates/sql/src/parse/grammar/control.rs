@@ -13,7 +13,7 @@ impl Parser<'_> {
         Ok(Statement::StartTransaction(StartTransaction::default()))
     }
 
-    /// START TRANSACTION. START REPLICA is recognised and unsupported.
+    /// START TRANSACTION. START REPLICA is recognised but not supported.
     pub(super) fn start(&mut self) -> Parse<Statement> {
         self.advance();
         if self.accept_any(&[Keyword::Replica, Keyword::Slave]).is_some() {

@@ -108,7 +108,7 @@ impl Parser<'_> {
         self.skip_definition()
     }
 
-    /// Skips the rest of an item of CREATE TABLE, up to its comma or the closing bracket.
+    /// Skips the remainder of an item of CREATE TABLE, up to its comma or the closing parenthesis.
     pub(super) fn skip_definition(&mut self) -> Parse<()> {
         loop {
             match self.current.kind {
@@ -120,8 +120,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Skips a pair of brackets with its content. Counts depth instead of recursing, so deep nesting is
-    /// harmless.
+    /// Skips a pair of parentheses and its contents. Counts the depth instead of recursing, so deep nesting
+    /// cannot overflow the stack.
     pub(super) fn skip_brackets(&mut self) -> Parse<()> {
         self.expect(TokenKind::Open)?;
         let mut open = 1u32;
@@ -257,7 +257,7 @@ impl Parser<'_> {
         Ok(Some(option))
     }
 
-    /// The value of an uninterpreted option as written: a number, a word, a string, or a list in brackets.
+    /// The value of an uninterpreted option as written: a number, a word, a string, or a list in parentheses.
     fn option_value(&mut self) -> Parse<String> {
         let start = self.current.start;
         match self.current.kind {

@@ -1,4 +1,4 @@
-//! Function calls, mainly those with a syntax of their own.
+//! Function calls, mainly those with a special syntax.
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
@@ -8,7 +8,8 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
 
 impl Parser<'_> {
-    /// A function whose name is a keyword. Returns `None` if the keyword is a name here or is out of place.
+    /// A function whose name is a keyword. Returns `None` if the keyword is used as an identifier here, or
+    /// begins no function.
     pub(super) fn function_by_word(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
         let is_before_parenthesis = self.next.kind == TokenKind::Open;
         let expression = match keyword {
@@ -21,7 +22,7 @@ impl Parser<'_> {
             | Keyword::UtcDate
             | Keyword::UtcTime
             | Keyword::UtcTimestamp => self.call_with_optional_brackets()?,
-            // Every other keyword is a function only directly before a bracket.
+            // Every other keyword is a function only directly before an opening parenthesis.
             _ if !is_before_parenthesis => return Ok(None),
             Keyword::Cast => self.cast()?,
             Keyword::Convert => self.convert()?,
@@ -70,7 +71,7 @@ impl Parser<'_> {
         Ok(Expression::Function(Box::new(call)))
     }
 
-    /// The arguments of a call with their brackets.
+    /// The arguments of a call, with their parentheses.
     pub(super) fn call_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         self.expect(TokenKind::Open)?;
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
@@ -173,13 +174,13 @@ impl Parser<'_> {
         Ok((Some(precision), scale))
     }
 
-    /// A number of the grammar, such as a length. A larger number becomes `u32::MAX`, which exceeds every
-    /// limit.
+    /// An unsigned integer where the grammar allows no expression, such as a length. A number beyond 32 bits
+    /// becomes `u32::MAX`, which exceeds every limit.
     pub(super) fn number(&mut self) -> Parse<u32> {
         Ok(u32::try_from(self.long_number()?).unwrap_or(u32::MAX))
     }
 
-    /// A number of the grammar, up to 64 bits.
+    /// An unsigned integer of up to 64 bits, where the grammar allows no expression.
     pub(super) fn long_number(&mut self) -> Parse<u64> {
         if self.current.kind != TokenKind::Integer {
             return self.syntax();
@@ -198,7 +199,7 @@ impl Parser<'_> {
         if self.accept_character_set() { Ok(Some(self.character_set_name()?)) } else { Ok(None) }
     }
 
-    /// Takes `CHARACTER SET`, `CHAR SET` or `CHARSET`.
+    /// Consumes `CHARACTER SET`, `CHAR SET` or `CHARSET`. Returns whether one of them is here.
     pub(super) fn accept_character_set(&mut self) -> bool {
         self.accept_word(Keyword::Charset)
             || self.accept_words(Keyword::Character, Keyword::Set)
@@ -255,7 +256,7 @@ impl Parser<'_> {
     fn position(&mut self) -> Parse<Expression> {
         self.advance();
         self.expect(TokenKind::Open)?;
-        // The first operand must end before IN, which would otherwise continue it as a predicate.
+        // The first operand must end before IN. Otherwise IN would be parsed as a predicate of that operand.
         let wanted = self.expression_at(Level::BitOr)?;
         self.expect_word(Keyword::In)?;
         let text = self.expression()?;

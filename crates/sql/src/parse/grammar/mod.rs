@@ -1,7 +1,7 @@
 //! The grammar: a recursive descent over the lexer's tokens.
 //!
 //! - `parser`: the entry points, the token window, names and limits;
-//! - `statement`: chooses the statement by its first words;
+//! - `statement`: recognises a statement by its first words;
 //! - `operator`, `primary`, `function`: expressions;
 //! - `select`, `modify`: queries and changes of rows;
 //! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and column types;

@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
     }
 
-    /// The column list in brackets, unless the bracket opens a query.
+    /// The column list in parentheses. `None` if the parenthesis begins a query.
     fn insert_columns(&mut self) -> Parse<Option<Vec<String>>> {
         let opens_query = matches!(
             self.next.kind,
@@ -172,7 +172,8 @@ impl Parser<'_> {
     /// RETURNING, an extension that MariaDB has and MySQL does not.
     fn returning(&mut self) -> Parse<Vec<SelectItem>> {
         match self.accept_word(Keyword::Returning) {
-            // The items' texts name the result columns, and a shape does not preserve their spaces.
+            // The texts of the items name the result columns, and a shape does not preserve the spaces in
+            // them.
             true if self.is_lifting() => Err(Stop::LiteralsMatter),
             true => self.select_list(),
             false => Ok(Vec::new()),

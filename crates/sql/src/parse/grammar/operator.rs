@@ -1,15 +1,15 @@
 //! Operators and their precedence.
 //!
 //! The levels follow MySQL's grammar, not the table in its manual. The operands of a comparison are
-//! predicates. The operands of a predicate (IN, BETWEEN, LIKE, REGEXP) are bit expressions, so a predicate is
-//! not an operand of another. The upper bound of BETWEEN is the exception, as in MySQL.
+//! predicates. The operands of a predicate (IN, BETWEEN, LIKE, REGEXP) are bit expressions, so a predicate
+//! cannot be an operand of another predicate. As in MySQL, the upper bound of BETWEEN is an exception.
 
 use super::parser::{Parse, Parser};
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 
-/// How tightly an operator binds, from loosest to tightest. The open rule bounds the levels it accepts.
+/// Precedence of an operator, from loosest to tightest. Each grammar rule accepts a range of levels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Or,
@@ -27,7 +27,7 @@ pub(super) enum Level {
     Simple,
 }
 
-/// An operator that follows its left operand.
+/// An operator after its left operand.
 #[derive(Clone, Copy)]
 enum Infix {
     Or,
@@ -43,7 +43,7 @@ impl Parser<'_> {
         self.expression_at(Level::Or)
     }
 
-    /// The condition after `keyword`, if that word is here.
+    /// The condition after `keyword`; `None` if the current token is not that keyword.
     pub(super) fn condition_after(&mut self, keyword: Keyword) -> Parse<Option<Expression>> {
         if self.accept_word(keyword) { Ok(Some(self.expression()?)) } else { Ok(None) }
     }
@@ -62,8 +62,8 @@ impl Parser<'_> {
         let (mut left, mut highest) = self.prefix(lowest)?;
         self.grow()?;
         while let Some((level, infix)) = self.infix() {
-            // The left side is complete. An operator that binds tighter cannot take it as operand: `a IN (b)
-            // + 1` is an error.
+            // The left side is complete, and an operator that binds more tightly cannot have it as operand:
+            // `a IN (b) + 1` is an error.
             if level < lowest || level > highest {
                 break;
             }
@@ -96,7 +96,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An operand with its prefix operators, and the tightest infix operator that may follow it.
+    /// An operand with its prefix operators, and the level of the tightest infix operator that may follow it.
     fn prefix(&mut self, lowest: Level) -> Parse<(Expression, Level)> {
         let simple = match self.current.kind {
             TokenKind::Keyword(Keyword::Not) => {
@@ -131,7 +131,7 @@ impl Parser<'_> {
         Ok(Expression::Unary { operator, operand })
     }
 
-    /// AND or OR. A run of one operator becomes one node, so that its length does not count as height.
+    /// AND or OR. A run of the same operator becomes one node, so that a long run does not make a high tree.
     fn logical(&mut self, left: Expression, level: Level) -> Parse<Expression> {
         self.advance();
         let left_height = std::mem::take(&mut self.height);
@@ -195,7 +195,7 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The escape character. It is a simple expression, so no operator may follow.
+    /// The operand of ESCAPE. It is a simple expression, so no operator may follow.
     fn escape(&mut self) -> Parse<Expression> {
         self.expression_at(Level::Simple)
     }
@@ -264,7 +264,7 @@ impl Parser<'_> {
     }
 }
 
-/// The next tighter level. The right operand has it, which makes operators left-associative.
+/// The next tighter level. It is that of the right operand, which makes operators left-associative.
 fn above(level: Level) -> Level {
     match level {
         Level::Or => Level::Xor,

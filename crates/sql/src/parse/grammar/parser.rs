@@ -30,17 +30,17 @@ pub enum Parameterised {
     Statement {
         /// The parameterised statement.
         statement: Statement,
-        /// The ordinals that remain literals of the statement, in ascending order, because their text is part
-        /// of its meaning (see [`crate::parse::lift`]). The statement is valid for all texts of its shape in
-        /// which these literals are equal.
+        /// The numbers of the parameters that remain literals of the statement, in ascending order, because
+        /// the statement's meaning depends on their text (see [`crate::parse::lift`]). The parsed statement
+        /// is valid for all texts of its shape in which these literals are equal.
         kept: Vec<ParameterNumber>,
     },
-    /// The literals affect the meaning in a way that no plan can share: parse such statements at each
-    /// execution.
+    /// The meaning depends on the literals so that statements of this shape cannot share a plan. Such
+    /// statements must be parsed at each execution.
     LiteralsMatter,
 }
 
-/// Parses a text that is a single statement. Ignores blanks and semicolons at its end.
+/// Parses a text that is a single statement. Blanks and semicolons may follow the statement.
 pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
     let parsed = parse_next(text, 0)?;
     if parsed.end < text.len() {
@@ -86,8 +86,8 @@ pub fn first_statement_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Parses the text from which `shape` was scanned. A lifted literal becomes a parameter with the same
-/// ordinal, if its class and scale are all that a plan may depend on.
+/// Parses the text from which `shape` was scanned. A lifted literal becomes the parameter of the same number,
+/// if a plan depends only on its class and scale.
 pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
@@ -107,14 +107,14 @@ pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised
                 return Ok(Parameterised::Statement { statement: parsed.statement, kept });
             }
         };
-        // Only the tree shows whether a literal is an operand, so literals that must be kept need a second
-        // pass.
+        // Only the syntax tree shows whether a literal is an operand, so literals that must be kept need a
+        // second pass.
         let found = kept_literals(&statement, shape);
         if found == kept {
             return Ok(Parameterised::Statement { statement, kept });
         }
-        // Two passes at most: if keeping literals changes the set again, no fixed set of parameters fits the
-        // shape.
+        // At most two passes: if the second pass finds other literals to keep, no fixed set of parameters
+        // fits the shape.
         if !kept.is_empty() || !can_keep(&found, shape) {
             return Ok(Parameterised::LiteralsMatter);
         }
@@ -132,7 +132,7 @@ fn without_end(text: &[u8]) -> &[u8] {
 pub(super) enum Stop {
     /// The statement is wrong at this byte offset.
     Error(ParseErrorKind, u32),
-    /// The statement uses a part of MySQL that is recognised and unsupported.
+    /// The statement uses a part of MySQL that is recognised but not supported.
     Unsupported(&'static str),
     /// Outcome [`Parameterised::LiteralsMatter`].
     LiteralsMatter,
@@ -141,15 +141,15 @@ pub(super) enum Stop {
 /// The result of a grammar rule.
 pub(super) type Parse<T> = Result<T, Stop>;
 
-/// The state of one parse: a window of two tokens, the nesting, and the shape if literals are lifted.
+/// The state of one parse: a window of two tokens, the nesting depth, and the shape if literals are lifted.
 pub(super) struct Parser<'a> {
     text: &'a [u8],
     lexer: Lexer<'a>,
-    /// The token to take next.
+    /// The token to consume next.
     pub(super) current: Token,
     /// The token after `current`.
     pub(super) next: Token,
-    /// Byte offset after the last token taken.
+    /// Byte offset after the last token consumed.
     pub(super) previous_end: u32,
     /// The number of open calls of the expression rule, at most [`NESTING_MAX`].
     depth: u32,
@@ -205,8 +205,8 @@ impl<'a> Parser<'a> {
         Parsed { statement, parameter_count: self.parameter_count, end: self.previous_end as usize }
     }
 
-    /// Converts an early end into the result. The rest of an unsupported statement must at least consist of
-    /// tokens.
+    /// Converts an early end of parsing into a result. The remainder of an unsupported statement must at
+    /// least consist of valid tokens.
     fn after_stop(&mut self, stop: Stop) -> Result<Parsed, ParseError> {
         match stop {
             Stop::Error(kind, position) => Err(ParseError::at(kind, self.text, position as usize)),
@@ -226,14 +226,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the current token.
+    /// Consumes the current token.
     pub(super) fn advance(&mut self) {
         self.previous_end = self.current.end;
         self.current = self.next;
         self.next = self.lexer.next_token();
     }
 
-    /// Continues at byte `at`, as if all tokens before it had been taken.
+    /// Continues at byte `at`, as if all tokens before it had been consumed.
     fn seek(&mut self, at: u32) {
         self.lexer.seek(at as usize);
         self.previous_end = at;
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         &self.text[token.start as usize..token.end as usize]
     }
 
-    /// The text from byte `start` to the end of the last token taken.
+    /// The text from byte `start` to the end of the last token consumed.
     pub(super) fn text_since(&self, start: u32) -> String {
         let end = self.previous_end.max(start);
         String::from_utf8_lossy(&self.text[start as usize..end as usize]).into_owned()
@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         Err(Stop::Unsupported(what))
     }
 
-    /// Takes the current token if it is of this kind. Returns whether it did.
+    /// Consumes the current token if it is of this kind. Returns whether it is.
     pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
         let found = self.current.kind == kind;
         if found {
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes a token of this kind; any other is a syntax error.
+    /// Consumes a token of this kind; any other is a syntax error.
     pub(super) fn expect(&mut self, kind: TokenKind) -> Parse<()> {
         if self.accept(kind) { Ok(()) } else { self.syntax() }
     }
@@ -305,12 +305,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Takes the current token if it is this keyword. Returns whether it did.
+    /// Consumes the current token if it is this keyword. Returns whether it is.
     pub(super) fn accept_word(&mut self, keyword: Keyword) -> bool {
         self.accept(TokenKind::Keyword(keyword))
     }
 
-    /// Takes both keywords if they follow each other here, otherwise neither.
+    /// Consumes both keywords if they are the next two tokens, otherwise neither.
     pub(super) fn accept_words(&mut self, first: Keyword, second: Keyword) -> bool {
         let found = self.at_word(first) && self.next_is_word(second);
         if found {
@@ -320,12 +320,12 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Takes this keyword; any other token is a syntax error.
+    /// Consumes this keyword; any other token is a syntax error.
     pub(super) fn expect_word(&mut self, keyword: Keyword) -> Parse<()> {
         self.expect(TokenKind::Keyword(keyword))
     }
 
-    /// Takes the current token if it is one of these keywords, and returns which.
+    /// Consumes the current token if it is one of these keywords, and returns the keyword.
     pub(super) fn accept_any(&mut self, keywords: &[Keyword]) -> Option<Keyword> {
         let keyword = self.word().filter(|keyword| keywords.contains(keyword))?;
         self.advance();
@@ -346,7 +346,7 @@ impl<'a> Parser<'a> {
         if Self::is_name(self.current) { self.any_word() } else { self.syntax() }
     }
 
-    /// A name, or a string in its place.
+    /// A name, or a string instead of a name.
     pub(super) fn name_or_string(&mut self) -> Parse<String> {
         if self.current.kind == TokenKind::String { self.string_as_name() } else { self.name() }
     }
@@ -358,7 +358,7 @@ impl<'a> Parser<'a> {
         self.utf8(bytes, start)
     }
 
-    /// An alias of up to [`ALIAS_CHARACTERS_MAX`] characters, or a string in its place.
+    /// An alias of up to [`ALIAS_CHARACTERS_MAX`] characters, or a string instead of it.
     pub(super) fn alias(&mut self) -> Parse<String> {
         match self.current.kind {
             TokenKind::String => self.string_as_name(),
@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
             TokenKind::QuotedName => {
                 let mut name = Vec::with_capacity(bytes.len());
                 for (index, part) in bytes[1..bytes.len() - 1].split(|byte| *byte == b'`').enumerate() {
-                    // The split leaves an empty part between two doubled backticks, so each odd index stands
+                    // The split leaves an empty part within each pair of backticks, so each odd index stands
                     // for one pair.
                     if index % 2 == 1 {
                         name.push(b'`');
@@ -454,7 +454,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
     }
 
-    /// Adds a node on top of the expressions that the open call of the expression rule has built.
+    /// Counts a node on top of the expressions that the open call of the expression rule has built.
     pub(super) fn grow(&mut self) -> Parse<()> {
         self.height += 1;
         self.check_height()
@@ -468,9 +468,9 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Takes a `?` and numbers it.
+    /// Consumes a `?` and returns its number.
     pub(super) fn parameter(&mut self) -> Parse<ParameterNumber> {
-        // The scanner refuses texts with `?`, so ordinals of `?` and of lifted literals never mix.
+        // The shape scanner refuses texts with `?`, so a statement never has both `?` and lifted literals.
         if self.shape.is_some() {
             return Err(Stop::LiteralsMatter);
         }
@@ -483,7 +483,7 @@ impl<'a> Parser<'a> {
         Ok(ordinal)
     }
 
-    /// Takes the lifted literal that begins at the current token, if one does.
+    /// Consumes the lifted literal that begins at the current token; `None` if none does.
     pub(super) fn lifted_literal(&mut self) -> Option<ParameterNumber> {
         let (shape, ordinal) = self.slot_here()?;
         match shape.slot(ordinal)? {
@@ -495,7 +495,7 @@ impl<'a> Parser<'a> {
         Some(ordinal)
     }
 
-    /// Takes the lifted list of literals that begins at the current token, if one does.
+    /// Consumes the lifted list of literals that begins at the current token; `None` if none does.
     pub(super) fn lifted_list(&mut self) -> Option<ParameterNumber> {
         let (shape, ordinal) = self.slot_here()?;
         let Slot::List { first, count, .. } = shape.slot(ordinal)? else { return None };
@@ -503,8 +503,9 @@ impl<'a> Parser<'a> {
         Some(ordinal)
     }
 
-    /// Skips the folded rows after the first, which began at `start` and has just been taken. Returns the
-    /// ordinal of the first literal of a row and the number of literals in each row.
+    /// If the scanner found that all VALUES rows have one form, skips the rows after the first, which began
+    /// at `start` and has just been parsed. Returns the parameter number of a row's first literal, and the
+    /// number of literals in each row.
     pub(super) fn skip_uniform_rows(&mut self, start: u32) -> Option<(ParameterNumber, u32)> {
         let rows = self.shape?.rows().filter(|rows| rows.start == start)?;
         self.rows_used = true;
@@ -524,7 +525,8 @@ impl<'a> Parser<'a> {
         self.shape.is_some()
     }
 
-    /// Whether the grammar found the folded rows where the scanner did. Otherwise their values would be lost.
+    /// Whether the grammar has found the uniform rows where the scanner did. Otherwise the values of all but
+    /// the first row would be lost.
     fn used_rows(&self) -> bool {
         self.shape.is_none_or(|shape| self.rows_used == shape.rows().is_some())
     }

@@ -1,4 +1,4 @@
-//! Operands: constants, variables, columns and expressions in brackets.
+//! Operands: constants, variables, columns and expressions in parentheses.
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
@@ -83,7 +83,7 @@ impl Parser<'_> {
         Ok(Expression::Literal(literal))
     }
 
-    /// A column, or a call of a function without a syntax of its own.
+    /// A column, or a call of a function with the ordinary syntax.
     fn name_operand(&mut self) -> Parse<Expression> {
         let mut parts = [Some(self.name()?), None, None];
         let mut count = 1;
@@ -138,7 +138,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a query begins here. If so, the brackets around it make it a subquery.
+    /// Whether a query begins at the current token. In parentheses, it is a subquery.
     pub(super) fn at_query(&self) -> bool {
         matches!(self.word(), Some(Keyword::Select | Keyword::With | Keyword::Table))
             || self.at_word(Keyword::Values) && self.next_is_word(Keyword::Row)
@@ -237,7 +237,7 @@ impl Parser<'_> {
         Ok(SystemVariable { scope, name })
     }
 
-    /// A system variable's name, which contains a full stop if it belongs to a component.
+    /// A system variable's name, which contains a dot if the variable belongs to a component.
     pub(super) fn dotted_variable_name(&mut self) -> Parse<String> {
         let mut name = self.any_word()?;
         if self.accept(TokenKind::Dot) {
@@ -252,9 +252,9 @@ impl Parser<'_> {
         let operand = if self.at_word(Keyword::When) { None } else { Some(self.expression()?) };
         let mut branches = Vec::new();
         while self.accept_word(Keyword::When) {
-            let condition = self.expression()?;
+            let when = self.expression()?;
             self.expect_word(Keyword::Then)?;
-            branches.push(CaseBranch { condition, value: self.expression()? });
+            branches.push(CaseBranch { when, value: self.expression()? });
         }
         if branches.is_empty() {
             return self.syntax();

@@ -39,7 +39,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A query in brackets that is a statement or the source of an INSERT.
+    /// A query in parentheses that is a statement or the source of an INSERT.
     pub(super) fn bracketed_select(&mut self) -> Parse<Select> {
         self.enter()?;
         self.expect(TokenKind::Open)?;
@@ -86,8 +86,8 @@ impl Parser<'_> {
         if self.accept(TokenKind::Star) {
             return Ok(SelectItem::All(None));
         }
-        // `t.*` and `d.t.*` begin like a column, so look for the star before the expression rule takes the
-        // name.
+        // `t.*` and `d.t.*` begin like a column, so check for the star before the expression rule consumes
+        // the name.
         if Self::is_name(self.current) && self.next.kind == TokenKind::Dot {
             let table = match self.peek_three() {
                 [TokenKind::Star, ..] => Some(ObjectName { database: None, name: self.name()? }),
@@ -169,7 +169,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the current word is an alias without AS. RETURNING is none where it may end the statement.
+    /// Whether the current word is an alias without AS. RETURNING is not, where it may begin a clause.
     fn at_bare_alias(&self) -> bool {
         Self::is_name(self.current) && !(self.may_return && self.at_word(Keyword::Returning))
     }

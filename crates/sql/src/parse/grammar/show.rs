@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
     }
 
-    /// SHOW of something that accepts FULL.
+    /// The forms of SHOW that accept FULL.
     fn show_with_modifier(&mut self, keyword: Keyword, full: bool) -> Parse<Show> {
         match keyword {
             Keyword::Tables => {
@@ -89,7 +89,7 @@ impl Parser<'_> {
         })
     }
 
-    /// SHOW of something that belongs to the server.
+    /// SHOW of the server's properties.
     fn show_of_server(&mut self, keyword: Keyword) -> Parse<Show> {
         if self.accept_character_set() {
             return Ok(Show::CharacterSet { filter: self.show_filter()? });
@@ -134,7 +134,7 @@ impl Parser<'_> {
         }
     }
 
-    /// SHOW of something whose first word is no keyword.
+    /// The forms of SHOW whose first word is not a keyword.
     fn show_by_text(&mut self) -> Parse<Show> {
         let first = self.bytes(self.current).to_ascii_uppercase();
         if first == b"COUNT" {
@@ -204,7 +204,7 @@ impl Parser<'_> {
         if self.accept(TokenKind::Open) {
             self.expect(TokenKind::Close)?;
         }
-        // The host of an account is lexed like a user variable.
+        // The lexer reads the host part of an account (`@host`) as a user variable.
         self.accept(TokenKind::UserVariable);
         let account = Some(self.text_since(start));
         if self.at_word(Keyword::Using) {

@@ -1,4 +1,4 @@
-//! Chooses the statement by its first words.
+//! Recognises a statement by its first words.
 
 use super::parser::{Parse, Parser};
 use crate::parse::keyword::Keyword;
@@ -104,7 +104,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Statements that are recognised by their first words and unsupported.
+    /// Statements that are recognised by their first words but not supported.
     fn unsupported_statement(&mut self, keyword: Keyword) -> Parse<Statement> {
         let second = match self.next.kind {
             TokenKind::Keyword(second) => Some(second),
@@ -157,7 +157,7 @@ impl Parser<'_> {
         self.unsupported(what)
     }
 
-    /// Unsupported statements whose first word is no keyword.
+    /// Unsupported statements whose first word is not a keyword.
     fn unsupported_by_text(&mut self) -> Parse<Statement> {
         let first = self.bytes(self.current).to_ascii_uppercase();
         match (self.current.kind, first.as_slice()) {

@@ -5,7 +5,8 @@ const FIRST: u64 = 0x243f_6a88_85a3_08d3;
 const SECOND: u64 = 0x1319_8a2e_0370_7345;
 const THIRD: u64 = 0xa409_3822_299f_31d1;
 
-/// Two 64-bit hashes of `text`, computed by folded multiplication of 16 bytes at a time.
+/// Two 64-bit hashes of `text`, 16 bytes at a time. Each step multiplies to 128 bits and folds the two halves
+/// together.
 #[inline]
 pub(super) fn of(text: &[u8], seed: u64) -> [u64; 2] {
     let mut first = seed ^ FIRST;
@@ -34,6 +35,6 @@ fn halves(chunk: &[u8; 16]) -> (u64, u64) {
 #[inline]
 fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);
-    // The rotated operand survives even when `right` is zero and the product loses it.
+    // If `right` is zero, the product is zero; the rotation keeps the bits of `left`.
     (product as u64) ^ ((product >> 64) as u64) ^ left.rotate_left(23)
 }

@@ -1,20 +1,21 @@
-//! Hot path, at most 6 instructions a byte of a short statement. Recently scanned statements, recognised by
-//! their text. Recognition compares the bytes between the literals and reads only the literals.
+//! Hot path, at most 6 instructions a byte of a short statement. A cache of recently scanned statements. It
+//! recognises a statement by comparing the bytes between the literals, so only the literals must be read
+//! anew.
 //!
-//! The scanner's decisions depend on the bytes around a literal and on the first byte of a string. A text
-//! that differs from a scanned one only inside its integers and strings, and in none of those bytes,
-//! therefore has the same shape. Lists and rows vary in length and are left to the scanner.
+//! The scanner's decisions depend only on the bytes around a literal and on the first byte of a string. A
+//! text therefore has the same shape as a scanned one if it differs only inside integers and strings, and in
+//! none of these bytes. Statements with lists and rows vary in length and are not cached.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
 use super::{LiteralClass, ScannedLiteral, Shape, Slot};
 use crate::parse::lexer::quoted_end;
 use crate::parse::literal::starts_with_literal;
 
-/// Longest statement that is remembered, in bytes.
+/// Maximum length of a cached statement, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 /// Bytes at the start of a statement that select its set. Shorter statements are always scanned.
 const START_BYTES: usize = 24;
-/// Maximum number of literals of a remembered statement.
+/// Maximum number of literals of a cached statement.
 const LITERALS_MAX: usize = 8;
 /// Number of sets. A statement is compared with the `WAYS` statements of one set.
 const SETS: usize = 16;
@@ -28,14 +29,14 @@ pub(super) struct Recent {
 
 #[derive(Clone, Debug, Default)]
 struct Set {
-    ways: [Known; WAYS],
-    /// Index of the way that is overwritten next.
+    ways: [RecentStatement; WAYS],
+    /// Position of the entry that is overwritten next.
     next: usize,
 }
 
-/// A scanned statement. An empty `text` marks an unused way.
+/// A scanned statement. An empty `text` marks an unused entry.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct RecentStatement {
     text: Vec<u8>,
     literals: Vec<ScannedLiteral>,
     normalised: Vec<u8>,
@@ -43,8 +44,8 @@ struct Known {
 }
 
 impl Shape {
-    /// Fills the empty shape if the text differs from a remembered statement only in its literals. Returns
-    /// whether it does.
+    /// If the text differs from a cached statement only in its literals, fills the empty shape and returns
+    /// true.
     #[inline]
     pub(super) fn recall(&mut self, text: &[u8]) -> bool {
         let Some(set) = set_of(text) else { return false };
@@ -64,7 +65,7 @@ impl Shape {
         false
     }
 
-    /// Remembers the statement that was just scanned if it has only plain literals.
+    /// Caches the statement that was just scanned, if all its literals are plain (see `is_plain`).
     pub(super) fn remember(&mut self, text: &[u8]) {
         let Some(set) = set_of(text) else { return };
         let is_plain = self.literals.len() <= LITERALS_MAX
@@ -86,9 +87,9 @@ impl Shape {
     }
 }
 
-impl Known {
-    /// Appends the literals of `text`. Returns `None` if `text` is another statement; some literals may then
-    /// have been appended.
+impl RecentStatement {
+    /// Appends the literals of `text`. Returns `None` if `text` is a different statement, possibly after some
+    /// literals were appended.
     #[inline]
     fn read_literals(&self, text: &[u8], literals: &mut Vec<ScannedLiteral>) -> Option<()> {
         if self.text.is_empty() {
@@ -116,7 +117,7 @@ impl Known {
                 }
                 let inside = at + 1;
                 (at, literal.has_escapes) = quoted_end(text, at)?;
-                // After LIKE, a pattern that bounds no range of keys has a different mark.
+                // After LIKE, a pattern without a literal prefix has a different mark.
                 let known_inside = self.text.get(known.start as usize + 1..known.end as usize - 1)?;
                 if starts_with_literal(&text[inside..at - 1]) != starts_with_literal(known_inside) {
                     return None;
@@ -139,7 +140,7 @@ fn is_plain(literal: &ScannedLiteral) -> bool {
     }
 }
 
-/// Index of the set for a statement; `None` for a text shorter than [`START_BYTES`].
+/// The set of a statement; `None` for a text shorter than [`START_BYTES`].
 #[inline]
 fn set_of(text: &[u8]) -> Option<usize> {
     const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;

@@ -84,23 +84,23 @@ const fn mark(class: LiteralClass, is_list: bool) -> u8 {
 /// Mark of a single string.
 const STRING_MARK: u8 = mark(LiteralClass::String, false);
 
-/// Mark of a LIKE pattern that bounds no range of keys.
+/// Mark of a LIKE pattern without a literal prefix.
 const OPEN_PATTERN_MARK: u8 = 14;
 
-/// Replaces the last byte of a word where only the kind of the previous token matters.
+/// Stands for the last byte of a word where only the kind of the previous token matters.
 const WORD_MARK: u8 = b'a';
 
-/// Byte that represents every scale above 30, the largest scale of an exact number.
+/// Byte that stands for every scale above 30, the largest scale of an exact number.
 const SCALE_BYTE_MAX: u8 = 31;
 
-/// Longest decimal that is exact whatever its digits: 38 digits and the decimal point.
+/// Maximum length of a decimal that is exact whatever its digits: 38 digits and the decimal point.
 const EXACT_BYTES_MAX: usize = 39;
 
 /// Largest number of digits whose value always fits in 64 bits.
 pub(super) const SAFE_DIGITS: usize = 19;
 
-/// A pass over one statement. Methods return `None` when the statement is not cacheable. Text that stays
-/// unchanged is copied late and in long runs.
+/// A pass over one statement. Methods return `None` when the statement is not cacheable. Unchanged text is
+/// copied in runs as long as possible.
 pub(super) struct Scanner<'a> {
     text: &'a [u8],
     /// Bytes of `text` before this offset have been copied or deliberately skipped.
@@ -158,8 +158,8 @@ impl<'a> Scanner<'a> {
         Some(self.length)
     }
 
-    /// Scans tokens from byte `at` to the end of the text, or in a row up to its closing bracket. Returns the
-    /// offset after them.
+    /// Scans tokens from byte `at` to the end of the text; in a row, up to the row's closing parenthesis.
+    /// Returns the offset after them.
     fn tokens<const IN_ROW: bool>(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
         let mut depth = 0u32;
@@ -190,7 +190,7 @@ impl<'a> Scanner<'a> {
                     (at, before) = self.lift::<IN_ROW>(at, read_string(text, at, before, last_word)?, false)?;
                 }
                 Class::Dot if byte_at(text, at + 1).is_ascii_digit() => {
-                    // After a name, the full stop joins a second name such as `t.1a`.
+                    // After a name, the dot joins a second name, as in `t.1a`.
                     if WORD[usize::from(text[at - 1])] || text[at - 1] == b'`' {
                         return None;
                     }
@@ -263,8 +263,8 @@ impl<'a> Scanner<'a> {
     }
 
     /// Records a literal that begins at byte `at` and writes its mark. Returns the offset after the literal,
-    /// and the mark. The scale of a decimal follows its mark, unless the literal is a whole member of a row:
-    /// rows with different scales then share a form.
+    /// and the mark. The scale of a decimal follows its mark. It is omitted if the literal is by itself a
+    /// value of a row, so that rows with different scales have the same form.
     #[inline]
     fn lift<const IN_ROW: bool>(
         &mut self,
@@ -285,14 +285,14 @@ impl<'a> Scanner<'a> {
         let mark = mark(literal.class, false);
         self.emit(if literal.is_open_pattern() { OPEN_PATTERN_MARK } else { mark })?;
         if literal.class == LiteralClass::Decimal && !(begins_member && self.ends_member(self.copied)) {
-            // Every scale byte is below the space, so it cannot be confused with text after a mark without a
-            // scale.
+            // Every scale byte is less than the space character, so it cannot be confused with text after a
+            // mark without a scale.
             self.emit(literal.scale().min(SCALE_BYTE_MAX))?;
         }
         Some((self.copied, mark))
     }
 
-    /// Whether a member of a row ends at byte `at`, apart from blanks.
+    /// Whether a row's value ends at byte `at`, apart from blanks.
     fn ends_member(&self, at: usize) -> bool {
         matches!(byte_at(self.text, skip_plain_blanks(self.text, at)), b',' | b')')
     }
@@ -306,8 +306,8 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// Handles a minus sign at the beginning of a member of a row. The sign belongs to the number if both
-    /// together form the whole member.
+    /// Handles a minus sign at the beginning of a row's value. The sign is part of the number if the two
+    /// together are the whole value.
     fn sign_in_row(&mut self, at: usize) -> Option<(usize, u8)> {
         let first = byte_at(self.text, at + 1);
         if !first.is_ascii_digit() && first != b'.' {
@@ -320,8 +320,8 @@ impl<'a> Scanner<'a> {
         self.lift::<true>(at, ScannedLiteral { start: at as u32, negative: true, ..literal }, true)
     }
 
-    /// Replaces `(literal, ...)` after an IN that ends at byte `at` by one mark. Consumes nothing of any
-    /// other text, which is then scanned as usual.
+    /// Replaces `(literal, ...)` after an IN that ends at byte `at` by one mark. If other text follows,
+    /// consumes nothing, and the text is scanned as usual.
     fn list(&mut self, word: usize, at: usize) -> Option<usize> {
         let open = skip_plain_blanks(self.text, at);
         if byte_at(self.text, open) != b'(' || is_qualified(self.text, word) {
@@ -331,7 +331,7 @@ impl<'a> Scanner<'a> {
         let (end, fit_in_63_bits) = match integer_members(self.text, open + 1, self.literals) {
             Some(end) => (end, true),
             None => {
-                // The fast form may have recorded members before it failed.
+                // The fast path may have recorded members before it failed.
                 self.literals.truncate(first);
                 let Some(end) = self.list_members(open + 1) else {
                     self.literals.truncate(first);
@@ -351,7 +351,7 @@ impl<'a> Scanner<'a> {
         Some(end)
     }
 
-    /// Records the members of a list from byte `at` on. Returns the offset after the closing bracket, or
+    /// Records the members of a list from byte `at` on. Returns the offset after the closing parenthesis, or
     /// `None` if the members are not literals of one class.
     fn list_members(&mut self, mut at: usize) -> Option<usize> {
         let text = self.text;
@@ -405,7 +405,7 @@ impl<'a> Scanner<'a> {
         self.value_rows(start)
     }
 
-    /// Scans the rows of VALUES. Each must have the same form as the first, which alone stays in the
+    /// Scans the rows of VALUES. Each must have the same form as the first row. Only the first stays in the
     /// normalised text.
     fn value_rows(&mut self, start: usize) -> Option<usize> {
         self.expects_rows = false;
@@ -429,7 +429,7 @@ impl<'a> Scanner<'a> {
             if byte_at(self.text, open) != b'(' {
                 return None;
             }
-            // A later row is written behind the first, compared with it and then discarded.
+            // A later row is written after the first row, compared with it and discarded.
             end = self.row(open)?;
             if self.out[form..form_end] != self.out[form_end..self.length] {
                 return None;
@@ -440,7 +440,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Scans one row including its brackets.
+    /// Scans one row including its parentheses.
     #[inline]
     fn row(&mut self, open: usize) -> Option<usize> {
         self.copied = open;
@@ -509,9 +509,9 @@ fn skip_plain_blanks(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The end of the select list that begins at byte `at`: after FROM outside brackets, or the end of the text.
-/// The list is kept unchanged. A comment in it would become part of a column's name, so such a statement is
-/// not cacheable.
+/// The end of the select list that begins at byte `at`: after a FROM outside parentheses, or the end of the
+/// text. The list is kept unchanged. A comment in it would become part of a column's name, so such a
+/// statement is not cacheable.
 fn select_list(text: &[u8], mut at: usize) -> Option<usize> {
     let mut depth = 0u32;
     while let Some(byte) = text.get(at).copied() {
@@ -580,7 +580,7 @@ fn read_number(text: &[u8], at: usize) -> Option<ScannedLiteral> {
     Some(ScannedLiteral { start, end, class_detail: magnitude, class, negative: false, has_escapes: false })
 }
 
-/// The fast form of [`Scanner::list_members`] for the most frequent lists: unsigned integers of at most 18
+/// The fast path of [`Scanner::list_members`] for the most frequent lists: unsigned integers of at most 18
 /// digits, with at most one space after each comma.
 #[inline(never)]
 fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<ScannedLiteral>) -> Option<usize> {
@@ -598,8 +598,8 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<ScannedLiteral
         is_allowed.then_some(())
     };
     loop {
-        // While the text is long enough and the number short, one window holds the digits and the bytes after
-        // them.
+        // If the text is long enough and the number is short, one window contains the digits and the bytes
+        // after them.
         if let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<10>) {
             let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
             let follow = u16::from_le_bytes([window[count], window[count + 1]]);
@@ -656,7 +656,7 @@ fn eight_digits(bytes: u64) -> (u64, usize) {
     let digits = bytes ^ ZEROS;
     let others = (digits.wrapping_add(TO_HIGH_BIT) | digits) & HIGH_BITS;
     let count = (others.trailing_zeros() / 8) as usize;
-    // Two shifts, because without any digit the total is 64, more than one shift allows.
+    // Two shifts, because the total is 64 if there is no digit, and a single shift by 64 overflows.
     let digits = digits << (32 - 4 * count) << (32 - 4 * count);
     let pairs = (digits.wrapping_mul(10).wrapping_add(digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100).wrapping_add(pairs >> 16)) & 0x0000_ffff_0000_ffff;
@@ -706,7 +706,7 @@ fn read_long_number(text: &[u8], at: usize) -> Option<ScannedLiteral> {
         return None;
     }
     if class == LiteralClass::Decimal && end - at > EXACT_BYTES_MAX {
-        // It may have too many digits; the binder then refuses it.
+        // The number may have too many digits, which the binder refuses.
         return None;
     }
     let class_detail = match class {

@@ -312,7 +312,7 @@ impl Substitution<'_> {
                     .branches
                     .iter()
                     .map(|branch| CaseBranch {
-                        condition: self.expression(&branch.condition),
+                        when: self.expression(&branch.when),
                         value: self.expression(&branch.value),
                     })
                     .collect(),
@@ -543,9 +543,9 @@ fn most_generated_statements_are_parameterised() {
 }
 
 /// All contents of a shape, for comparison.
-type Said = (Vec<u8>, [u64; 2], Vec<ScannedLiteral>, Vec<Option<Slot>>, Option<UniformRows>);
+type ShapeContents = (Vec<u8>, [u64; 2], Vec<ScannedLiteral>, Vec<Option<Slot>>, Option<UniformRows>);
 
-fn said(shape: &Shape) -> Said {
+fn said(shape: &Shape) -> ShapeContents {
     let slots = (0..shape.slot_count() as u32).map(|ordinal| shape.slot(ParameterNumber(ordinal))).collect();
     (shape.normalised().to_vec(), shape.hash(), shape.literals().to_vec(), slots, shape.rows())
 }

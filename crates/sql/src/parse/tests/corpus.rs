@@ -1,6 +1,6 @@
 //! The outcome of parsing every statement that clients are known to send or that is likely to reach an
-//! NDB-like server. `tests/corpus/parse-outcomes.txt` holds the expected outcomes; a run with
-//! `JUNCTOR_RECORD=1` records them again.
+//! NDB-like server. `tests/corpus/parse-outcomes.txt` has the expected outcomes; a run with
+//! `JUNCTOR_RECORD=1` writes it again.
 
 use crate::parse::parse;
 use crate::parse::statement::Statement;
@@ -15,7 +15,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The listed statements, which lines of two hyphens separate.
+/// The listed statements, which are separated by lines of two hyphens.
 pub(super) fn listed_statements() -> Vec<String> {
     read("mysql-statements.txt").split("\n--\n").map(|text| text.trim().to_owned()).collect()
 }

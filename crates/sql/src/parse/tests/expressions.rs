@@ -8,7 +8,7 @@ use crate::parse::expression::{
 };
 use crate::parse::limit::NESTING_MAX;
 
-/// The expression as text, with brackets around every operator.
+/// The expression as text, with parentheses around every operator.
 fn shown(text: &str) -> String {
     show(&expression(text))
 }

@@ -32,28 +32,28 @@ fn read_in_every_way(text: &[u8]) {
             Err(_) => break,
         }
     }
-    tell_apart(text);
+    separate_statements(text);
     let mut shape = Shape::new(7);
     scan(text, &mut shape);
     let _ = parse_with_parameters(text, &shape);
 }
 
-/// Statements are separated where the parser ends them.
-fn tell_apart(mut rest: &[u8]) {
+/// Checks that statements are separated at the position where the parser ends them.
+fn separate_statements(mut rest: &[u8]) {
     while let Some(end) = first_statement_end(rest) {
         assert_eq!(rest[end - 1], b';');
         assert_eq!(first_statement_end(&rest[..end - 1]), None, "one statement is one");
         if let Ok(parsed) = parse_next(rest, 0)
             && !matches!(parsed.statement, Statement::Unsupported(_))
         {
-            // The parser also passes comments after the statement.
+            // The parser also skips comments after the statement.
             assert!(parsed.end == end || parsed.end == rest.len());
         }
         rest = &rest[end..];
     }
 }
 
-/// Pieces of statements, which random texts consist of to get past the first token.
+/// Pieces of statements. Random texts consist of them, so that more than the first token is parsed.
 const PIECES: &[&str] = &[
     "SELECT ",
     "INSERT INTO t ",

@@ -1,4 +1,4 @@
-//! Statements: the parts that the tree keeps of each, and the errors with their positions.
+//! Statements: the syntax tree of each form, and the errors with their positions.
 
 use super::{error_of, missing_part, select, statement};
 use crate::parse::definition::{
@@ -266,7 +266,7 @@ fn several_statements_are_read_one_after_the_other() {
 }
 
 /// The statements of a text, as [`first_statement_end`] separates them.
-fn told_apart(mut text: &str) -> Vec<&str> {
+fn separated(mut text: &str) -> Vec<&str> {
     let mut statements = Vec::new();
     while let Some(end) = first_statement_end(text.as_bytes()) {
         statements.push(text[..end - 1].trim());
@@ -278,26 +278,26 @@ fn told_apart(mut text: &str) -> Vec<&str> {
 
 #[test]
 fn a_semicolon_between_statements_tells_them_apart() {
-    assert_eq!(told_apart("SELECT 1"), ["SELECT 1"]);
-    assert_eq!(told_apart("SELECT 1; SELECT 2;SELECT 3"), ["SELECT 1", "SELECT 2", "SELECT 3"]);
+    assert_eq!(separated("SELECT 1"), ["SELECT 1"]);
+    assert_eq!(separated("SELECT 1; SELECT 2;SELECT 3"), ["SELECT 1", "SELECT 2", "SELECT 3"]);
     assert_eq!(
-        told_apart("SELECT ';', \"a;\", `b;` -- ;\n; /* ; */ SELECT 2 # ;\n")[0],
+        separated("SELECT ';', \"a;\", `b;` -- ;\n; /* ; */ SELECT 2 # ;\n")[0],
         "SELECT ';', \"a;\", `b;` -- ;"
     );
-    assert_eq!(told_apart("SELECT 'a\\';b'; SELECT 'a'';b'"), ["SELECT 'a\\';b'", " SELECT 'a'';b'"]);
+    assert_eq!(separated("SELECT 'a\\';b'; SELECT 'a'';b'"), ["SELECT 'a\\';b'", " SELECT 'a'';b'"]);
     // A comment is a statement; semicolons and blanks at the end are not. Two semicolons need a statement
     // between them.
-    assert_eq!(told_apart("SELECT 1;-- c"), ["SELECT 1", "-- c"]);
-    assert_eq!(told_apart("SELECT 1; ;\n; "), ["SELECT 1; ;\n; "]);
-    assert_eq!(told_apart("SELECT 1;;SELECT 2"), ["SELECT 1", "", "SELECT 2"]);
+    assert_eq!(separated("SELECT 1;-- c"), ["SELECT 1", "-- c"]);
+    assert_eq!(separated("SELECT 1; ;\n; "), ["SELECT 1; ;\n; "]);
+    assert_eq!(separated("SELECT 1;;SELECT 2"), ["SELECT 1", "", "SELECT 2"]);
     assert_eq!(error_of(";SELECT 2"), (ParseErrorKind::Syntax, 0));
     assert_eq!(parse_next(b"/* c */ ; SELECT 2", 0).expect_err("nothing before it").kind, ParseErrorKind::Syntax);
     // A statement inside an executable comment must also end inside it.
-    assert_eq!(told_apart("/*!SELECT 1*/; SELECT 2"), ["/*!SELECT 1*/", " SELECT 2"]);
-    assert_eq!(told_apart("/*!SELECT 1; SELECT 2*/"), ["/*!SELECT 1; SELECT 2*/"]);
+    assert_eq!(separated("/*!SELECT 1*/; SELECT 2"), ["/*!SELECT 1*/", " SELECT 2"]);
+    assert_eq!(separated("/*!SELECT 1; SELECT 2*/"), ["/*!SELECT 1; SELECT 2*/"]);
     // After bytes that form no token, the text is not searched for further statements.
-    assert_eq!(told_apart("SELECT 'open; SELECT 2"), ["SELECT 'open; SELECT 2"]);
-    assert_eq!(told_apart("SELECT 1 /* open; SELECT 2"), ["SELECT 1 /* open; SELECT 2"]);
+    assert_eq!(separated("SELECT 'open; SELECT 2"), ["SELECT 'open; SELECT 2"]);
+    assert_eq!(separated("SELECT 1 /* open; SELECT 2"), ["SELECT 1 /* open; SELECT 2"]);
 }
 
 #[test]
