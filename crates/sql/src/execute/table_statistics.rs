@@ -1,7 +1,7 @@
-//! Row counts and sizes of tables for SHOW and `information_schema`, which the ldm blocks report.
+//! Row counts and sizes of tables for SHOW and `information_schema`. The ldm blocks report them.
 //!
-//! The rows of these statements are made while they are planned. A statement that finds the statistics
-//! missing requests them from every ldm block and then starts again with them.
+//! The session computes the rows of these statements while it plans them. If planning needs statistics that
+//! are missing, the statement requests them from every ldm block, and then starts again.
 
 use std::cell::Cell;
 use std::sync::Arc;

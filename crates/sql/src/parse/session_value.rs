@@ -147,7 +147,7 @@ impl Lifter<'_> {
             Expression::Case(case) => {
                 self.all(&mut case.operand);
                 for branch in &mut case.branches {
-                    self.all([&mut branch.condition, &mut branch.value]);
+                    self.all([&mut branch.when, &mut branch.value]);
                 }
                 self.all(&mut case.otherwise);
             }

@@ -1,5 +1,5 @@
-//! Values that only the session knows as implicit parameters of statements: finds them in a parsed statement,
-//! and evaluates them at each execution.
+//! Implicit parameters of statements: expressions whose value only the session knows, such as `NOW()` or
+//! `@x`. Finds them in a parsed statement, and evaluates them at each execution.
 
 use junctor_expression::{Parameters, ParametersBuilder};
 use junctor_model::error::{Error, Result};
@@ -14,8 +14,8 @@ use crate::parse::session_value::{Lifting, SessionValue, lift_session_values};
 use crate::parse::{ParameterNumber, Statement};
 
 impl StatementContext<'_, '_> {
-    /// Replaces the values that only the session knows by parameters with ordinals from `first` on. An
-    /// expression that is an error stays, so that binding reports it.
+    /// Replaces the expressions whose value only the session knows by parameters, numbered from `first` on.
+    /// An expression that is an error stays, so that binding reports the error.
     pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
@@ -23,7 +23,8 @@ impl StatementContext<'_, '_> {
             expression,
             &session_context,
         ) {
-            // The main block is asked for lock calls while their statement is planned, with their arguments.
+            // Lock calls are left unchanged with their arguments. Planning collects them, and the main block
+            // evaluates them.
             _ if is_lock_call(expression) => Lifting::Nothing,
             Ok(Some(_)) => Lifting::Whole,
             Ok(None) => Lifting::Operands,
@@ -47,8 +48,8 @@ impl StatementContext<'_, '_> {
         outcome
     }
 
-    /// The parameters of an execution without the implicit ones, which a retry evaluates again; `None` if the
-    /// prepared statement has no implicit parameters.
+    /// The parameters that the client has sent, without the implicit ones, which a retry evaluates again;
+    /// `None` if the prepared statement has no implicit parameters.
     pub(super) fn client_parameters(&self, statement: u32, parameters: &[u8]) -> Option<Vec<u8>> {
         let prepared = self.session.statements.get(statement)?;
         if prepared.session_values.is_empty() {
@@ -58,7 +59,7 @@ impl StatementContext<'_, '_> {
         let mut builder = ParametersBuilder::new();
         (0..prepared.parameter_count).for_each(|ordinal| builder.push(values.get(ordinal)));
         let mut own = Vec::new();
-        // A part of well-formed parameters exceeds no limit.
+        // Some of the parameters cannot exceed a limit that all of them do not exceed.
         builder.append_to(&mut own).is_ok().then_some(own)
     }
 }
@@ -90,8 +91,8 @@ impl StatementFacts<'_, '_> {
 }
 
 impl Engine {
-    /// Appends the implicit parameters to the parameters in the workspace, of which there are `count` values.
-    /// None of these is a list.
+    /// Appends the implicit parameters to the workspace's parameters, which are `count` values without a
+    /// list.
     ///
     /// # Errors
     /// 1390 for too many parameters, 1153 if the values are too long.

@@ -15,9 +15,10 @@ use super::session::SessionVariables;
 use crate::parse::Expression;
 use crate::parse::expression::{FunctionCall, Literal};
 
-/// Announced length of the text in a user variable, in characters; that of a text parameter.
+/// Length in characters that is announced to clients for the text in a user variable; the same as for a text
+/// parameter.
 const USER_VARIABLE_CHARACTERS: u32 = 65_535;
-/// Maximum length of `user@host` in characters: 32 and 255.
+/// Maximum length of `user@host` in characters: 32 for the user, 255 for the host.
 const ACCOUNT_CHARACTERS: u32 = 288;
 /// Length of a date and time with six fractional digits, in characters.
 const DATE_TIME_CHARACTERS: u32 = 26;
@@ -85,9 +86,9 @@ pub fn evaluate_session_expression(expression: &Expression, facts: &SessionConte
     }
 }
 
-/// The type of a session expression with this value. It follows from the expression and from the kind of the
-/// value, not from its digits or length, so that executions with other values have the same type. A decimal
-/// keeps its number of digits after the point. `collation` is that of the connection.
+/// The type of a session expression with this value. The type depends on the expression and the kind of the
+/// value, not on the value's digits or length, so that executions with other values have the same type. A
+/// decimal keeps its number of digits after the decimal point. `collation` is that of the connection.
 pub fn session_value_type(expression: &Expression, value: &Value, collation: CollationId) -> ResultType {
     let is_user_variable = matches!(expression, Expression::UserVariable(_));
     let result = match value {
@@ -117,7 +118,7 @@ fn integer_length(expression: &Expression) -> u32 {
     }
 }
 
-/// Maximum length of a text in characters; `None` if it is that of the value.
+/// Maximum length of a text in characters; `None` if the type has the length of the value.
 fn text_length(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::UserVariable(_) => Some(USER_VARIABLE_CHARACTERS),
