@@ -11,5 +11,6 @@ mod tests;
 use junctor_storage::guard::PartitionGuard;
 use junctor_storage::partition_store::PartitionStore;
 
-/// The content of a `PartitionHandle`: a partition that one ldm writes and the query blocks of its node read.
+/// The content of a `PartitionHandle`: a partition that one ldm writes and that the query blocks of its node
+/// read.
 pub type GuardedPartition = PartitionGuard<PartitionStore>;

@@ -1,4 +1,4 @@
-//! The ldm block: its state and its inbox.
+//! The ldm block: its state, and the dispatch of its signals.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::state::{Batch, Participant, PreparedImages};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
 
-/// The data that the ldm instances of a node share with its other blocks: part of the closed list of
-/// invariant 2.
+/// The data that the ldm instances of a node share with its other blocks. `docs/architecture.md`, invariant
+/// 2, lists all data that blocks may share.
 #[derive(Clone, Debug)]
 pub struct LdmShared {
     /// Source of commit numbers and of the stable number.
     pub sequence: Arc<CommitSequence>,
-    /// Snapshots in use. Their oldest bounds what purging may free.
+    /// Snapshots in use. The oldest one bounds what purging may free.
     pub snapshots: Arc<SnapshotRegistry>,
     /// Pages for rows, indexes and overflow values.
     pub pages: Arc<PagePool>,
@@ -38,7 +38,7 @@ pub struct LdmShared {
     pub readers: ReadGroup,
 }
 
-/// Memory that handlers reuse; it carries nothing from one signal to the next but the reader's counts.
+/// Memory that handlers reuse. It carries nothing from one signal to the next, except the reader's counts.
 #[derive(Debug)]
 pub(super) struct WorkingMemory {
     pub reader: RowReader,
@@ -56,19 +56,19 @@ pub struct LdmBlock {
     pub(super) locks: LockTable,
     pub(super) waits: LockWaits,
     pub(super) deferred: DeferredWork,
-    /// Rows of transactions whose primary is at another node, while this ldm is a backup.
+    /// Rows of transactions whose primary is at another node, while this ldm is a backup for them.
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
     pub(super) redo: RedoLog,
     pub(super) purge: PurgeQueue,
     /// The largest commit number that this instance has begun to apply.
     pub(super) applied: CommitNumber,
     pub(super) memory: WorkingMemory,
-    /// Counts of reads are in `memory.reader`.
+    /// The counters of this block. Counts of reads are in `memory.reader`.
     pub(super) counted: LdmCounters,
 }
 
 impl LdmBlock {
-    /// The instance at `own`. `seed` makes its hash tables differ from start to start.
+    /// Creates the instance at `own`. `seed` makes its hash tables differ from start to start.
     pub fn new(own: Address, shared: LdmShared, seed: u64) -> LdmBlock {
         LdmBlock {
             own,
@@ -91,15 +91,15 @@ impl LdmBlock {
         }
     }
 
-    /// Opens partitions to these query instances only, those with a slot in the read group. On a node with
-    /// several groups, the other query instances pass their requests to the owner.
+    /// Opens partitions only to these query instances, which have a slot in the read group. On a node with
+    /// several groups, the other query instances forward their requests to the owner.
     #[must_use]
     pub fn with_readers(mut self, instances: Vec<u16>) -> LdmBlock {
         self.partitions.reader_instances = Some(instances);
         self
     }
 
-    /// Sets how many bytes of unwritten redo hold back new writes.
+    /// Sets the number of bytes of unwritten redo above which new writes are held back.
     pub fn set_redo_bytes_waiting_max(&mut self, bytes: usize) {
         self.redo.set_waiting_bytes_max(bytes);
     }
@@ -126,7 +126,7 @@ impl LdmBlock {
         self.run_granted(outbox);
     }
 
-    /// Handles one event of the world.
+    /// Handles a timer, a file event or the start of the node.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
@@ -143,7 +143,7 @@ impl LdmBlock {
         self.run_granted(outbox);
     }
 
-    /// The partition in a slot. A transaction that touches the partition keeps its slot.
+    /// The slot of a partition. A transaction that touches the partition also refers to the slot.
     pub(super) fn slot(&mut self, index: SlotIndex) -> &mut PartitionSlot {
         self.partitions.slot(index)
     }
@@ -153,7 +153,7 @@ impl LdmBlock {
     }
 }
 
-/// Only acknowledges: main's `ChangePartition` brings each partition its layout and chain.
+/// Only acknowledges: main's `ChangePartition` has already brought each partition its layout and chain.
 fn on_publish_catalog(signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
     let reply = PublishCatalogReply { operation: signal.operation };
     outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));

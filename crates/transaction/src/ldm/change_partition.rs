@@ -1,4 +1,4 @@
-//! Creating, changing and dropping partitions on main's orders.
+//! Creates, changes and drops partitions as main requests.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::partition_table::{PartitionSlot, SlotIndex};
 
-/// Holds of the guard in one turn of building an index.
+/// Maximum number of guard acquisitions in one turn of building an index.
 const HOLDS_PER_TURN_MAX: usize = 4;
 
 /// A partition to create.
@@ -31,14 +31,14 @@ struct NewPartition {
     chain: Vec<Address>,
 }
 
-/// The build of an index of one partition, in steps from row to row.
+/// The state of an index build in one partition, which proceeds in steps from row to row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexBuild {
     pub operation: OperationId,
     pub reply_to: Address,
     pub partition: PartitionId,
     pub index: IndexId,
-    /// The next row that gets its entry.
+    /// The next row to index.
     pub from: RowId,
 }
 
@@ -77,10 +77,10 @@ impl LdmBlock {
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
-        let Some(place) = chain.iter().position(|member| *member == self.own) else {
+        let Some(chain_position) = chain.iter().position(|member| *member == self.own) else {
             junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))
         };
-        if place == 0 {
+        if chain_position == 0 {
             let handle = PartitionHandle(Arc::clone(&guard) as _);
             self.open_partition(partition, Some(handle), context, outbox);
         }
@@ -90,7 +90,7 @@ impl LdmBlock {
             token,
             layout,
             chain,
-            place,
+            chain_position,
             writers_version: SchemaVersion(0),
             participants: 0,
             is_dropped: false,
@@ -136,7 +136,7 @@ impl LdmBlock {
         self.partitions.free(index);
     }
 
-    /// Returns false when a reader is inside the guard.
+    /// Replaces the layout. Returns false if a reader is inside the guard.
     fn replace_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
         let Some(index) = self.partitions.find(partition) else { return true };
         let slot = self.slot(index);
@@ -145,7 +145,8 @@ impl LdmBlock {
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         store.replace_layout(Arc::clone(layout));
         drop(store);
-        // A plan that does not know a new unique index would write rows without its entries.
+        // Plans that do not know a new unique index would write rows without its entries, so they must be
+        // refused.
         let unique = |layout: &TableLayout| -> Vec<IndexId> {
             let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
             layout.definition.indexes.iter().filter(is_unique).map(|index| index.id).collect()
@@ -160,15 +161,15 @@ impl LdmBlock {
 
     pub(super) fn build_index(&mut self, build: IndexBuild, outbox: &mut Outbox<Signal>) {
         let IndexBuild { operation, reply_to, partition, index, from } = build;
-        // Main runs one change at a time, so nothing drops the partition meanwhile. Answering without an
+        // Main runs one change at a time, so nothing has dropped the partition. Reporting success without an
         // index would hide rows from its scans.
-        let Some(place) = self.partitions.find(partition) else {
+        let Some(slot) = self.partitions.find(partition) else {
             junctor_kernel::invariant::fail(
                 "an index is built in a partition that exists",
                 format_args!("{partition:?}"),
             )
         };
-        let slot = self.slot(place);
+        let slot = self.slot(slot);
         let mut next = Some(from);
         for _ in 0..HOLDS_PER_TURN_MAX {
             let Some(from) = next else { break };

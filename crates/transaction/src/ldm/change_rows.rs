@@ -1,5 +1,5 @@
-//! Hot path, budget 80 instructions a row besides storage. Changes under the guard: rows of a batch, whose
-//! locks are held, and inserts, which lock what they make.
+//! Hot path, budget 80 instructions a row, storage not counted. Changes under the guard: rows of a batch,
+//! whose locks are held, and inserts, which lock the rows that they create.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{RowId, StatementNumber, TransactionId};
@@ -14,12 +14,12 @@ use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 use junctor_storage::row::RowVersion;
 
 use super::block::LdmBlock;
-use super::range_lock::{is_changed, record_changed, wait_to_insert, wait_to_update};
+use super::range_lock::{is_changed, record_changed, register_insert_wait, register_update_wait};
 use super::state::{RowChange, TouchedRow, WriteWork};
 use super::unique_entry;
 use super::write_rows::StepEnd;
 
-/// Borrowed state of one insert.
+/// The borrowed state of one insert.
 struct Inserter<'a> {
     work: &'a mut WriteWork,
     locks: &'a mut LockTable,
@@ -30,14 +30,14 @@ struct Inserter<'a> {
 
 enum Inserted {
     Row,
-    /// The same unique entry exists for the same row. An index backfill and a writer of the table may both
-    /// insert it.
+    /// The same unique entry exists for the same row, because an index backfill and a writer of the table may
+    /// both insert it.
     Same,
     Waiting(WaiterId),
 }
 
 impl LdmBlock {
-    /// Applies the changes of the batch.
+    /// Applies the changes of the batch under the guard.
     pub(super) fn write_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
         let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -55,7 +55,7 @@ impl LdmBlock {
                 && locks.has_ranges(partition)
             {
                 let (image, asking) = (&work.batch.bytes[image.clone()], (partition, transaction, waits.next_token()));
-                if let Some(waiter) = wait_to_update(locks, &store, asking, *row, image) {
+                if let Some(waiter) = register_update_wait(locks, &store, asking, *row, image) {
                     return Ok(StepEnd::Waiting(waiter));
                 }
             }
@@ -84,7 +84,7 @@ impl LdmBlock {
             };
             match written {
                 Ok(row) => touched.push(TouchedRow { slot: work.slot, row, statement }),
-                // The statement names the row twice, and its first change deleted it.
+                // The statement names the row twice, and its first change deleted the row.
                 Err(WriteError::NotFound) => {}
                 Err(error) => return Err(write_failed(error, work)),
             }
@@ -95,7 +95,7 @@ impl LdmBlock {
         Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
     }
 
-    /// Inserts as many rows of the input as one hold allows.
+    /// Inserts as many rows of the input as one acquisition of the guard allows.
     pub(super) fn insert_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, participants, waits, .. } = self;
         let Some(slot) = partitions.get_mut(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -144,11 +144,11 @@ impl LdmBlock {
 }
 
 impl Inserter<'_> {
-    /// Inserts a row. An existing key is an error only once its lock is held, because its holder may still
-    /// give the key up.
+    /// Inserts a row. An existing key is an error only once the lock of its row is held, because the lock's
+    /// holder may still remove the key.
     ///
     /// A new row takes no lock: its uncommitted version names its transaction. A transaction that wants the
-    /// row first requests the lock on the inserter's behalf ([`lock_of_inserter`]) and then waits. An insert
+    /// row first requests the lock on behalf of the inserter ([`lock_of_inserter`]) and then waits. An insert
     /// of a million rows therefore leaves the lock table empty.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let pending = self.work.pending_insert.take();
@@ -162,21 +162,22 @@ impl Inserter<'_> {
         outcome
     }
 
-    /// Returns the waiter if the row's keys fall into a range that another transaction has locked.
+    /// If the row's keys fall into a range that another transaction has locked, registers a wait and returns
+    /// the waiter.
     #[inline]
     fn wait_for_ranges(&mut self, store: &PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Option<WaiterId> {
         let partition = self.work.request.partition;
         if !self.locks.has_ranges(partition) {
             return None;
         }
-        wait_to_insert(self.locks, store, (partition, self.work.request.transaction, self.token), key, image)
+        register_insert_wait(self.locks, store, (partition, self.work.request.transaction, self.token), key, image)
     }
 
     fn try_insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let (transaction, statement) = (self.work.request.transaction, self.work.request.statement);
         let inserted = store.insert(key, image, Writer { transaction, statement });
         match inserted {
-            // The key may belong to a deleted row, whose deletion this insert has seen.
+            // The key may belong to a deleted row, whose deletion this insert depends on.
             Ok(row) => self.work.note_seen(store.versions(row).nth(1)),
             Err(WriteError::Duplicate(row)) => self.work.note_seen(store.newest(row)),
             Err(_) => {}
@@ -191,8 +192,8 @@ impl Inserter<'_> {
                     self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
                     Ok(Inserted::Row)
                 }
-                // The id belonged to another row whose lock is still held. Without that lock the new row must
-                // not stay.
+                // The id belonged to another row whose lock is still held. Without that lock, the new row
+                // must be removed.
                 waiting_or_full => {
                     store.undo(row, transaction, StatementNumber(statement.0.saturating_sub(1)));
                     waiting_or_full.map(|waiter| waiter.map_or(Inserted::Row, Inserted::Waiting))
@@ -247,7 +248,7 @@ impl Inserter<'_> {
         LockKey { partition: self.work.request.partition, row }
     }
 
-    /// Returns the waiter when the lock is not granted immediately.
+    /// Requests the lock. Returns the waiter if the lock is not granted immediately.
     fn lock(&mut self, row: RowId, mode: LockMode) -> Result<Option<WaiterId>> {
         match self.locks.request(self.key(row), self.work.request.transaction, mode, self.token) {
             Ok(LockReply::Granted) => Ok(None),
@@ -259,7 +260,7 @@ impl Inserter<'_> {
         }
     }
 
-    /// Releases the lock that was waited for if the key now belongs to another row.
+    /// Releases the lock of an awaited row, if the key now belongs to another row.
     fn release_unless_used(&mut self, store: &PartitionStore, row: RowId, key: HashedKey<'_>) {
         if store.find_primary(key.key, key.hash) != Some(row) {
             let key = LockKey { partition: self.work.request.partition, row };
@@ -276,8 +277,8 @@ impl Inserter<'_> {
     }
 }
 
-/// Requests the row's lock on behalf of the open transaction that inserted it, so that another one can wait
-/// for it. A transaction that changed an existing row holds the lock already.
+/// Requests the row's lock on behalf of the open transaction that inserted it, so that another transaction
+/// can wait for it. A transaction that changed an existing row already holds the lock.
 ///
 /// # Errors
 /// 1206 when the lock table is full.

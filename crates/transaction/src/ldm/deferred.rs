@@ -1,4 +1,4 @@
-//! Work that continues in a later turn, so that one signal never takes long.
+//! Work that continues in a later turn, so that no signal takes long.
 
 use std::collections::VecDeque;
 
@@ -14,11 +14,12 @@ use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
 use super::state::WriteWork;
 
-/// Deferred steps of one turn. The rest waits for the next turn, so that signals that arrived meanwhile run
-/// first.
+/// Maximum number of deferred steps in one turn. The others wait for the next turn, so that signals that have
+/// arrived run first.
 const STEPS_PER_TURN_MAX: usize = 8;
 
-/// Writes resumed after one signal because it granted their locks. The rest waits for the next turn.
+/// Maximum number of writes that are resumed after one signal because it granted their locks. The others wait
+/// for the next turn.
 const GRANTS_PER_SIGNAL_MAX: usize = 32;
 
 /// Work that continues in a later turn.
@@ -34,11 +35,11 @@ pub(super) enum Deferred {
     Compact(PartitionId),
 }
 
-/// Deferred steps, first in, first out.
+/// Deferred steps, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct DeferredWork {
     queue: VecDeque<Deferred>,
-    /// Whether `ContinueWork` is under way to this block.
+    /// Whether a `ContinueWork` signal to this block is in flight.
     is_reminded: bool,
 }
 

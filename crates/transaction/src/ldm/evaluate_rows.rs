@@ -1,4 +1,4 @@
-//! Hot path, budget 120 instructions a row besides storage and expressions. Finds the rows of a write in
+//! Hot path, budget 120 instructions a row, storage and expressions not counted. Finds the rows of a write in
 //! their newest versions, and locks, filters and evaluates each.
 
 use std::ops::{Bound, ControlFlow};
@@ -24,7 +24,7 @@ use super::update_row::{AssignmentContext, RowBuilder, UpdatedRow};
 use super::write_rows::{OUTPUT_BYTES_MAX, StepEnd, output_too_long};
 use crate::read::{Emitter, OutputRow, bounds_of, direction_of};
 
-/// One batch of one write: the inputs it reads, and the state outside the partition that it changes.
+/// One batch of one write: the inputs that it reads, and the state that it changes.
 struct Evaluation<'a> {
     store: &'a PartitionStore,
     program: &'a WriteProgram,
@@ -33,23 +33,23 @@ struct Evaluation<'a> {
     locks: &'a mut LockTable,
     emitter: &'a mut Emitter,
     rows: &'a mut RowBuilder,
-    /// For a lock request that may have to wait.
+    /// The token for a lock request that may have to wait.
     token: WaiterToken,
     granted: &'a mut Vec<WaiterToken>,
 }
 
-/// The condition on a locked row under which it still matches the access.
+/// The condition under which a row, once locked, still matches the access.
 #[derive(Clone, Copy)]
 enum Condition<'a> {
     /// The lookup found the row in this turn.
     None,
-    /// The scan stood at this key while it waited for the row's lock. The row matches if it still has the
-    /// key, or has moved to a part of the range that the scan has passed. With any other key it has left the
-    /// range, or the scan meets it again.
+    /// The scan was at this key when it began to wait for the row's lock. The row matches if it still has the
+    /// key, or has moved to a part of the range that the scan has passed. With any other key, the row has
+    /// left the range, or the scan will meet it again.
     Passed { scan: PassedScan<'a>, key: &'a [u8] },
 }
 
-/// An index scan with its ranges up to the current one.
+/// An index scan, with the ranges up to the current one.
 #[derive(Clone, Copy)]
 struct PassedScan<'a> {
     index: IndexId,
@@ -60,7 +60,7 @@ struct PassedScan<'a> {
 }
 
 impl PassedScan<'_> {
-    /// Whether a key lies in an earlier range, or in the current one before `at`.
+    /// Whether a key lies in an earlier range, or in the current range before `at`.
     fn has_passed(&self, key: &[u8], at: &[u8]) -> bool {
         let mut reader = InputReader::new(self.input);
         while reader.position() <= self.item {
@@ -80,7 +80,7 @@ impl PassedScan<'_> {
 }
 
 impl LdmBlock {
-    /// Evaluates rows until the batch is full, no row is left, or a lock is not granted.
+    /// Evaluates rows until the batch is full, no row is left, or a lock is not granted immediately.
     pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
         let LdmBlock { partitions, locks, memory, waits, .. } = self;
         let Some(slot) = partitions.get(work.slot) else { return Err(Error::table_definition_changed()) };
@@ -248,12 +248,12 @@ impl Evaluation<'_> {
             let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
-        // The scan has seen the awaited row. Rows beyond the end cannot have appeared while it ran.
+        // The scan has seen the awaited row. No rows beyond the end can have appeared while it ran.
         self.work.next_row = next.unwrap_or(store.row_end());
         let waiter = outcome?;
         if waiter.is_none() && self.has_enough() {
-            // Enough rows are found; the limit makes absent ones irrelevant, so the rest of the range stays
-            // unlocked.
+            // Enough rows are found. The limit makes further rows irrelevant, so the remainder of the range
+            // stays unlocked.
             self.work.is_exhausted = true;
             return Ok(StepEnd::More);
         }
@@ -288,8 +288,7 @@ impl Evaluation<'_> {
         self.store.newest(row).is_none_or(|newest| newest.is_deleted())
     }
 
-    /// Locks a row and applies the program to it. Returns the waiter when the lock is not granted
-    /// immediately.
+    /// Locks a row and applies the program to it. Returns the waiter if the lock is not granted immediately.
     fn lock_and_evaluate(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
@@ -305,7 +304,7 @@ impl Evaluation<'_> {
                         return Ok(Some(waiter));
                     }
                     refused => {
-                        // No request has queued behind it yet, so cancelling grants nothing.
+                        // No request has queued behind this one yet, so cancelling grants nothing.
                         self.locks.cancel(waiter, self.granted);
                         return if refused == WhenLocked::Skip { Ok(None) } else { Err(lock_not_available()) };
                     }
@@ -317,7 +316,7 @@ impl Evaluation<'_> {
         self.work.note_seen(self.store.newest(row));
         let statement = self.work.request.statement;
         let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
-        // This statement made the newest version itself, perhaps under a key that the scan reaches later.
+        // This statement made the newest version itself, possibly under a key that the scan reaches later.
         let Some(newest) = newest.filter(|newest| newest.statement() != Some(statement)) else {
             self.release(row);
             return Ok(None);
@@ -354,7 +353,7 @@ impl Evaluation<'_> {
             Condition::Passed { scan, key: passed } => {
                 let key = &mut self.rows.key;
                 key.clear();
-                // The index cuts very long keys, so an entry may be a prefix.
+                // The index truncates very long keys, so an entry may be a prefix of the key.
                 self.store.append_index_key(scan.index, view, key)
                     && (key.starts_with(passed) || scan.has_passed(key, passed))
             }
@@ -371,7 +370,7 @@ impl Evaluation<'_> {
         let work = &mut *self.work;
         let partition = work.request.partition.index;
         match &self.program.action {
-            // Inserts take their images from the input and never evaluate rows.
+            // Inserts take their images from the input and never evaluate existing rows.
             WriteAction::Insert | WriteAction::InsertOrClaim => {}
             WriteAction::LockRead { output, .. } => {
                 let out = &mut work.request.output;
@@ -441,7 +440,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// Emits a changed row under the rules of RETURNING.
+/// Emits a changed row in the form that RETURNING requires.
 #[cold]
 fn emit_returned(
     emitter: &mut Emitter,
@@ -459,7 +458,7 @@ fn emit_returned(
     emitted
 }
 
-/// The part of a range that a scan has covered when it stands at `at`.
+/// The part of a range that a scan has covered when it is at `at`.
 fn passed_part<'a>(bounds: RangeBounds<'a>, direction: Direction, at: &'a [u8]) -> RangeBounds<'a> {
     match direction {
         Direction::Forward => RangeBounds { upper: Bound::Included(at), ..bounds },

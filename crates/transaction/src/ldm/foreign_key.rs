@@ -1,5 +1,5 @@
-//! Follow-ups of changed rows for foreign keys: parents that must exist, and children that lose theirs. tc
-//! carries them out, because the rows are in other partitions.
+//! Follow-ups of changed rows for foreign keys: parents that must exist, and children that lose their
+//! parents. tc executes them, because the rows are in other partitions.
 
 use junctor_expression::ParametersBuilder;
 use junctor_model::foreign_key::{ChildKey, ForeignKeyWork, ParentKey, key_of_parent};
@@ -46,7 +46,7 @@ pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'
     }
 }
 
-/// The key of the parent that a child names. A child with NULL in one of the columns names none.
+/// The key of the parent that a child references. A child with NULL in one of the columns references none.
 fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
     let Some(parent) = &key.parent else {
         let has_null = key.columns.iter().any(|column| row.column(*column).is_null());
@@ -55,12 +55,12 @@ fn parent_key(key: &ParentKey, row: RowView<'_>) -> Option<Vec<u8>> {
     key_of_parent(row, &key.columns, &parent.layout.definition.columns, &parent.columns)
 }
 
-/// The key by which the children of a row are found. A parent with NULL in one of the columns has none.
+/// The key by which the children of a row are found. A row with NULL in one of the columns has no children.
 fn child_key(key: &ChildKey, row: RowView<'_>) -> Option<Vec<u8>> {
     key_of_parent(row, &key.columns, &key.child.definition.columns, &key.child_columns)
 }
 
-/// Whether a row is its own child.
+/// Whether a row is its own parent.
 fn names_itself(key: &ChildKey, row: RowView<'_>) -> bool {
     let own = || key_of_parent(row, &key.child_columns, &key.child.definition.columns, &key.child_columns);
     key.is_self && own().is_some_and(|own| child_key(key, row) == Some(own))

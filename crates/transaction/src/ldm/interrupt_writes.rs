@@ -1,5 +1,5 @@
-//! Interrupted statements: their parts here end at the next step. tc cancels the waits of parts that wait for
-//! a lock.
+//! Interrupts statements: their writes here end at the next step. tc cancels the waits of writes that wait
+//! for a lock.
 
 use junctor_kernel::Outbox;
 use junctor_model::error::Error;
@@ -16,7 +16,7 @@ impl LdmBlock {
         if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
-        // Writes held back by unwritten redo have not begun.
+        // Writes that are held back because of unwritten redo have not begun.
         for _ in 0..self.redo.held_writes.len() {
             let Some(request) = self.redo.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {

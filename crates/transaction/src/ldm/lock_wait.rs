@@ -1,4 +1,5 @@
-//! Writes that wait for a lock: parked with their position, reported to tc, and resumed once granted.
+//! Writes that wait for a lock. They are parked with their position, reported to tc, and resumed once the
+//! lock is granted.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,13 +15,13 @@ use super::state::{ParkedWrite, WriteWork};
 /// Writes that wait for a lock, and the locks that were granted to them.
 #[derive(Debug)]
 pub(super) struct LockWaits {
-    /// By the sequence of the wait, which is also the token of its lock request.
+    /// Parked writes by the sequence number of their wait, which is also the token of the lock request.
     pub parked: BTreeMap<u64, ParkedWrite>,
-    /// The sequence of the next wait, from 1.
+    /// The sequence number of the next wait, from 1.
     next_sequence: u64,
-    /// Granted waits whose writes have not resumed.
+    /// Granted waits whose writes have not yet resumed.
     pub granted: VecDeque<WaiterToken>,
-    /// Filled by the lock table while its caller borrows the block's other parts.
+    /// The lock table appends granted waits here while its caller borrows the other fields of the block.
     pub granted_now: Vec<WaiterToken>,
 }
 
@@ -29,7 +30,7 @@ impl LockWaits {
         LockWaits { parked: BTreeMap::new(), next_sequence: 1, granted: VecDeque::new(), granted_now: Vec::new() }
     }
 
-    /// The token of a lock request that may have to wait; it is used up only if the write is parked.
+    /// The token for a lock request that may have to wait. It is used up only if the write is parked.
     #[inline]
     pub fn next_token(&self) -> WaiterToken {
         WaiterToken(self.next_sequence)
@@ -43,7 +44,7 @@ impl LockWaits {
 }
 
 impl LdmBlock {
-    /// Parks a write whose lock request was made with the sequence of the next wait.
+    /// Parks a write whose lock request used the sequence number of the next wait.
     pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
         self.counted.lock_waits += 1;
         let sequence = self.waits.next_sequence;
@@ -75,7 +76,7 @@ impl LdmBlock {
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
     }
 
-    /// Reports waits for ranges that now have more blockers.
+    /// Reports to tc the waits for ranges that now have more blockers.
     pub(super) fn report_newly_blocked(&mut self, outbox: &mut Outbox<Signal>) {
         let blocked = self.locks.take_newly_blocked();
         if !blocked.is_empty() {
@@ -83,12 +84,12 @@ impl LdmBlock {
         }
     }
 
-    /// Reports new blockers of the waits behind one that gave up. tc would miss a deadlock, or see one that
-    /// does not exist, with a stale list.
+    /// Reports the new blockers of the waits behind a cancelled one. With a stale list, tc would miss a
+    /// deadlock, or see one that does not exist.
     fn report_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
         for WaiterToken(sequence) in followers {
             let Some(parked) = self.waits.parked.get(&sequence) else { continue };
-            // A wait without a place in the queue was granted by this cancellation.
+            // A wait that is no longer in a queue was granted by this cancellation.
             if self.locks.is_waiting(parked.waiter) {
                 self.report_blockers(&parked.work, parked.waiter, sequence, outbox);
             }
@@ -107,7 +108,7 @@ impl LdmBlock {
         let CancelWait { transaction, sequence, reason } = signal;
         let parked = self.waits.parked.get(&sequence).filter(|parked| parked.work.request.transaction == transaction);
         let Some(waiter) = parked.map(|parked| parked.waiter) else { return };
-        // A wait without a place in the queue was granted in this turn, and its write continues.
+        // A wait that is no longer in a queue was granted in this turn, and its write continues.
         if !self.locks.is_waiting(waiter) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Owner of a set of partitions, and the only writer of them.
+//! The ldm block: owns a set of partitions and is the only writer of them.
 //!
 //! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each
 //!   transaction has touched here, the redo stream.

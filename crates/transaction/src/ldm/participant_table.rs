@@ -9,7 +9,7 @@ use junctor_model::limit::TRANSACTIONS_MAX;
 
 use super::state::Participant;
 
-/// Rows for which a recycled record keeps its memory.
+/// Maximum number of rows for which a recycled record keeps its memory.
 const ROWS_KEPT: usize = 1024;
 
 pub(super) type ParticipantHandle = Handle<Box<Participant>>;
@@ -42,7 +42,8 @@ impl ParticipantTable {
         self.by_transaction.get(&transaction).copied()
     }
 
-    /// The record of a transaction whose chains owe answers. It stays until all of them have answered.
+    /// The record of a transaction whose replica chains still owe answers. The record stays until all of them
+    /// have answered.
     pub fn awaiting(&self, transaction: TransactionId) -> ParticipantHandle {
         match self.find(transaction) {
             Some(handle) => handle,
@@ -63,7 +64,7 @@ impl ParticipantTable {
         self.pool.get_mut(handle).map(Box::as_mut)
     }
 
-    /// The record of a transaction that has not ended here.
+    /// The record of a transaction that is still open here.
     #[inline]
     pub fn record(&mut self, handle: ParticipantHandle) -> &mut Participant {
         match self.get_mut(handle) {
@@ -72,7 +73,8 @@ impl ParticipantTable {
         }
     }
 
-    /// The record of a transaction, a new one if it has touched nothing here. `None` when the pool is full.
+    /// Finds the record of a transaction, or creates one if the transaction has touched nothing here. `None`
+    /// if the pool is full.
     pub fn find_or_insert(&mut self, transaction: TransactionId) -> Option<ParticipantHandle> {
         if let Some(handle) = self.find(transaction) {
             return Some(handle);
@@ -88,7 +90,8 @@ impl ParticipantTable {
         Some(handle)
     }
 
-    /// Forgets a transaction. The caller leaves its partitions and then calls [`ParticipantTable::recycle`].
+    /// Removes the record of a transaction. The caller lets the transaction leave its partitions and then
+    /// calls [`ParticipantTable::recycle`].
     pub fn remove(&mut self, handle: ParticipantHandle) -> Option<Box<Participant>> {
         let participant = self.pool.remove(handle)?;
         let found = self.by_transaction.remove(&participant.transaction);

@@ -12,7 +12,7 @@ use junctor_storage::guard::OwnerToken;
 
 use crate::GuardedPartition;
 
-/// Index of a partition's slot. It stays valid while any transaction touches the partition.
+/// Index of a partition's slot. It stays valid as long as any transaction touches the partition.
 pub(super) type SlotIndex = u32;
 
 /// One partition, as primary or as backup.
@@ -25,29 +25,30 @@ pub(super) struct PartitionSlot {
     /// The ldm instances of the partition, the primary first.
     pub chain: Vec<Address>,
     /// Position of this ldm in the chain; 0 is the primary.
-    pub place: usize,
-    /// The oldest schema version whose plans may write. Older ones do not know every unique index.
+    pub chain_position: usize,
+    /// The oldest schema version whose plans may write. Older plans do not know every unique index.
     pub writers_version: SchemaVersion,
-    /// Open transactions that have touched the partition.
+    /// Number of open transactions that have touched the partition.
     pub participants: u32,
-    /// Whether the partition is freed when the last of them ends.
+    /// Whether the partition is freed when the last of these transactions ends.
     pub is_dropped: bool,
     /// Whether the purge queue contains the partition.
     pub is_purging: bool,
-    /// Versions purged since the pages were last compacted.
+    /// Number of versions purged since the pages were last compacted.
     pub purged: usize,
     pub is_compacting: bool,
 }
 
 impl PartitionSlot {
-    /// One more transaction touches the partition.
+    /// Records that another transaction touches the partition.
     #[inline]
     pub fn enter(&mut self) {
         require!(!self.is_dropped, "no transaction begins to touch a dropped partition: {:?}", self.id);
         self.participants += 1;
     }
 
-    /// A transaction that touched the partition has ended. True when the partition can be freed.
+    /// Records that a transaction which touched the partition has ended. Returns true if the partition can be
+    /// freed.
     #[inline]
     #[must_use]
     pub fn leave(&mut self) -> bool {
@@ -63,7 +64,7 @@ pub(super) struct PartitionTable {
     free: Vec<SlotIndex>,
     /// Partitions that are not dropped.
     by_id: HashMap<PartitionId, SlotIndex, FixedState>,
-    /// The query instances that may read the partitions; `None` means all of the node.
+    /// The query instances that may read the partitions; `None` means all of the node's.
     pub reader_instances: Option<Vec<u16>>,
 }
 
@@ -102,7 +103,7 @@ impl PartitionTable {
         }
     }
 
-    /// Every partition, dropped ones that are still touched included, in slot order.
+    /// Every partition in slot order, including dropped ones that transactions still touch.
     pub fn iter(&self) -> impl Iterator<Item = &PartitionSlot> {
         self.slots.iter().flatten()
     }

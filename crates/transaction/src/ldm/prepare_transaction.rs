@@ -1,4 +1,4 @@
-//! Prepare, commit and undo as ordered by tc, with the pass along the replica chains that comes first.
+//! Handles tc's orders to prepare, commit and undo. Each order first passes along the replica chains.
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -33,7 +33,8 @@ impl LdmBlock {
                 }
                 None
             }
-            // tc prepares only where the transaction has written, so its versions are lost.
+            // tc prepares only ldms where the transaction has written. This one no longer knows the
+            // transaction, so its writes are lost.
             None => Some(transaction_unknown(transaction)),
         };
         let reply = PrepareTransactionReply { transaction, from: self.own, error };
@@ -43,8 +44,8 @@ impl LdmBlock {
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
         let CommitTransaction { transaction, reply_to, number, participants, has_written } = signal;
         let Some(handle) = self.participants.find(transaction) else {
-            // A statement that was refused here leaves a participant at tc without a record. Versions,
-            // however, must be known.
+            // If a statement was refused here, tc counts this ldm as a participant although it has no record
+            // of the transaction. That is allowed only if the transaction has written nothing here.
             require!(!has_written, "a participant knows the transaction {transaction} that it commits as {number}");
             let reply = CommitTransactionReply { transaction, from: self.own };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
@@ -72,12 +73,13 @@ impl LdmBlock {
             return self.begin_resolution(handle, kind, reply_to, outbox);
         }
         let participant = self.participant(handle);
-        require!(participant.resolution.is_none(), "a transaction is resolved once at a time: {transaction}");
+        require!(participant.resolution.is_none(), "a transaction has one resolution at a time: {transaction}");
         participant.resolution = Some(Resolution::new(kind, reply_to));
         self.run_resolution(handle, outbox);
     }
 
-    /// Resolves the rows at the backups first, the last of each chain ahead, and then the rows here.
+    /// Commits or undoes the rows at the backups, starting with the last replica of each chain, and then the
+    /// rows here.
     fn begin_resolution(
         &mut self,
         handle: ParticipantHandle,
@@ -93,13 +95,13 @@ impl LdmBlock {
         };
         let participant = self.participant(handle);
         let transaction = participant.transaction;
-        require!(participant.resolution.is_none(), "a transaction is resolved once at a time: {transaction}");
+        require!(participant.resolution.is_none(), "a transaction has one resolution at a time: {transaction}");
         participant.resolution = Some(Resolution::new(kind, reply_to));
         let prepared = std::mem::take(&mut participant.prepared);
         participant.outstanding = prepared.len() as u32;
         for index in prepared {
             let slot = self.slot(index);
-            require!(slot.chain.len() > 1, "images are shipped to backups");
+            require!(slot.chain.len() > 1, "a partition whose images were shipped has a backup");
             let last = slot.chain[slot.chain.len() - 1];
             let place = (slot.chain.len() - 1) as u8;
             let apply = ApplyReplica { transaction, partition: slot.id, primary: own, place, number, participants };

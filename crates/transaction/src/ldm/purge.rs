@@ -1,4 +1,5 @@
-//! Frees versions that no snapshot can reach, in the background and in holds of bounded length.
+//! Frees versions that no snapshot can reach. Runs in the background, and holds each guard only for a bounded
+//! time.
 
 use junctor_kernel::{Duration, Outbox, WorldRequest};
 use junctor_model::id::PartitionId;
@@ -12,25 +13,26 @@ use super::redo_log::PURGE_TIMER;
 
 /// Milliseconds from a commit to the first purge of the versions that it superseded.
 pub(super) const PURGE_TIMER_MS: u64 = 10;
-/// Partitions purged in one step.
+/// Maximum number of partitions purged in one step.
 const PARTITIONS_PURGED_MAX: usize = 16;
-/// Versions purged from a partition before its pages are compacted.
+/// Number of versions purged from a partition before its pages are compacted.
 const COMPACT_AFTER: usize = 4096;
-/// Superseded versions of a partition kept for old snapshots, in addition to one for each row. Old versions
-/// therefore take about as much memory as the rows. Beyond that, the oldest snapshots are given up.
+/// Number of superseded versions that a partition keeps for old snapshots, in addition to one for each row.
+/// Old versions therefore take about as much memory as the rows. Beyond this number, the oldest snapshots are
+/// given up.
 const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
-/// With less than one part in this many of the memory free, old versions are limited to
-/// `old_versions_kept_min`.
+/// If less than one part in this many of the memory is free, each partition keeps only
+/// `old_versions_kept_min` old versions.
 const SCARCE_SHARE: u64 = 16;
 /// Milliseconds between attempts while an old snapshot blocks purging.
 const PURGE_RETRY_MS: u64 = 100;
 
-/// Partitions with versions to purge, and the timer that purges them.
+/// The partitions with versions to purge, and the timer that purges them.
 #[derive(Debug)]
 pub(super) struct PurgeQueue {
-    /// Partitions with something to purge, each once.
+    /// Partitions with versions to purge, each at most once.
     pub partitions: Vec<SlotIndex>,
-    /// How many of the first `partitions` the current round has not reached.
+    /// Number of entries at the start of `partitions` that the current round has not reached.
     left: usize,
     /// Whether a partition of this round can be purged further immediately.
     has_more: bool,
@@ -51,9 +53,9 @@ impl PurgeQueue {
 }
 
 impl LdmBlock {
-    /// Purges one hold of each of some partitions, and defers the rest of the round as a step of its own. A
-    /// partition with a reader inside waits for the next round: purging is never urgent enough to keep
-    /// readers out.
+    /// Purges some partitions, one acquisition of the guard each, and defers the remainder of the round as a
+    /// separate step. A partition with a reader inside waits for the next round, because purging is never
+    /// urgent enough to keep readers out.
     ///
     /// Returns the number of versions visited.
     pub(super) fn purge(&mut self, outbox: &mut Outbox<Signal>) -> usize {
@@ -69,7 +71,7 @@ impl LdmBlock {
         let mut compacting = Vec::new();
         queue.extend(now.into_iter().filter(|index| {
             let Some(slot) = partitions.get_mut(*index) else { return false };
-            // Unlike `try_enter`, this leaves the guard open to readers when it fails.
+            // Unlike `try_enter`, this leaves the guard open to readers if it fails.
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
             let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
             store.limit_old_versions(rows.saturating_add(kept_min), stable);
@@ -101,13 +103,14 @@ impl LdmBlock {
         self.shared.pages.available_bytes() < self.shared.pages.total_bytes() / SCARCE_SHARE
     }
 
-    /// Sets how many superseded versions each partition keeps for old snapshots, in addition to one for each
-    /// row.
+    /// Sets the number of superseded versions that each partition keeps for old snapshots, in addition to one
+    /// for each row.
     pub fn set_old_versions_kept_min(&mut self, versions: usize) {
         self.purge.old_versions_kept_min = versions;
     }
 
-    /// Moves versions out of sparse pages for one hold, so that whole pages return to the pool for any table.
+    /// Moves versions out of sparse pages, within one acquisition of the guard, so that whole pages return to
+    /// the pool.
     pub(super) fn compact(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
         let Some(index) = self.partitions.find(partition) else { return };
         let slot = self.slot(index);
@@ -122,7 +125,7 @@ impl LdmBlock {
         slot.purged = 0;
     }
 
-    /// Starts the purge timer, unless it runs or nothing is queued.
+    /// Starts the purge timer, unless it is running or nothing is queued.
     pub(super) fn start_purge_timer(&mut self, after_ms: u64, outbox: &mut Outbox<Signal>) {
         if !self.purge.timer_runs && !self.purge.partitions.is_empty() {
             self.purge.timer_runs = true;

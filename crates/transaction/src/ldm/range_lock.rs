@@ -12,7 +12,8 @@ use junctor_storage::partition_store::PartitionStore;
 
 use super::change_rows::lock_table_full;
 
-/// Locks a range for the transaction of a write that locks ranges.
+/// Locks a range for the request's transaction, in the mode of the request's program. Does nothing if the
+/// transaction locks no ranges.
 ///
 /// # Errors
 /// 1206 when the lock table is full.
@@ -36,9 +37,10 @@ pub(super) fn mode_of(program: &WriteProgram) -> LockMode {
     }
 }
 
-/// Returns the waiter if a key of the new row falls into a range that another transaction has locked.
+/// If a key of the new row falls into a range that another transaction has locked, registers a wait and
+/// returns the waiter.
 #[cold]
-pub(super) fn wait_to_insert(
+pub(super) fn register_insert_wait(
     locks: &mut LockTable,
     store: &PartitionStore,
     (partition, transaction, token): (PartitionId, TransactionId, WaiterToken),
@@ -65,10 +67,10 @@ pub(super) fn wait_to_insert(
     wait(locks, partition, keys, transaction, token)
 }
 
-/// Returns the waiter if an index key of the new image differs from the newest one and falls into a range
-/// that another transaction has locked.
+/// If an index key of the new image differs from that of the newest version, and falls into a range that
+/// another transaction has locked, registers a wait and returns the waiter.
 #[cold]
-pub(super) fn wait_to_update(
+pub(super) fn register_update_wait(
     locks: &mut LockTable,
     store: &PartitionStore,
     (partition, transaction, token): (PartitionId, TransactionId, WaiterToken),
@@ -82,8 +84,8 @@ pub(super) fn wait_to_update(
     let mut keys: Vec<NewKey> = Vec::new();
     for index in locks.locked_indexes(partition).filter(|index| *index != primary) {
         let (mut old_key, mut new_key) = (Vec::new(), Vec::new());
-        let is_kept = store.append_index_key(index, old, &mut old_key);
-        if is_kept && store.append_index_key(index, new, &mut new_key) && old_key != new_key {
+        let had_key = store.append_index_key(index, old, &mut old_key);
+        if had_key && store.append_index_key(index, new, &mut new_key) && old_key != new_key {
             keys.push((index, new_key.into_boxed_slice()));
         }
     }
@@ -107,13 +109,14 @@ fn wait(
     Some(locks.wait_for_ranges(partition, keys, transaction, token))
 }
 
-/// Refuses a row that a commit after the snapshot has changed: error 1020.
+/// Refuses a row that a commit after the transaction's snapshot has changed: error 1020.
 #[inline]
 pub(super) fn check_unchanged(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> Result<()> {
     if is_changed(store, row, changed_after) { Err(record_changed(store)) } else { Ok(()) }
 }
 
-/// Whether a commit after the snapshot has changed a row. Always false when `changed_after` is 0.
+/// Whether a commit after the snapshot `changed_after` has changed a row. Always false if `changed_after` is
+/// 0.
 #[inline]
 pub(super) fn is_changed(store: &PartitionStore, row: RowId, changed_after: CommitNumber) -> bool {
     if changed_after.0 == 0 {

@@ -1,5 +1,5 @@
-//! Hot path, budget 100 instructions a request besides its rows. Reads at the owner: reads that found the
-//! guard busy, and reads that see their own transaction's writes.
+//! Hot path, budget 100 instructions a request, its rows not counted. Reads that the owner itself runs: those
+//! that found the guard busy, and those that must see their own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Error;
@@ -8,8 +8,8 @@ use junctor_signals::diagnostics;
 use junctor_signals::read_rows::ReadRows;
 
 use super::block::LdmBlock;
-use crate::query::block::{answer, fail, since};
-use crate::read::{Hold, LONG_READ_ROWS, ReadPosition};
+use crate::query::block::{answer, fail, sampled_elapsed_ns};
+use crate::read::{HoldOutcome, LONG_READ_ROWS, ReadPosition};
 
 impl LdmBlock {
     #[inline]
@@ -23,7 +23,7 @@ impl LdmBlock {
         let LdmBlock { partitions, memory, .. } = self;
         let reader = &mut memory.reader;
         let slot = index.and_then(|index| partitions.get(index));
-        let Some(slot) = slot.filter(|slot| slot.place == 0) else {
+        let Some(slot) = slot.filter(|slot| slot.chain_position == 0) else {
             return fail(request, Error::table_definition_changed(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);
@@ -31,14 +31,14 @@ impl LdmBlock {
         let looked_at = reader.counts.looked_at();
         let outcome = reader.step(&mut request, &mut position, context, |reader, view, position, out| {
             let is_done = slot.guard.owner_read(&slot.token, |store| reader.hold(store, view, position, out))?;
-            Ok(Hold::ended(is_done))
+            Ok(HoldOutcome::ended(is_done))
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             outbox.stop_intake();
         }
         let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
         match outcome {
-            Ok(_) => answer(request, position, since(begun, context), diagnostics, outbox),
+            Ok(_) => answer(request, position, sampled_elapsed_ns(begun, context), diagnostics, outbox),
             Err(error) => fail(request, error, diagnostics, outbox),
         }
     }

@@ -17,10 +17,10 @@ use crate::read::ReadCounts;
 /// Maximum number of locks in one answer.
 const ROWS_MAX: usize = 4096;
 
-/// Bytes of a key shown; the rest is cut.
+/// Maximum number of bytes of a key that are shown. Longer keys are truncated.
 const KEY_BYTES_SHOWN_MAX: usize = 60;
 
-/// Transaction, lock mode, and whether the lock is granted.
+/// The transaction, its lock mode, and whether the lock is granted.
 type Holding = (TransactionId, LockMode, bool);
 
 impl LdmBlock {
@@ -42,7 +42,7 @@ impl LdmBlock {
         outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
     }
 
-    /// The block's counts with those of its reader.
+    /// The block's counters, including those of its reader.
     pub(super) fn counters(&self) -> LdmCounters {
         let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.memory.reader.counts;
         LdmCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted }
@@ -94,13 +94,13 @@ impl LdmBlock {
                 Value::UInt(figures.ordered_bytes),
             ]
         };
-        // Not limited: the sum of a table's rows needs every partition.
+        // Not limited, because the sum over a table needs every partition.
         self.partitions.iter().map(row).collect()
     }
 }
 
-/// A range in interval notation, with keys in hexadecimal digits. A range that covers one prefix shows only
-/// the prefix.
+/// Formats a range in interval notation, with keys in hexadecimal digits. For a range that covers one prefix,
+/// formats only the prefix.
 fn shown_range(range: &RangeEntry) -> String {
     let shown = |bound: &Bound<Arc<[u8]>>| {
         let (Bound::Included(key) | Bound::Excluded(key)) = bound else { return String::new() };

@@ -1,6 +1,6 @@
-//! The redo stream of one ldm. Records gather in memory and are appended to a file every 10 ms or 64 KiB, and
-//! synced every second. One append runs at a time, so load makes appends larger instead of more frequent. Two
-//! files of 64 MiB are kept.
+//! The redo stream of one ldm. Records collect in memory. They are appended to a file every 10 ms or 64 KiB,
+//! and the file is synced every second. One append runs at a time, so load makes appends larger instead of
+//! more frequent. Two files of 64 MiB are kept.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ use super::block::LdmBlock;
 use super::partition_table::PartitionSlot;
 use super::update_row::RowBuilder;
 
-/// Bytes that are written without waiting for the timer.
+/// Number of bytes that are written without waiting for the timer.
 const FLUSH_BYTES: usize = 64 * 1024;
-/// Bytes after which the next file begins.
+/// Number of bytes after which the next file begins.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of unwritten redo above which no new write begins.
 const WAITING_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
@@ -47,10 +47,10 @@ pub(super) struct RedoLog {
     file: Option<FileId>,
     /// Number of the file that is open or being opened.
     file_number: u64,
-    /// Bytes appended to the open file, those under way included.
+    /// Bytes appended to the open file, including those in flight.
     file_bytes: u64,
     is_opening: bool,
-    /// Bytes of the append under way.
+    /// Bytes of the append in flight.
     under_way: Option<usize>,
     spare: FileBuffer,
     spare_records: Vec<u8>,
@@ -59,7 +59,7 @@ pub(super) struct RedoLog {
     is_unsynced: bool,
     sync_timer_runs: bool,
     write_timer_runs: bool,
-    /// Writes that begin once the unwritten redo is below its limit.
+    /// Writes that are held back until the unwritten redo is below its limit.
     pub held_writes: VecDeque<WriteRows>,
 }
 
@@ -137,12 +137,12 @@ impl RedoLog {
         self.buffer.end();
     }
 
-    /// Ends a record that more records of the same transaction and partition follow.
+    /// Ends a record that is followed by more records of the same transaction and partition.
     pub fn end_continued(&mut self) {
         self.buffer.end_continued();
     }
 
-    /// Whether so much redo is unwritten that no new write may begin.
+    /// Whether the amount of unwritten redo forbids new writes.
     pub fn is_behind(&self) -> bool {
         self.waiting_bytes() > self.waiting_bytes_max
     }
@@ -151,19 +151,19 @@ impl RedoLog {
         self.waiting_bytes_max = bytes;
     }
 
-    /// Bytes formed and not written yet.
+    /// Bytes of records that are not written yet.
     pub fn waiting_bytes(&self) -> usize {
         self.buffer.bytes().len() + self.under_way.unwrap_or(0)
     }
 
-    /// Writes without waiting for the timer once enough bytes have gathered.
+    /// Writes immediately, without waiting for the timer, if enough bytes have collected.
     pub fn flush_if_long(&mut self, outbox: &mut Outbox<Signal>) {
         if self.buffer.bytes().len() >= FLUSH_BYTES {
             self.flush(outbox);
         }
     }
 
-    /// Appends the gathered bytes, unless an append is under way or no file is open.
+    /// Appends the collected bytes, unless an append is in flight or no file is open.
     fn flush(&mut self, outbox: &mut Outbox<Signal>) {
         let Some(file) = self.file.filter(|_| self.under_way.is_none() && !self.buffer.bytes().is_empty()) else {
             return;
@@ -179,7 +179,7 @@ impl RedoLog {
         outbox.request(WorldRequest::WriteFile { file, offset, bytes, token: APPENDED });
     }
 
-    /// Writes and syncs the gathered bytes before the node stops.
+    /// Writes and syncs the collected bytes before the node stops.
     pub fn stop(&mut self, outbox: &mut Outbox<Signal>) {
         self.flush(outbox);
         if let Some(file) = self.file {
@@ -204,8 +204,7 @@ impl RedoLog {
         self.is_opening = false;
         self.file_bytes = 0;
         if let Some(old) = self.file.replace(file) {
-            // The old file's records are synced before it is closed, because the next sync covers the new
-            // file only.
+            // Sync the old file's records before closing it, because the next sync covers only the new file.
             outbox.request(WorldRequest::SyncFile { file: old, token: REMOVED });
             outbox.request(WorldRequest::CloseFile { file: old, token: REMOVED });
         }
@@ -243,12 +242,12 @@ impl RedoLog {
 }
 
 impl LdmBlock {
-    /// Bytes of redo formed and not written yet.
+    /// Bytes of redo records that are not written yet.
     pub fn redo_bytes_waiting(&self) -> usize {
         self.redo.waiting_bytes()
     }
 
-    /// Starts the timer that writes redo, unless it runs.
+    /// Starts the timer that writes redo, unless it is running.
     pub(super) fn start_write_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.redo.write_timer_runs {
             self.redo.write_timer_runs = true;
@@ -278,7 +277,7 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        // These commits were acknowledged already. Going on would pretend that their records are on disk.
+        // These commits were already acknowledged. Continuing would pretend that their records are on disk.
         require!(result.is_ok(), "redo of ldm {}: {result:?}", self.own.instance);
         match result {
             Ok(FileOutcome::Opened { file, .. }) => self.redo.on_opened(file, outbox),

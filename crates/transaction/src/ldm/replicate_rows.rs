@@ -1,7 +1,7 @@
 //! Replica chains. At prepare, the primary ships the images of its final versions. Each backup writes them as
 //! uncommitted versions under the same row ids, so that a lack of memory shows before the commit number is
-//! taken. At the end they are stamped or undone, from the last backup towards the primary. Backups have no
-//! readers and keep no old versions.
+//! taken. At commit or undo they are stamped or removed, from the last backup towards the primary. Backups
+//! have no readers and keep no old versions.
 
 use std::collections::btree_map::Entry;
 
@@ -26,12 +26,12 @@ use super::state::{CommitDecision, PreparedImages};
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
 
-/// Rows shipped, or resolved at a backup, in one step.
+/// Maximum number of rows that are shipped, or resolved at a backup, in one step.
 const ROWS_SHIPPED_MAX: usize = 256;
-/// Versions that a backup purges in such a step.
+/// Maximum number of versions that a backup purges in such a step.
 const PURGED_MAX: usize = 4 * ROWS_SHIPPED_MAX;
 
-/// Every version at a backup carries the first statement's number: shipped images are final.
+/// Every version at a backup has the first statement's number, because shipped images are final.
 const SHIPPED: StatementNumber = StatementNumber(1);
 
 /// A horizon above every commit number: a backup purges all superseded versions.
@@ -57,8 +57,8 @@ impl LdmBlock {
         self.ship_next(handle, context, outbox);
     }
 
-    /// Ships the next rows. More follow when all chains have answered, so a long transaction takes many short
-    /// steps at every replica.
+    /// Ships the next rows. The rows after these follow when all chains have answered, so that a long
+    /// transaction takes many short steps at every replica.
     fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let LdmBlock { partitions, participants, memory, .. } = self;
@@ -94,14 +94,14 @@ impl LdmBlock {
         let ReplicateRows { transaction, partition, primary, place, images } = signal;
         let index = self.partitions.find(partition);
         let Some(index) = index else {
-            // Main creates a partition at its whole chain before anyone writes it, and closes it to writers
-            // before it drops it.
+            // This cannot happen for a partition in use: main creates a partition at its whole chain before
+            // anyone writes it, and closes it to writers before it drops it.
             let error = Some(Error::table_definition_changed());
             return answer(primary, ReplicateRowsReply { transaction, partition, images, error }, outbox);
         };
         let slot = self.slot(index);
         require!(
-            slot.place == usize::from(place) && place > 0,
+            slot.chain_position == usize::from(place) && place > 0,
             "images come to the backup that they name: {partition:?}"
         );
         let next = slot.chain.get(usize::from(place) + 1).copied();
@@ -176,11 +176,14 @@ impl LdmBlock {
         let kept = self.backed_up.get(&(transaction, partition)).map(|kept| kept.slot);
         let Some(index) = kept.or_else(|| self.partitions.find(partition)) else {
             // The partition was dropped here before the images arrived. Only the primary still knows the rest
-            // of the chain.
+            // of the chain, so return the order to it.
             return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
         };
         let slot = self.slot(index);
-        require!(slot.place == usize::from(place), "a commit comes to the backup that it names: {partition:?}");
+        require!(
+            slot.chain_position == usize::from(place),
+            "a commit comes to the backup that it names: {partition:?}"
+        );
         let chain = &slot.chain;
         let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
         if !self.apply_images(index, transaction, CommitDecision { number, participants }, outbox) {
@@ -191,7 +194,8 @@ impl LdmBlock {
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
     }
 
-    /// At the primary, for a backup that no longer has the partition: continues with the replica before it.
+    /// At the primary: continues with the previous replica of the chain, because a backup no longer has the
+    /// partition.
     fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
         let place = signal.place - 1;
         let handle = self.participants.find(signal.transaction);
@@ -205,7 +209,7 @@ impl LdmBlock {
         }
     }
 
-    /// Resolves the next rows. Returns false when more rows are left, or a reader is inside the guard.
+    /// Resolves the next rows. Returns false if more rows are left, or a reader is inside the guard.
     fn apply_images(
         &mut self,
         index: SlotIndex,
@@ -218,8 +222,8 @@ impl LdmBlock {
         let slot = partitions.slot(index);
         let key = (transaction, slot.id);
         let Some(kept) = backed_up.get_mut(&key) else {
-            // A backup that could not keep the images ends the chain; those behind it have none, and such a
-            // transaction is only undone.
+            // A backup that could not store the images ended the chain, so later backups have none. Such a
+            // transaction can only be undone.
             require!(number.0 == 0, "a backup holds the images of transaction {transaction} that commits as {number}");
             return true;
         };
@@ -257,7 +261,7 @@ impl LdmBlock {
         true
     }
 
-    /// One partition's chain is resolved. After the last chain, the rows here follow.
+    /// Called when the chain of one partition is resolved. After the last chain, resolves the rows here.
     fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
         let handle = self.participants.awaiting(transaction);
         if self.participant(handle).take_reply() {
@@ -280,12 +284,13 @@ fn append_newest(
     out: &mut Vec<u8>,
 ) {
     let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
-    // A row inserted again after a committed deletion is new to the backups, which keep no old versions.
+    // A row that is inserted again after a committed deletion is new to the backups, which keep no old
+    // versions.
     let is_new = store.newest_committed(row).is_none_or(|committed| committed.is_deleted());
     if newest.is_deleted() && is_new {
         return;
     }
-    // A deletion ships the key of the last version that was a row.
+    // For a deletion, ship the key of the last version that was a row.
     let Some(version) = store.versions(row).find(|version| !version.is_deleted()) else { return };
     let definition = &store.layout().definition;
     let view = store.view(&version, &mut builder.image);
@@ -300,7 +305,8 @@ fn append_newest(
     out.extend_from_slice(image);
 }
 
-/// Writes shipped rows as uncommitted versions. After an error, `rows` holds the rows written before it.
+/// Writes shipped rows as uncommitted versions. After an error, `rows` has the rows that were written before
+/// it.
 fn prepare_images(
     store: &mut PartitionStore,
     mut images: &[u8],
@@ -314,7 +320,7 @@ fn prepare_images(
         }
         let hash = key_hash(key);
         let written = match kind {
-            // A row that several statements changed may be shipped again.
+            // A row that several statements changed may be shipped more than once.
             DELETE if is_deleted_by(store, row, transaction) => Ok(()),
             DELETE => store.delete(row, Writer { transaction, statement: SHIPPED }),
             _ => match store.insert_at(row, HashedKey { hash, key }, image, Writer { transaction, statement: SHIPPED })

@@ -1,4 +1,4 @@
-//! Records of writes and of transactions that write here.
+//! Records of writes, and of the transactions that write here.
 
 use std::ops::Range;
 
@@ -15,40 +15,42 @@ use junctor_storage::row::RowVersion;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
 
-/// Rows written at a backup for a transaction of another node. The partition stays until they are resolved.
+/// Rows written at a backup for a transaction of another node. The partition stays until the rows are
+/// resolved.
 #[derive(Debug)]
 pub(super) struct PreparedImages {
     pub slot: SlotIndex,
     pub rows: Vec<RowId>,
-    /// The first row that is not resolved.
+    /// The first row that is not resolved yet.
     pub next: usize,
 }
 
-/// One transaction's state at this ldm.
+/// The state of one transaction at this ldm.
 #[derive(Debug, Default)]
 pub(super) struct Participant {
     pub transaction: TransactionId,
     /// The last statement that was interrupted.
     pub interrupted: StatementNumber,
-    /// One entry for every version made, in statement order until the commit groups them by partition.
+    /// One entry for every version made, in statement order until the commit groups the entries by partition.
     pub rows: Vec<TouchedRow>,
     /// Partitions in which the transaction locks or writes.
     pub touched: Vec<SlotIndex>,
-    /// Partitions reported to tc as written.
+    /// Partitions that were reported to tc as written.
     pub written: Vec<SlotIndex>,
     /// Partitions whose backups hold the transaction's images.
     pub prepared: Vec<SlotIndex>,
-    /// How many of `rows` are shipped to backups.
+    /// Number of `rows` that have been shipped to backups.
     pub shipped: usize,
-    /// Chains that have not answered.
+    /// Number of chains that have not answered.
     pub outstanding: u32,
-    /// Receiver of the prepare's answer, once all chains have answered.
+    /// Receiver of the prepare's reply, which is sent once all chains have answered.
     pub prepare_reply_to: Option<Address>,
     /// Why the prepare failed.
     pub prepare_error: Option<Box<Error>>,
-    /// The commit or undo under way.
+    /// The commit or undo in progress.
     pub resolution: Option<Resolution>,
-    /// The reply of a write that is the whole transaction, kept until it is committed.
+    /// The reply of a write that is the whole transaction. It is held back until the transaction is
+    /// committed.
     pub one_phase_reply: Option<(Address, WriteRowsReply)>,
 }
 
@@ -60,7 +62,7 @@ impl Participant {
         self.outstanding == 0
     }
 
-    /// Checks that a write may add versions: undo and redo rely on the order of the rows.
+    /// Checks that a write may add versions. Undo and redo rely on the order of the rows.
     #[inline]
     pub fn check_write(&self, statement: StatementNumber) {
         require!(self.resolution.is_none(), "no row is written while the transaction ends: {}", self.transaction);
@@ -82,21 +84,21 @@ pub(super) struct TouchedRow {
 pub(super) struct Resolution {
     pub kind: ResolutionKind,
     pub reply_to: Address,
-    /// The first row that is not resolved.
+    /// The first row that is not resolved yet.
     pub next: usize,
-    /// How many rows have their redo record.
+    /// Number of rows that have their redo record.
     pub recorded: usize,
-    /// How many rows are grouped by partition.
+    /// Number of rows that are grouped by partition.
     pub ordered: usize,
     /// Whether only locks are left to release.
     pub is_done: bool,
 }
 
-/// How a transaction commits, as its redo records name it.
+/// The commit number and the participant count, as redo records contain them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CommitDecision {
     pub number: CommitNumber,
-    /// How many partitions the transaction wrote. Recovery expects a record of each.
+    /// Number of partitions that the transaction wrote. Recovery expects a record of each.
     pub participants: u32,
 }
 
@@ -104,9 +106,9 @@ pub(super) struct CommitDecision {
 pub(super) enum ResolutionKind {
     /// Stamps the rows with a number.
     Commit(CommitDecision),
-    /// As `Commit`, with a number that is taken and marked as applied here.
+    /// As `Commit`, for a number that this ldm takes and marks as applied.
     CommitOnePhase { number: CommitNumber },
-    /// Undoes later statements. With `ends`, the transaction is over afterwards.
+    /// Undoes the statements after `newer_than`. With `ends`, the transaction is over afterwards.
     Undo { newer_than: StatementNumber, ends: bool },
 }
 
@@ -124,9 +126,9 @@ pub(super) struct WriteWork {
     pub next_row: RowId,
     /// The item whose range is locked.
     pub locked_item: Option<usize>,
-    /// The row whose lock was waited for.
+    /// The row whose lock the write waited for.
     pub pending: Option<RowId>,
-    /// The row whose lock an insert waited for, because it has or had the same key.
+    /// The row whose lock an insert waited for, because that row has or had the same key.
     pub pending_insert: Option<RowId>,
     /// Whether no row is left to evaluate.
     pub is_exhausted: bool,
@@ -150,7 +152,7 @@ impl WriteWork {
         self.follow_ups_sent > 0 || !self.follow_ups.is_empty()
     }
 
-    /// Notes a version that the answer depends on.
+    /// Records a version on which the result depends.
     #[inline]
     pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {
         if let Some(number) = version.and_then(|version| version.commit_number()) {
@@ -165,7 +167,7 @@ pub(super) struct Batch {
     pub changes: Vec<RowChange>,
     /// Images and keys that `changes` refer to.
     pub bytes: Vec<u8>,
-    /// How many changes are applied.
+    /// Number of changes that are applied.
     pub done: usize,
 }
 
@@ -179,8 +181,8 @@ pub(super) enum RowChange {
     Delete {
         row: RowId,
     },
-    /// A new primary key within the partition: inserts the row under the new key, then deletes it under the
-    /// old one.
+    /// A new primary key within the same partition: inserts the row under the new key, then deletes it under
+    /// the old key.
     Rekey {
         row: RowId,
         hash: u64,

@@ -1,5 +1,4 @@
-//! Follow-ups of changed rows for the entries of unique indexes, which tc keeps in hidden tables, and for
-//! foreign keys.
+//! Follow-ups of changed rows: entries of unique indexes, which tc keeps in hidden tables, and foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, IndexId};
@@ -12,7 +11,7 @@ use junctor_signals::write_rows::FollowUp;
 
 use super::foreign_key;
 
-/// Characters of a key in error 1062; the rest is cut.
+/// Maximum number of characters of a key in error 1062. Longer keys are truncated.
 const SHOWN_CHARACTERS_MAX: usize = 64;
 
 /// Adds the follow-ups of an inserted row.
@@ -39,7 +38,7 @@ pub(super) fn deleted(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut
     delete_entries(program, row, follow_ups);
 }
 
-/// Adds the follow-ups of a row that moves to another partition. The insert there makes its new entries.
+/// Adds the follow-ups of a row that moves to another partition. The insert there will add its new entries.
 pub(super) fn moved(program: &WriteProgram, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
     if let Some(work) = &program.foreign_keys {
         foreign_key::updated(work, (old, new), follow_ups);
@@ -57,7 +56,8 @@ fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec
     }
 }
 
-/// Adds the follow-ups of a row updated from `old` to `new`. With a new primary key, every entry is replaced.
+/// Adds the follow-ups of a row updated from `old` to `new`. If the primary key changed, every entry is
+/// replaced.
 pub(super) fn updated(
     program: &WriteProgram,
     partition: u16,
@@ -76,7 +76,8 @@ pub(super) fn updated(
         if old_key == new_key && !is_rekeyed {
             continue;
         }
-        // The delete comes first: under a changed row reference, both entries may have the same key.
+        // The delete comes first, because both entries may have the same key if only the row reference
+        // changed.
         if let Some(key) = old_key {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
         }
@@ -99,7 +100,7 @@ fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnNumber] {
     }
 }
 
-/// The key of an entry. A row with NULL in one of the columns has none.
+/// The key of an entry. A row with NULL in one of the columns has no entry.
 fn entry_key(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>) -> Option<Vec<u8>> {
     let mut key = Vec::new();
     let has_null = append_row_key(&definition.columns, columns, row, &mut key);
@@ -120,7 +121,7 @@ pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) 
     Error::new(ErrorCode::DuplicateEntry, message)
 }
 
-/// Key values as error 1062 shows them: joined by hyphens, cut to 64 characters, with bytes that are not
+/// Formats key values for error 1062: joined by hyphens, truncated to 64 characters, with bytes that are not
 /// UTF-8 as `\xNN`.
 fn shown(columns: &[ColumnNumber], row: RowView<'_>) -> Box<str> {
     let mut text = String::new();

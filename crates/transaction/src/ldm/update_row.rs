@@ -1,5 +1,5 @@
-//! Hot path, budget 30 instructions a column. Builds the new image of a row from its assignments, left to
-//! right.
+//! Hot path, budget 30 instructions a column. Builds the new image of a row from its assignments, from left
+//! to right.
 
 use junctor_expression::program::Node;
 use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};
@@ -12,23 +12,23 @@ use junctor_model::schema::TableLayout;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::Assignment;
 
-/// Columns up to which a row's values are encoded from the stack.
+/// Maximum number of columns for which a row's values are encoded from the stack.
 const COLUMNS_ON_STACK: usize = 32;
 
-/// Reused memory for new images.
+/// Reused memory for building new images.
 #[derive(Debug, Default)]
 pub(super) struct RowBuilder {
-    /// An image assembled from overflow pages.
+    /// An image reassembled from overflow pages.
     pub image: Vec<u8>,
     /// The row after the assignments so far.
     pub current: Vec<u8>,
     next: Vec<u8>,
-    /// The new primary key, or another key that is compared.
+    /// The new primary key, or another key to compare.
     pub key: Vec<u8>,
     old_key: Vec<u8>,
 }
 
-/// What the assignments of a row need besides the row: how values are computed and how they are stored.
+/// Everything except the row that assignments need: how values are computed, and how they are stored.
 #[derive(Clone, Copy)]
 pub(super) struct AssignmentContext<'a> {
     pub table: &'a TableLayout,
@@ -48,16 +48,16 @@ pub(super) enum UpdatedRow {
     Changed,
     /// The primary key changed, and the row stays in this partition.
     Rekeyed { hash: u64 },
-    /// The row belongs to another partition now.
+    /// The row now belongs to another partition.
     Moved { partition: u16, hash: u64 },
 }
 
 impl RowBuilder {
-    /// Makes `current` the image of the row after all assignments. Each assignment sees the effects of those
-    /// before it.
+    /// Makes `current` the image of the row after all assignments. Each assignment sees the effects of the
+    /// earlier ones.
     ///
     /// # Errors
-    /// Errors of the expressions and, if the mode is strict, of conversion.
+    /// An expression fails or, in strict mode, a conversion.
     pub fn assign(
         &mut self,
         assignments: &[Assignment],
@@ -95,7 +95,7 @@ impl RowBuilder {
         }
         let definition = &table.definition;
         let primary = &definition.primary().columns;
-        // Most updates leave the primary key alone, and then no keys are built.
+        // Most updates leave the primary key unchanged, so no keys need to be built.
         if !assignments.iter().any(|assignment| primary.contains(&assignment.column)) {
             return UpdatedRow::Changed;
         }
@@ -120,8 +120,8 @@ impl RowBuilder {
     }
 }
 
-/// Counts the leading assignments that can be evaluated together: none reads or sets a column that an earlier
-/// one sets.
+/// Counts the leading assignments that can be evaluated together: none of them reads or sets a column that an
+/// earlier one sets.
 fn independent(assignments: &[Assignment]) -> usize {
     let is_free = |end: &usize| {
         let before = &assignments[..*end];

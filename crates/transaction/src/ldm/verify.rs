@@ -1,4 +1,4 @@
-//! Checks for tests and the simulator: the contents of partitions, and the state held for open transactions.
+//! Checks for tests and the simulator: the contents of partitions, and the state kept for open transactions.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use junctor_model::id::{PartitionId, RowId};
 use super::block::LdmBlock;
 use crate::GuardedPartition;
 
-/// State that an instance holds for open transactions and requests; all 0 when it is idle.
+/// State that an instance keeps for open transactions and requests; all 0 when the instance is idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LdmWork {
     /// Open transactions that have touched a partition.
     pub participants: usize,
     /// Lock requests, granted or waiting.
     pub lock_requests: usize,
-    /// Writes parked for a lock.
+    /// Writes parked until a lock is granted.
     pub waiting_writes: usize,
     /// Steps deferred to a later turn.
     pub deferred: usize,
@@ -39,7 +39,7 @@ impl LdmBlock {
         self.partitions.ids()
     }
 
-    /// The guards of the partitions placed here, by partition, for readers that a test puts in the way.
+    /// The guards of the partitions placed here, by partition, for tests that place a reader inside.
     pub fn guards(&self) -> Vec<(PartitionId, Arc<GuardedPartition>)> {
         let guard = |slot: &super::partition_table::PartitionSlot| (slot.id, Arc::clone(&slot.guard));
         let mut guards: Vec<_> = self.partitions.iter().map(guard).collect();
@@ -48,7 +48,7 @@ impl LdmBlock {
     }
 
     /// The newest committed rows of a partition with their images, by row id. Replicas agree when no
-    /// transaction is open. `None` when the partition is not here.
+    /// transaction is open. `None` if the partition is not here.
     pub fn committed_rows(&self, partition: PartitionId) -> Option<Vec<(RowId, Vec<u8>)>> {
         let slot = self.partitions.get(self.partitions.find(partition)?)?;
         let rows = slot.guard.owner_read(&slot.token, |store| {
@@ -65,7 +65,7 @@ impl LdmBlock {
         Some(rows)
     }
 
-    /// Versions that purging has not freed yet, in all partitions.
+    /// Number of versions that purging has not freed yet, over all partitions.
     pub fn purge_queue(&self) -> u64 {
         let queue = |slot: &super::partition_table::PartitionSlot| {
             slot.guard.owner_read(&slot.token, |store| store.statistics().purge_queue)

@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a write of one row besides storage. A write works in batches: it finds,
-//! locks and evaluates rows under the owner's read access, then applies the changes under the guard.
+//! Hot path, budget 400 instructions a write of one row, storage not counted. A write works in batches: it
+//! finds, locks and evaluates rows under the owner's read access, then applies the changes under the guard.
 
 use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -18,13 +18,13 @@ use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
 use super::state::WriteWork;
 
-/// Batches of one write in one turn.
+/// Maximum number of batches of one write in one turn.
 const BATCHES_PER_TURN_MAX: usize = 4;
 
-/// Bytes up to which a recycled batch keeps its memory.
+/// Maximum capacity in bytes that a recycled batch keeps.
 const BATCH_BYTES_KEPT: usize = 64 * 1024;
 
-/// Maximum number of bytes of rows that a locking read, or a write with RETURNING, answers from one
+/// Maximum number of bytes of rows that a locking read, or a write with RETURNING, returns from one
 /// partition.
 pub(super) const OUTPUT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
@@ -107,7 +107,7 @@ impl LdmBlock {
         };
         let slot = self.slot(index);
         let program = &request.program;
-        if program.table.definition.version < slot.writers_version || slot.place != 0 {
+        if program.table.definition.version < slot.writers_version || slot.chain_position != 0 {
             return Err(Error::table_definition_changed());
         }
         let has_index = match program.access {
@@ -117,8 +117,7 @@ impl LdmBlock {
         if has_index { Ok(index) } else { Err(Error::table_definition_changed()) }
     }
 
-    /// The record of the transaction, which touches the partition from now on. `None` when the pool of
-    /// records is full.
+    /// The record of the transaction, which now touches the partition. `None` if the pool of records is full.
     fn join_transaction(&mut self, transaction: TransactionId, slot: SlotIndex) -> Option<ParticipantHandle> {
         let handle = self.participants.find_or_insert(transaction)?;
         let participant = self.participant(handle);
@@ -129,9 +128,9 @@ impl LdmBlock {
         Some(handle)
     }
 
-    /// Continues a write until it ends, waits for a lock, or its share of the turn is used.
+    /// Continues a write until it ends, waits for a lock, or has used its share of the turn.
     pub(super) fn run_write(&mut self, mut work: WriteWork, outbox: &mut Outbox<Signal>) {
-        // During a wait, the table may have been dropped or may have got a unique index that the plan does
+        // During a wait, the table may have been dropped, or may have got a unique index that the plan does
         // not know.
         let version = work.request.program.table.definition.version;
         let slot = self.slot(work.slot);
@@ -175,7 +174,7 @@ impl LdmBlock {
             }
             work.batch.clear();
             if let StepEnd::Waiting(waiter) = self.evaluate_batch(work)? {
-                // Changes evaluated before the awaited row are applied after the wait, in order.
+                // Changes that were evaluated before the awaited row are applied after the wait, in order.
                 return Ok(StepEnd::Waiting(waiter));
             }
         }
@@ -186,13 +185,14 @@ impl LdmBlock {
         }
     }
 
-    /// Ends a write. It may have seen commits that are applied here but not stable. tc waits until they are
-    /// before it answers the client, so that the next statement, a read without locks perhaps, sees no less.
+    /// Ends a write. The write may have seen commits that are applied here but not stable. tc waits until
+    /// they are stable before it answers the client, so that the next statement, even a read without locks,
+    /// sees these commits too.
     pub(super) fn finish_write(&mut self, work: WriteWork, mut error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
         let newest = match work.request.program.access {
             Access::PrimaryKeys => work.seen,
-            // A deleted row leaves no trace in a range, so every commit applied here may have shaped the
-            // result.
+            // A deleted row leaves no trace in a range, so the result may depend on any commit that is
+            // applied here.
             Access::IndexRanges { .. } | Access::AllRows => self.applied,
         };
         let has_follow_ups = work.has_follow_ups();
@@ -257,7 +257,8 @@ impl LdmBlock {
     }
 }
 
-/// Sends the follow-ups of this turn ahead of the reply, so that neither ldm nor tc handles too many at once.
+/// Sends the follow-ups of this turn ahead of the reply, so that neither ldm nor tc handles too many at a
+/// time.
 fn send_follow_ups(work: &mut WriteWork, outbox: &mut Outbox<Signal>) {
     if work.follow_ups.is_empty() {
         return;

@@ -1,4 +1,5 @@
-//! Hot path, budget 120 instructions a request besides its rows. The query block: its state and its inbox.
+//! Hot path, budget 120 instructions a request, its rows not counted. The query block: its state, and the
+//! dispatch of its signals.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{Hold, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
+use crate::read::{HoldOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
 
 /// One query instance.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub struct QueryBlock {
     catalog: Arc<Catalog>,
     partitions: HashMap<PartitionId, ReadablePartition, FixedState>,
     reader: RowReader,
-    /// Counts of reads are in `reader`.
+    /// The counters of this block. Counts of reads are in `reader`.
     counted: QueryCounters,
 }
 
@@ -38,7 +39,8 @@ struct ReadablePartition {
 }
 
 impl QueryBlock {
-    /// An instance that reads through `slot`. No other reader of the node's read group may use that slot.
+    /// Creates an instance that reads through `slot`. No other reader of the node's read group may use that
+    /// slot.
     pub fn new(slot: ReaderSlot) -> QueryBlock {
         QueryBlock {
             slot,
@@ -67,7 +69,7 @@ impl QueryBlock {
         }
     }
 
-    /// Handles one event of the world; none of them concerns this block.
+    /// Handles an event; none concerns this block.
     pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, _outbox: &mut Outbox<Signal>) {
         match event {
             WorldEvent::Started
@@ -105,7 +107,8 @@ impl QueryBlock {
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
-    /// Answers with the rows of `junctor_info.counters`, the only status table of this block.
+    /// Replies with the rows of `junctor_info.counters`, the only status table to which this block
+    /// contributes.
     fn on_read_status(&mut self, request: ReadStatus, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.reader.counts;
         let counted = QueryCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted };
@@ -121,7 +124,7 @@ impl QueryBlock {
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_forwarded += 1;
             return match catalog.distribution.owner(request.partition) {
-                Some(owner) => pass_on(owner, request, outbox),
+                Some(owner) => forward_to_owner(owner, request, outbox),
                 None => fail(request, Error::table_definition_changed(), None, outbox),
             };
         };
@@ -132,29 +135,29 @@ impl QueryBlock {
             .guard
             .read(slot, |store| reader.hold(store, view, position, out))
         {
-            Ok(is_done) => is_done.map(Hold::ended),
-            Err(_) => Ok(Hold::Busy),
+            Ok(is_done) => is_done.map(HoldOutcome::ended),
+            Err(_) => Ok(HoldOutcome::Busy),
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
-            // Publishes the reply before the thread takes similar work.
+            // Publishes the reply before the thread starts similar work.
             outbox.stop_intake();
         }
         match is_read {
             Ok(true) => {
                 let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
-                answer(request, position, since(begun, context), diagnostics, outbox);
+                answer(request, position, sampled_elapsed_ns(begun, context), diagnostics, outbox);
             }
             Ok(false) => {
                 counted.guard_conflicts += 1;
-                pass_on(partition.owner, request, outbox);
+                forward_to_owner(partition.owner, request, outbox);
             }
             Err(error) => fail(request, error, diagnostics::take(&mut reader.emitter.scratch), outbox),
         }
     }
 }
 
-/// Passes a read to the owner.
-fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
+/// Forwards a read to the owner.
+fn forward_to_owner(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     let is_inline_eligible = request.is_inline_eligible();
     outbox.send(owner, Signal::Ldm(LdmSignal::ReadRows(request)));
     if !is_inline_eligible {
@@ -162,9 +165,9 @@ fn pass_on(owner: Address, request: ReadRows, outbox: &mut Outbox<Signal>) {
     }
 }
 
-/// Nanoseconds since the beginning of a sampled read; 0 for others.
+/// Nanoseconds since the start of a sampled read; 0 for reads that are not sampled.
 #[inline]
-pub(crate) fn since(begun: Option<Time>, context: &mut Context<'_>) -> u32 {
+pub(crate) fn sampled_elapsed_ns(begun: Option<Time>, context: &mut Context<'_>) -> u32 {
     begun.map_or(0, |begun| context.clock_now().since(begun).0.clamp(1, u64::from(u32::MAX)) as u32)
 }
 

@@ -1,4 +1,5 @@
-//! Readers: committed and snapshot reads of any partition of the node, alongside its owner.
+//! The query block: committed and snapshot reads of any partition of the node, concurrent with the
+//! partition's owner.
 //!
 //! - Owns: a reader slot of the partition guards, and working memory; no data.
 //! - Takes: `ReadRows`, `OpenPartition`, `ReadStatus`, `PublishCatalog`.

@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a column besides its encoding. Emits the output of one accepted row.
+//! Hot path, budget 20 instructions a column, its encoding not counted. Emits the output of one accepted row.
 
 use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
@@ -10,14 +10,14 @@ use junctor_signals::program::{Aggregate, Output, Projection, RowProtocol, SortK
 
 use super::sort_key::{append_key, append_sort_key, key_length};
 
-/// Reused memory of one block for filters and outputs.
+/// Reused memory of one block for evaluating filters and outputs.
 #[derive(Debug)]
 pub(crate) struct Emitter {
     pub scratch: Scratch,
     accumulators: Vec<Accumulator>,
 }
 
-/// A row to emit, with what else its output depends on.
+/// A row to emit, with everything else on which its output depends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OutputRow<'a> {
     pub view: RowView<'a>,
@@ -27,17 +27,17 @@ pub(crate) struct OutputRow<'a> {
     pub protocol: RowProtocol,
 }
 
-/// The keys of an entry besides its packet.
+/// The keys of an output entry, which precede its packet.
 #[derive(Clone, Copy)]
 struct EntryKeys<'a> {
     sort: &'a [SortKey],
-    /// Positions in the projection of the values that make a row distinct.
+    /// The positions in the projection of the values that make a row distinct.
     distinct: Option<&'a [u16]>,
 }
 
-/// Bytes of an entry before its keys.
+/// Bytes of an entry that precede its keys.
 const ENTRY_HEADER_BYTES: usize = 8;
-/// First byte of the distinct key of a row with a cut sort key. No other key begins with it.
+/// First byte of the distinct key of a row whose sort key was truncated. No other key begins with this byte.
 const CUT_MARK: u8 = 2;
 
 impl Emitter {
@@ -48,7 +48,7 @@ impl Emitter {
     /// Prepares for the first row of a request.
     ///
     /// # Errors
-    /// 1235 for an aggregate that cannot be computed in parts.
+    /// 1235 if an aggregate cannot be computed in parts.
     #[inline]
     pub fn begin(&mut self, output: &Output) -> Result<()> {
         match output {
@@ -104,7 +104,7 @@ impl Emitter {
         }
     }
 
-    /// Ends a reply: appends partial aggregate states. Returns true when something was appended.
+    /// Ends a reply by appending partial aggregate states. Returns whether something was appended.
     #[inline]
     pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> bool {
         if !matches!(output, Output::Aggregates(_)) {
@@ -149,7 +149,7 @@ impl Emitter {
                     self.append_keys(projection.values.iter(), row, out)?;
                 }
             }
-            // The packet evaluates the same values and repeats their warnings.
+            // The packet evaluates the same values again, and would repeat their warnings.
             self.scratch.forget_warnings_after(mark);
         }
         let packet = out.len();
@@ -199,7 +199,7 @@ fn append_packet(projection: &Projection, row: &OutputRow<'_>, scratch: &Scratch
     Ok(())
 }
 
-/// As `append_packet`, where some value is not a column.
+/// As `append_packet`, for a projection in which some value is not a column.
 #[inline(never)]
 fn append_computed_packet(
     projection: &Projection,

@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a key besides the index. Reads the rows of a request in holds of at most
-//! [`ROWS_PER_HOLD_MAX`] rows.
+//! Hot path, budget 60 instructions a key, its index not counted. Reads the rows of a request, at most
+//! [`ROWS_PER_HOLD_MAX`] in each acquisition of the guard (called a hold).
 
 use std::ops::{Bound, ControlFlow};
 
@@ -18,18 +18,19 @@ use junctor_storage::partition_store::{Batch, PartitionStore, Reader, ScanCursor
 
 use super::emit::{Emitter, OutputRow};
 
-/// Holds in one step of a request. The step's reply carries the position at which the next one resumes.
+/// Maximum number of holds in one step of a request. The step's reply has the position at which the next step
+/// resumes.
 const HOLDS_PER_STEP_MAX: usize = 64;
-/// Holds before a step reads a clock, so that short ranges read none.
+/// Number of holds before a step reads the clock, so that short ranges never read it.
 const HOLDS_UNTIMED: usize = 2;
-/// Maximum duration of a step after its untimed holds, in nanoseconds. Every other request of the thread
-/// waits for the step to end.
+/// Maximum duration in nanoseconds of a step after its untimed holds. Every other request of the thread waits
+/// for the end of the step.
 const STEP_NS_MAX: u64 = 80_000;
 
-/// Rows and keys from which on a request counts as long: tens of microseconds.
+/// Number of rows and keys from which on a request counts as long, which takes tens of microseconds.
 pub(crate) const LONG_READ_ROWS: u64 = 256;
 
-/// The output for a key without a row, where the program marks those: an empty packet.
+/// The output for a key without a row, if the program asks for one: an empty packet.
 const MISSING: [u8; 4] = [0; 4];
 
 /// The parts of a request that reading needs.
@@ -42,7 +43,7 @@ pub(crate) struct ReadView<'a> {
     pub rows_max: u32,
 }
 
-/// A read of one index: its request and the order in which it returns the rows.
+/// A read of one index: its request, and the order in which it returns the rows.
 #[derive(Clone, Copy)]
 struct IndexRead<'a> {
     view: &'a ReadView<'a>,
@@ -50,7 +51,7 @@ struct IndexRead<'a> {
     direction: Direction,
 }
 
-/// The stored images that a batch of keys found, empty where a key has no row.
+/// The stored images that a batch of keys found. An image is empty if its key has no row.
 #[derive(Clone, Copy)]
 struct StoredBatch<'a> {
     store: &'a PartitionStore,
@@ -91,7 +92,7 @@ impl ReadPosition {
     }
 
     pub fn resumed(resume: &Resume) -> ReadPosition {
-        // An index key is never empty, so an empty one marks a range that was not begun.
+        // An index key is never empty, so an empty one means that the range was not begun.
         let is_begun = !resume.key.is_empty();
         let cursor = ScanCursor { key: resume.key.clone(), row: is_begun.then_some(resume.row) };
         let item = resume.item_position as usize;
@@ -107,10 +108,10 @@ impl ReadPosition {
     }
 }
 
-/// How one hold of the guard ended.
+/// How one acquisition of the guard ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hold {
-    /// The request is answered, or the reply is full.
+pub(crate) enum HoldOutcome {
+    /// The request is complete, or the reply is full.
     Done,
     /// Rows are left.
     More,
@@ -118,11 +119,11 @@ pub(crate) enum Hold {
     Busy,
 }
 
-impl Hold {
+impl HoldOutcome {
     /// The result of a hold that read rows.
     #[inline]
-    pub fn ended(is_done: bool) -> Hold {
-        if is_done { Hold::Done } else { Hold::More }
+    pub fn ended(is_done: bool) -> HoldOutcome {
+        if is_done { HoldOutcome::Done } else { HoldOutcome::More }
     }
 }
 
@@ -157,8 +158,8 @@ impl RowReader {
         RowReader { emitter: Emitter::new(), image: Vec::new(), counts: ReadCounts::default() }
     }
 
-    /// Runs one step of a request: holds of the guard until the request is answered, the reply is full, or
-    /// the step's time is over. Returns false when the guard was busy before anything was read.
+    /// Runs one step of a request: reads until the request is complete, the reply is full, or the time of the
+    /// step is over. Returns false if the guard was busy before anything was read.
     ///
     /// # Errors
     /// As [`RowReader::hold`].
@@ -168,7 +169,7 @@ impl RowReader {
         request: &mut ReadRows,
         position: &mut ReadPosition,
         context: &mut Context<'_>,
-        mut hold: impl FnMut(&mut RowReader, &ReadView<'_>, &mut ReadPosition, &mut Vec<u8>) -> Result<Hold>,
+        mut hold: impl FnMut(&mut RowReader, &ReadView<'_>, &mut ReadPosition, &mut Vec<u8>) -> Result<HoldOutcome>,
     ) -> Result<bool> {
         let view = ReadView {
             program: &request.program,
@@ -186,14 +187,14 @@ impl RowReader {
         let mut timed_from = Time(0);
         for number in 0..HOLDS_PER_STEP_MAX {
             match hold(self, &view, position, out)? {
-                Hold::Done => break,
-                Hold::Busy if number == 0 => return Ok(false),
-                // The rows read so far are answered; the session asks for the rest.
-                Hold::Busy => break,
-                Hold::More if number + 1 < HOLDS_UNTIMED => {}
-                Hold::More if number + 1 == HOLDS_UNTIMED => timed_from = context.clock_now(),
-                Hold::More if context.clock_now().since(timed_from).0 >= STEP_NS_MAX => break,
-                Hold::More => {}
+                HoldOutcome::Done => break,
+                HoldOutcome::Busy if number == 0 => return Ok(false),
+                // Reply with the rows read so far; the session will ask for the others.
+                HoldOutcome::Busy => break,
+                HoldOutcome::More if number + 1 < HOLDS_UNTIMED => {}
+                HoldOutcome::More if number + 1 == HOLDS_UNTIMED => timed_from = context.clock_now(),
+                HoldOutcome::More if context.clock_now().since(timed_from).0 >= STEP_NS_MAX => break,
+                HoldOutcome::More => {}
             }
         }
         if self.emitter.end(&view.program.output, out) {
@@ -204,12 +205,12 @@ impl RowReader {
         Ok(true)
     }
 
-    /// Reads as many rows as one hold of the guard allows. Returns true when the request is answered or the
-    /// reply is full.
+    /// Reads as many rows as one acquisition of the guard allows. Returns `Done` if the request is complete
+    /// or the reply is full.
     ///
     /// # Errors
-    /// 1412 when the plan names an index that no longer exists or the snapshot is too old, and those
-    /// of the expressions.
+    /// 1412 if the plan names an index that no longer exists, or if the snapshot is too old; errors of the
+    /// expressions.
     #[inline]
     pub fn hold(
         &mut self,
@@ -246,7 +247,7 @@ impl RowReader {
             return Ok(true);
         };
         if input.position() >= view.input.len() {
-            // A point read has no other key to overlap with.
+            // A point read has no second key with which cache misses could overlap.
             position.item = input.position();
             position.has_more = false;
             self.counts.keys += 1;
@@ -270,7 +271,7 @@ impl RowReader {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
         };
-        // Keys beyond the end of this reply are read again by the next one.
+        // Keys after the end of this reply are looked up again by the next one.
         self.counts.keys += stopped_at.map_or(images.len(), |last| last + 1) as u64;
         position.item = match stopped_at {
             Some(last) => {
@@ -377,8 +378,8 @@ impl RowReader {
     }
 }
 
-/// The plan that encodes rows from their columns, if the output consists of columns only and no filter
-/// applies.
+/// The plan that encodes rows directly from their columns. It is used if the output consists only of columns
+/// and no filter applies.
 #[inline]
 fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
     match (&view.program.output, &view.program.filter) {
@@ -387,7 +388,7 @@ fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
     }
 }
 
-/// Emits the rows of a batch by a plan of their columns, as [`emit_images`] does.
+/// Emits the rows of a batch by such a plan, otherwise like [`emit_images`].
 #[inline(never)]
 fn emit_plain(
     plan: &RowPlan,
@@ -404,9 +405,9 @@ fn emit_plain(
     }
 }
 
-/// Looks up the keys of one hold from item `from` on. Returns where it stopped. A separate function, because
-/// inlined among the other branches, the loops of the batch run out of registers, which costs 19 instructions
-/// a key.
+/// Looks up the keys of one hold from item `from` on. Returns where it stopped. This is a separate function,
+/// because inlined among the other branches the loops run out of registers, which costs 19 instructions a
+/// key.
 #[inline(never)]
 fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images: &mut Batch<&'a [u8]>) -> usize {
     let mut input = InputReader::new(view.input);
@@ -416,7 +417,7 @@ fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images
     input.position()
 }
 
-/// As [`emit_plain`] in the binary form, with a mark for each key without a row.
+/// As [`emit_plain`] in binary form, with an empty packet for each key without a row.
 #[inline(never)]
 fn emit_marked(
     plan: &RowPlan,
@@ -453,20 +454,21 @@ fn emit_each<const MARKS_MISSING: bool>(
     stopped_at
 }
 
-/// Emits the rows of a batch until the reply is full. Then returns the position of the last row emitted.
+/// Emits the rows of a batch until the reply is full. Returns the position of the last row emitted in that
+/// case.
 #[inline(always)]
 fn emit_images(
     images: &[&[u8]],
     view: &ReadView<'_>,
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
-    mut say: impl FnMut(&[u8], &mut Vec<u8>) -> Result<bool>,
+    mut encode: impl FnMut(&[u8], &mut Vec<u8>) -> Result<bool>,
 ) -> Result<Option<usize>> {
     for (read, stored) in images.iter().enumerate() {
         if stored.is_empty() {
             continue;
         }
-        position.rows += u32::from(say(stored, out)?);
+        position.rows += u32::from(encode(stored, out)?);
         if is_full(view, position, out) {
             return Ok(Some(read));
         }
@@ -513,7 +515,7 @@ fn passes(filter: &Expression, row: RowView<'_>, parameters: Parameters<'_>, emi
     filter.is_true(Some(row), parameters, &emitter.scratch)
 }
 
-/// Whether the reply is full. Aggregates produce one run of states, so the bound on rows does not apply to
+/// Whether the reply is full. Aggregates produce one set of states, so the limit on rows does not apply to
 /// them.
 #[inline]
 fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
@@ -521,7 +523,7 @@ fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
         && !matches!(view.program.output, Output::Aggregates(_))
 }
 
-/// A range of the input in the form of the index.
+/// A range of the input, as the bounds of an index scan.
 pub(crate) fn bounds_of<'a>(range: &KeyRange<'a>) -> RangeBounds<'a> {
     let bound = |bound: Option<(&'a [u8], bool)>| match bound {
         None => Bound::Unbounded,

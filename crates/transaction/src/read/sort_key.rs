@@ -1,5 +1,5 @@
-//! Keys of computed values whose byte order is the SQL order. No key is a prefix of another one of the same
-//! expression.
+//! Keys of computed values that compare as bytes in SQL order. Among the keys of one expression, none is a
+//! prefix of another.
 
 use junctor_expression::{Kind, ResultType};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -7,7 +7,7 @@ use junctor_model::key::append_value;
 use junctor_model::schema::ColumnType;
 use junctor_model::value::ValueRef;
 
-/// Bytes of a string that a sort key keeps. The rest does not affect the order.
+/// Maximum number of bytes of a string in a sort key. Later bytes do not affect the order.
 const SORT_BYTES_MAX: usize = 4096;
 
 /// Appends the key of a value of this type.
@@ -24,8 +24,8 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
     append_value(column_type, true, value, out);
 }
 
-/// As `append_key`, with reversed order if `descending`, and of bounded length. Returns true when the key was
-/// cut.
+/// As `append_key`, in reversed order if `descending`, and of bounded length. Returns true if the key was
+/// truncated.
 #[inline]
 pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descending: bool, out: &mut Vec<u8>) -> bool {
     let start = out.len();
@@ -41,7 +41,7 @@ pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descendi
     is_cut
 }
 
-/// All values of an expression share its scale, so their mantissas give the order.
+/// All values of an expression share its scale, so comparing mantissas is enough.
 fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let mantissa = match value {
         ValueRef::Null => return out.push(0),
@@ -61,7 +61,7 @@ fn scale_factor(result: &ResultType) -> i128 {
 /// The length of a key as entries encode it.
 ///
 /// # Errors
-/// 1436 when it does not fit.
+/// 1436 if the length does not fit.
 #[inline]
 pub(super) fn key_length(bytes: usize) -> Result<[u8; 2]> {
     match u16::try_from(bytes) {

@@ -34,7 +34,8 @@ fn projection(values: Vec<Expression>) -> Projection {
 /// The text column of the sample table.
 const TEXT: ColumnNumber = ColumnNumber(3);
 
-/// A projection of these columns: once encoded by a plan of the row, once value by value.
+/// Two projections of these columns: one that a plan of the row encodes, and one that is encoded value by
+/// value.
 fn planned_and_computed(table: &SampleTable, chosen: &[ColumnNumber]) -> [Projection; 2] {
     let values: Vec<Expression> = chosen.iter().map(|index| column(table, *index)).collect();
     let definition = |index: &ColumnNumber| &table.layout.definition.columns[usize::from(index.0)];
@@ -51,7 +52,7 @@ fn store(table: &SampleTable, count: i64) -> PartitionStore {
     store_of(table, count, |_| (None, 4))
 }
 
-/// As `store`; `of_id` gives u and the length of the text.
+/// As `store`. `of_id` returns u and the length of the text.
 fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>, usize)) -> PartitionStore {
     let pool = PagePool::new(32 << 20).expect("address space");
     let mut store = PartitionStore::new(Arc::clone(&table.layout), pool);
@@ -69,7 +70,7 @@ fn store_of(table: &SampleTable, count: i64, of_id: impl Fn(i64) -> (Option<i64>
     store
 }
 
-/// All rows of a program, in replies of `rows_max` rows.
+/// All rows of a program, read in replies of `rows_max` rows.
 fn read(
     store: &PartitionStore,
     program: &ReadProgram,
@@ -104,7 +105,7 @@ fn rows_leave_as_whole_packets_in_both_protocols() {
     let text = read(&store, &program, RowProtocol::Text, &input, 10).concat();
     assert_eq!(text, b"\x05\0\0\0\x012\x0221");
     let binary = read(&store, &program, RowProtocol::Binary, &input, 10).concat();
-    // Header, 0, null bits, then two integers of eight bytes.
+    // Header, 0, NULL bits, then two integers of eight bytes.
     assert_eq!(binary[..6], [18, 0, 0, 0, 0, 0]);
     assert_eq!(binary[6..], [2u64.to_le_bytes(), 21u64.to_le_bytes()].concat());
 }
@@ -136,7 +137,7 @@ fn every_access_gives_the_same_rows_whatever_the_batch() {
     }
 }
 
-/// Accesses that lead to rows 1 to `count` of the table, most in more than one hold.
+/// Accesses that find rows 1 to `count` of the table, most of them in more than one hold of the guard.
 fn accesses(table: &SampleTable, count: i64) -> Vec<(Access, Option<Expression>, Vec<u8>)> {
     let ids: Vec<i64> = (0..=count + 5).collect();
     let input_of = |mut parts: std::collections::BTreeMap<u16, junctor_kernel::Buffer>| {
@@ -189,8 +190,8 @@ fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
     let store = store_of(&table, count, |id| ((id % 3 == 0).then_some(id * 7), (id % 5) as usize));
     for rows_max in [0, 1, 7, 63, 64, 65, 128, 1000, u32::MAX] {
         let sizes = assert_same_replies(&table, &store, count, rows_max);
-        // The first access has more keys than rows. Its last keys find nothing, in a reply of their own when
-        // the rows before filled theirs.
+        // The first access has more keys than rows. Its last keys find nothing, and get a separate reply if
+        // the earlier rows filled theirs.
         let replies = (count as usize).div_ceil(rows_max.max(1) as usize);
         assert!((replies..=replies + 1).contains(&sizes[0].0), "{} replies of {rows_max} rows", sizes[0].0);
     }

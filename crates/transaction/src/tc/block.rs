@@ -1,4 +1,4 @@
-//! The tc block: its state and its inbox.
+//! The tc block: its state, and the dispatch of its signals.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use junctor_storage::commit_sequence::CommitSequence;
 use super::follow_up::EntryPrograms;
 use super::state::{TransactionHandle, TransactionRecord};
 
-/// Low bits of a transaction's counter that hold its index in the pool.
-const PLACE_BITS: u32 = 16;
+/// Number of low bits of a transaction's counter that hold its index in the pool.
+const INDEX_BITS: u32 = 16;
 
 /// One tc instance.
 #[derive(Debug)]
@@ -32,25 +32,25 @@ pub struct TcBlock {
     /// Transactions that wait for a number to be stable: those of this tc, and those of other instances that
     /// wait for a number taken here.
     pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
-    /// Reused by `mark_applied`: numbers that became stable, with the tc that took each.
+    /// Reused by `mark_applied`: the numbers that became stable, with the tc that took each.
     pub(super) became_stable: Vec<(CommitNumber, u16)>,
     /// Programs that insert and delete entries of hidden tables.
     pub(super) entry_programs: BTreeMap<TableId, EntryPrograms>,
-    /// Probes that wait to be followed, within one signal.
+    /// Probes to be followed within the current signal.
     pub(super) probes: Vec<ProbeDeadlock>,
     /// Transactions of the node that wait for tables, with their sql blocks and sessions.
     pub(super) table_waits: BTreeMap<TransactionId, (Address, ConnectionId)>,
-    /// Whether the timer that checks deadlines of waits runs.
+    /// Whether the timer that checks deadlines of waits is running.
     pub(super) wait_timer_runs: bool,
     pub(super) counted: TcCounters,
 }
 
 impl TcBlock {
-    /// The instance at `own` of a node with this directory. The whole node shares `sequence`.
+    /// Creates the instance at `own` of a node with this directory. The whole node shares `sequence`.
     pub fn new(own: Address, directory: &Directory, sequence: Arc<CommitSequence>) -> TcBlock {
         let instances = u32::from(directory.instances(Module::Tc).max(1));
         let transactions_max = (TRANSACTIONS_MAX as u32 / instances).max(1);
-        const { assert!(TRANSACTIONS_MAX <= 1 << PLACE_BITS) };
+        const { assert!(TRANSACTIONS_MAX <= 1 << INDEX_BITS) };
         TcBlock {
             own,
             sequence,
@@ -95,12 +95,13 @@ impl TcBlock {
         }
     }
 
-    /// Handles one event of the world.
+    /// Handles a timer or the start of the node.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
-            // Transaction ids of an earlier life may be on disk and in answers of other nodes.
+            // Transaction ids of an earlier run of the node may be on disk and in replies of other nodes, so
+            // do not reuse them.
             WorldEvent::Started => self.transactions.begin_generations_at(context.random.word() as u32),
             WorldEvent::Stopping
             | WorldEvent::SocketOpened { .. }
@@ -115,7 +116,7 @@ impl TcBlock {
     fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
         self.catalog = signal.catalog;
         let dictionary = &self.catalog.dictionary;
-        // Programs hold their table layouts, so those of dropped tables would keep memory.
+        // Programs refer to table layouts, so programs of dropped tables would keep memory.
         self.entry_programs.retain(|table, _| dictionary.table(*table).is_some());
         let reply = PublishCatalogReply { operation: signal.operation };
         outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
@@ -128,8 +129,8 @@ impl TcBlock {
         }
         let record = self.spare.pop().unwrap_or_default();
         let handle = self.transactions.insert(record).ok()?;
-        // The generation makes the id unique: a late signal for an ended transaction finds no record.
-        let counter = u64::from(handle.generation) << PLACE_BITS | u64::from(handle.index);
+        // The generation makes the id unique, so that a late signal for an ended transaction finds no record.
+        let counter = u64::from(handle.generation) << INDEX_BITS | u64::from(handle.index);
         let record = self.transactions.get_mut(handle)?;
         require!(record.id.0 == 0 && record.participants.is_empty(), "a transaction begins with an empty record");
         record.id = TransactionId::new(self.own.instance, counter);
@@ -139,13 +140,13 @@ impl TcBlock {
     /// The record of a transaction, if it belongs to this instance and is open.
     pub(super) fn find(&self, transaction: TransactionId) -> Option<TransactionHandle> {
         let counter = transaction.0 & ((1 << 48) - 1);
-        let place = (counter & ((1 << PLACE_BITS) - 1)) as u32;
-        let handle = TransactionHandle::new(place, (counter >> PLACE_BITS) as u32);
+        let place = (counter & ((1 << INDEX_BITS) - 1)) as u32;
+        let handle = TransactionHandle::new(place, (counter >> INDEX_BITS) as u32);
         let is_own = transaction.instance() == self.own.instance;
         (is_own && self.transactions.get(handle).is_some()).then_some(handle)
     }
 
-    /// The open transaction that a participant's reply belongs to. It stays open until all participants have
+    /// The open transaction to which a participant's reply belongs. It stays open until all participants have
     /// answered.
     pub(super) fn awaiting(&self, transaction: TransactionId) -> TransactionHandle {
         match self.find(transaction) {

@@ -11,11 +11,11 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle};
 
-/// Transactions that one signal wakes. The rest waits for the next turn.
+/// Maximum number of transactions that one signal wakes. The others wait for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 32;
 
 impl TcBlock {
-    /// Begins the commit of a transaction without a running statement.
+    /// Begins the commit of a transaction whose statements have all ended.
     pub(super) fn commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
@@ -26,7 +26,8 @@ impl TcBlock {
         if count == 0 {
             return self.roll_back(handle, outbox);
         }
-        // One participant without backups has nothing to prepare: applying a number in memory cannot fail.
+        // A single participant without backups has nothing to prepare: applying a number in memory cannot
+        // fail.
         if count == 1 && !has_backups {
             return self.take_number(handle, outbox);
         }
@@ -55,7 +56,7 @@ impl TcBlock {
         }
     }
 
-    /// Takes the commit number. Every participant is prepared, so the transaction cannot fail any more.
+    /// Takes the commit number. Every participant is prepared, so the transaction can no longer fail.
     fn take_number(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let number = match self.sequence.take(own.instance) {
@@ -100,15 +101,16 @@ impl TcBlock {
             self.waiting_stable.insert((number, reply.transaction));
         }
         if is_applied {
-            // Participants with only locks may still be releasing them. Later commits do not wait for that.
+            // Participants that hold only locks may still be releasing them. Later commits need not wait for
+            // that.
             self.mark_applied(number, context, outbox);
         } else if is_complete && !self.wait_until_stable(handle, number, Phase::WaitingStable, outbox) {
             self.finish_transaction(handle, outbox);
         }
     }
 
-    /// Marks the number as applied by all writers, and continues every transaction whose number became stable
-    /// by it.
+    /// Marks the number as applied by all writers. Continues every transaction whose number thereby became
+    /// stable.
     fn mark_applied(&mut self, number: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut became_stable = std::mem::take(&mut self.became_stable);
         let marked = self.sequence.mark_applied(number, &mut |number, owner| became_stable.push((number, owner)));
@@ -125,7 +127,8 @@ impl TcBlock {
         self.became_stable = became_stable;
     }
 
-    /// Puts the transaction into `phase` unless the number is stable already. Returns whether it has to wait.
+    /// Puts the transaction into `phase`, unless the number is already stable. Returns whether the
+    /// transaction has to wait.
     pub(super) fn wait_until_stable(
         &mut self,
         handle: TransactionHandle,
@@ -138,7 +141,7 @@ impl TcBlock {
         record.phase = phase;
         let transaction = record.id;
         self.waiting_stable.insert((number, transaction));
-        // A tc hears of its own numbers without asking.
+        // A tc is notified of its own numbers anyway.
         if owner != self.own.instance {
             let signal = Signal::Tc(TcSignal::AwaitStable(AwaitStable { number, transaction }));
             outbox.send(self.tc_address(owner), signal);
@@ -146,7 +149,7 @@ impl TcBlock {
         true
     }
 
-    /// Answers a transaction of another tc that has seen a commit of this one.
+    /// Handles the request of a transaction of another tc that has seen a commit of this tc.
     pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
         let AwaitStable { number, transaction } = signal;
         require!(number <= self.sequence.taken(), "a number that is waited for was taken: {number}");
@@ -156,8 +159,8 @@ impl TcBlock {
         }
     }
 
-    /// Continues the transactions that wait for a number. There are none if the number became stable before
-    /// the reply of a one-phase commit arrived.
+    /// Continues the transactions that wait for a number. None waits if the number became stable before the
+    /// reply of a one-phase commit arrived.
     pub(super) fn on_commit_stable(
         &mut self,
         number: CommitNumber,
@@ -175,7 +178,7 @@ impl TcBlock {
                 None => self.notify_stable(number, transaction.instance(), outbox),
             }
         }
-        // The remaining waiters of this number are woken in the next turn.
+        // The remaining waiters for this number are woken in the next turn.
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 

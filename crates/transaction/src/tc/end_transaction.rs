@@ -1,4 +1,4 @@
-//! COMMIT and ROLLBACK as the client requests them, and the answer that ends a transaction.
+//! COMMIT and ROLLBACK as the client requests them, and the reply that ends a transaction.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
@@ -13,7 +13,7 @@ impl TcBlock {
         let EndTransaction { operation, reply_to, transaction, ending } = request;
         let end = EndRequest { operation, reply_to, ending };
         let Some(handle) = self.find(transaction) else {
-            // The transaction has ended already, as a deadlock's victim has.
+            // The transaction has already ended, as that of a deadlock victim.
             return reply_end(end, None, outbox);
         };
         let record = self.record(handle);
@@ -23,13 +23,13 @@ impl TcBlock {
         record.ending = Some(end);
         match record.phase {
             Phase::Idle => self.begin_ending(handle, outbox),
-            // The client disconnected during a statement, so the statement is interrupted.
+            // The client disconnected during a statement, so interrupt the statement.
             Phase::Executing => self.interrupt(handle, outbox),
             _ => {}
         }
     }
 
-    /// Begins the requested end, if one was requested and no statement runs.
+    /// Begins the requested end, if an end was requested and no statement is in progress.
     pub(super) fn begin_ending(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         match self.record(handle).ending.map(|end| end.ending) {
             Some(Ending::Commit) => self.commit(handle, outbox),
@@ -38,7 +38,7 @@ impl TcBlock {
         }
     }
 
-    /// Ends the transaction: answers everyone who waits for it and recycles its record.
+    /// Ends the transaction: replies to everyone who waits for it, and recycles its record.
     pub(super) fn finish_transaction(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         let is_undone =

@@ -1,5 +1,5 @@
-//! Hot path, budget 300 instructions a statement of one part. Sends all parts of a statement to their owners,
-//! gathers the replies, runs follow-ups, and then answers, commits or undoes the statement.
+//! Hot path, budget 300 instructions a statement with one part. Sends all parts of a statement to their
+//! owners, collects the replies, runs follow-ups, and then replies, commits or undoes the statement.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -95,7 +95,7 @@ impl TcBlock {
         self.catalog.distribution.chain(partition).is_some_and(|chain| chain.len() > 1)
     }
 
-    /// Sends one part to the owner of its partition. Without an owner, the statement fails.
+    /// Sends one part to the owner of its partition. If the partition has no owner, the statement fails.
     pub(super) fn send_part(
         &mut self,
         handle: TransactionHandle,
@@ -117,7 +117,7 @@ impl TcBlock {
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
         require!(number <= u64::from(u32::MAX), "the number of a part has 32 bits");
-        // Isolation applies to the rows that the client asked for, not to follow-ups.
+        // The isolation level applies to the rows that the client asked for, not to follow-ups.
         let reading = if matches!(part, Part::Base) { record.running.reading } else { Reading::default() };
         record.running.parts.push(part);
         let request = WriteRows {
@@ -185,7 +185,7 @@ impl TcBlock {
             Some(error) => {
                 let error = running.name_entry(number, reply.matched, error);
                 let is_first = running.error.is_none();
-                // An error that ends the transaction takes precedence over any other failure.
+                // An error that ends the transaction takes precedence over all others.
                 if is_first || ends_transaction(&error) {
                     running.error = Some(error);
                 }
@@ -199,7 +199,7 @@ impl TcBlock {
         }
     }
 
-    /// Decides the next step once all parts under way have answered.
+    /// Decides the next step, once all parts in flight have answered.
     pub(super) fn advance_statement(
         &mut self,
         handle: TransactionHandle,
@@ -231,8 +231,9 @@ impl TcBlock {
         self.finish_statement(handle, outbox);
     }
 
-    /// Ends a successful statement. The client must not see commits that are not stable yet. An own commit
-    /// number that is still to be taken is above them, so waiting for that one is enough.
+    /// Ends a successful statement. The client must not see commits that are not yet stable. If the
+    /// transaction has yet to take its own commit number, that number is above them all, so waiting for it is
+    /// enough.
     fn finish_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         let running = &record.running;
@@ -263,7 +264,7 @@ impl TcBlock {
         }
     }
 
-    /// Answers the statement. The reply names the transaction if it stays open.
+    /// Replies to the statement. The reply names the transaction if it stays open.
     pub(super) fn reply_statement(&mut self, handle: TransactionHandle, stays_open: bool, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         require!(record.owes_statement, "a statement is answered once");

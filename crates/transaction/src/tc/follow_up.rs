@@ -1,10 +1,11 @@
-//! Follow-ups of changed rows in other partitions: rows that moved, and entries of unique indexes in their
+//! Follow-ups of changed rows in other partitions: rows that moved, and entries of unique indexes in the
 //! hidden tables.
 //!
 //! Base rows come first, then the unique indexes in index order, so that all transactions lock in the same
 //! order. Within an index, entries with different keys are independent. Entries with the same key keep their
-//! order: each goes into the first round after the one before it, deletes into even rounds and inserts into
-//! odd ones. A statement that changes keys without a collision needs two rounds, however many rows it has.
+//! order: each goes into the first possible round after the previous entry, deletes into even rounds and
+//! inserts into odd rounds. A statement that changes keys without a collision needs two rounds, however many
+//! rows it has.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -25,33 +26,34 @@ use junctor_signals::write_rows::FollowUp;
 use super::block::TcBlock;
 use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
-/// Planned keys forgotten in one step.
+/// Maximum number of planned keys that are freed in one step.
 const RETIRED_AT_ONCE_MAX: usize = 32_768;
-/// Bytes after which a further part is begun for the same partition.
+/// Number of bytes after which another part is begun for the same partition.
 const PART_BYTES_MAX: usize = 1 << 20;
 
-/// Follow-ups planned so far. They arrive in portions, and each portion is encoded into the parts that will
-/// be sent. No step therefore plans very much, and waiting follow-ups take no more memory than the signals.
+/// The follow-ups planned so far. They arrive in portions, and each portion is encoded directly into the
+/// parts that will be sent. No step therefore plans very much, and waiting follow-ups take no more memory
+/// than the signals.
 #[derive(Debug, Default)]
 pub(super) struct FollowUpPlan {
-    /// The program whose rows have the follow-ups.
+    /// The program whose rows have these follow-ups.
     program: Option<Arc<WriteProgram>>,
     /// Rows that move to other partitions, and the program that inserts them.
     moved: BTreeMap<u16, Vec<RoundPart>>,
     move_program: Option<Arc<WriteProgram>>,
-    /// Entries by (position of their index in the program, round).
+    /// Entries by position of their index in the program, and by round.
     entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, Vec<RoundPart>>>,
-    /// The last round of a key's entries, by index and hash. Keys with equal hashes take a round more than
-    /// necessary.
+    /// For each index and hash of a key, the last round of the key's entries. Keys with equal hashes take one
+    /// round more than necessary.
     last_round: BTreeMap<(usize, u64), u32>,
-    /// Former contents of `last_round`, freed in small steps.
+    /// Former contents of `last_round`, which are freed in small steps.
     retired: BTreeMap<(usize, u64), u32>,
-    /// Number of follow-ups, foreign keys included, and their bytes of keys and rows.
+    /// Number of follow-ups, including those of foreign keys, and the total bytes of their keys and rows.
     count: usize,
     bytes: usize,
 }
 
-/// Keys as error 1062 shows them, in one allocation.
+/// The keys in the form for error 1062, in one allocation.
 #[derive(Debug, Default)]
 pub(super) struct ShownKeys {
     text: String,
@@ -102,7 +104,7 @@ fn insert_program(table: &Arc<TableLayout>, unique_entries: Vec<(IndexId, Arc<Ta
 }
 
 impl TcBlock {
-    /// Sends the next round of follow-ups. Returns false when there is none.
+    /// Sends the next round of follow-ups. Returns false if no round is left.
     pub(super) fn run_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -131,8 +133,8 @@ impl TcBlock {
         true
     }
 
-    /// Plans the follow-ups of a part's rows. Foreign keys come later, and cascades have programs of their
-    /// own.
+    /// Plans the follow-ups of a part's rows. Those of foreign keys come later, and cascades use programs of
+    /// their own.
     pub(super) fn take_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -148,12 +150,12 @@ impl TcBlock {
             let (program, path) = (Arc::clone(program), path.clone());
             return running.keep_cascade(program, path, follow_ups.into_vec());
         }
-        // Follow-ups of moved rows belong to the program that moved them.
+        // Follow-ups of moved rows belong to the program that moved the rows.
         let Some(program) = running.planned.program.clone().or_else(|| running.program.clone()) else { return };
         self.plan_follow_ups(handle, &program, follow_ups.into_vec(), buffers);
     }
 
-    /// Plans the follow-ups of a program's rows, and keeps those of foreign keys for later.
+    /// Plans the follow-ups of a program's rows, and sets those of foreign keys aside for later.
     pub(super) fn plan_follow_ups(
         &mut self,
         handle: TransactionHandle,
@@ -200,8 +202,8 @@ impl FollowUpPlan {
         self.moved.is_empty() && self.entries.is_empty()
     }
 
-    /// Takes the next rounds. Moved rows make a round of their own and leave the rest for later, because
-    /// their inserts add entries.
+    /// Takes the next rounds. Moved rows form a round by themselves, and everything else waits, because
+    /// inserting moved rows adds entries.
     fn take_rounds(&mut self) -> VecDeque<PlannedRound> {
         if !self.moved.is_empty() {
             let moved = std::mem::take(&mut self.moved);
@@ -212,7 +214,7 @@ impl FollowUpPlan {
         planned.entries.into_values().map(PlannedRound::plain).collect()
     }
 
-    /// Frees some memory of past planning. Freeing all of it in one step would take long.
+    /// Frees some memory of past planning. Freeing all of it in one step would take too long.
     #[inline]
     pub fn drop_some(&mut self) {
         for _ in 0..RETIRED_AT_ONCE_MAX {
@@ -222,10 +224,10 @@ impl FollowUpPlan {
         }
     }
 
-    /// Counts a follow-up against the limits of a statement: this memory is not accounted elsewhere.
+    /// Counts a follow-up against the limits of a statement, because this memory is not accounted elsewhere.
     ///
     /// # Errors
-    /// 1041 beyond a limit.
+    /// 1041 if a limit is exceeded.
     fn count(&mut self, follow_up: &FollowUp) -> Result<(), Box<Error>> {
         self.count += 1;
         self.bytes += match follow_up {
@@ -310,7 +312,7 @@ impl FollowUpPlan {
     }
 }
 
-/// The last part, or a new one if the last is long, so that no buffer grows very large.
+/// The last part, or a new part if the last one is long, so that no buffer grows very large.
 fn part_with_room(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart) -> &mut RoundPart {
     match parts.last() {
         Some(last) if last.input.len() < PART_BYTES_MAX => {}
@@ -348,7 +350,7 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
-    /// Keeps the follow-ups of a cascade. The parts of one step form one change, whatever their partitions.
+    /// Stores the follow-ups of a cascade. The parts of one step form one change, whatever their partitions.
     fn keep_cascade(&mut self, program: Arc<WriteProgram>, path: Vec<TableId>, follow_ups: Vec<FollowUp>) {
         match self.cascades.back_mut() {
             Some(last) if Arc::ptr_eq(&last.program, &program) && last.path == path => {
@@ -358,8 +360,8 @@ impl Statement {
         }
     }
 
-    /// Keeps the foreign-key follow-ups of the statement. All its parts form one change, so each parent is
-    /// looked up once.
+    /// Stores the foreign-key follow-ups of the statement. All its parts form one change, so that each parent
+    /// is looked up once.
     fn keep_foreign(&mut self, program: &Arc<WriteProgram>, foreign: Vec<FollowUp>) {
         match self.cascades.front_mut() {
             Some(first) if first.path.is_empty() => first.follow_ups.extend(foreign),
@@ -370,8 +372,8 @@ impl Statement {
         }
     }
 
-    /// Words a duplicate entry in terms of the base table. Entries are inserted in order, so the number
-    /// accepted is the position of the refused one.
+    /// Rewrites a duplicate-entry error in terms of the base table. Entries are inserted in order, so the
+    /// number of accepted entries is the position of the refused one.
     pub fn name_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {
         let Some(Part::Entries { index_name, shown }) = self.parts.get(part) else { return error };
         if error.code != ErrorCode::DuplicateEntry {

@@ -1,14 +1,14 @@
-//! Foreign keys: parents are looked up and locked shared; children are looked up, changed or deleted. All of
-//! it belongs to the statement and is undone with it.
+//! Foreign keys: parents are looked up and locked in shared mode; children are looked up, changed or deleted.
+//! All of this belongs to the statement and is undone with it.
 //!
 //! The follow-ups `ParentKey` and `ChildKey` run after unique entries, one constraint after the other. Each
-//! step has its own statement number, so that it meets rows that an earlier step has written. Cascades form a
-//! list, first in, first out. Each change knows the tables through which it was reached, and therefore its
-//! depth.
+//! step has its own statement number, so that it can see rows that an earlier step has written. Cascades are
+//! processed in order of arrival. Each change knows the tables through which it was reached, and therefore
+//! its depth.
 //!
-//! A written child holds its parent's key shared until its transaction ends, and a deleted parent is locked
-//! before its children are looked up. If a child is inserted while its parent is deleted, one
-//! transaction therefore waits for the other and then sees its effect.
+//! A written child holds a shared lock on its parent's key until its transaction ends, and a deleted parent
+//! is locked before its children are looked up. If a child is inserted while its parent is deleted, one of
+//! the two transactions therefore waits for the other and then sees its effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,16 +33,16 @@ use super::state::{
     Cascade, KeyRoundKind, KeyRounds, Part, PlannedRound, Round, RoundCheck, RoundPart, Statement, TransactionHandle,
 };
 
-/// Maximum depth of cascades, as in InnoDB. Beyond it, error 3008.
+/// Maximum depth of cascades, as in InnoDB. A deeper cascade gets error 3008.
 const CASCADE_DEPTH_MAX: usize = 15;
 
-/// Keys of one round, if the program has no values that differ by key.
+/// Maximum number of keys in one round, if the program has no values that differ by key.
 const KEYS_PER_ROUND: usize = 1024;
 
-/// Keys of a statement that are handled in one step, where splitting is allowed.
+/// Maximum number of keys of a statement that are handled in one step, if splitting is allowed.
 const FOREIGN_KEYS_AT_ONCE_MAX: usize = 4096;
 
-/// A key that a parent no longer has.
+/// A parent key that no longer exists.
 #[derive(Debug)]
 struct RemovedKey {
     key: Vec<u8>,
@@ -52,7 +52,7 @@ struct RemovedKey {
     is_own: bool,
 }
 
-/// The rows that a round must find for the constraint to hold.
+/// Which rows a round must find for the constraint to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expectation {
     /// This many parents.
@@ -61,7 +61,7 @@ pub(super) enum Expectation {
     NoChild,
 }
 
-/// The tables of a cascade, from the table that the client's statement changes.
+/// The tables of a cascade, starting with the table that the client's statement changes.
 #[derive(Clone, Copy)]
 struct CascadePath<'a> {
     before: &'a [TableId],
@@ -80,7 +80,7 @@ impl CascadePath<'_> {
 }
 
 impl TcBlock {
-    /// Begins the next step of foreign keys. Returns false when there is none.
+    /// Begins the next foreign-key step. Returns false if none is left.
     pub(super) fn run_foreign_keys(
         &mut self,
         handle: TransactionHandle,
@@ -115,7 +115,7 @@ impl TcBlock {
         true
     }
 
-    /// The rounds of one change, by constraint.
+    /// Plans the rounds of one change, ordered by constraint.
     fn plan_foreign_keys(
         &mut self,
         program: &Arc<WriteProgram>,
@@ -152,8 +152,8 @@ impl TcBlock {
         Ok(rounds)
     }
 
-    /// Plans shared locks on the parents of `keys`. Keys of a whole unique index share one round; others take
-    /// one each.
+    /// Plans shared locks on the parents of `keys`. If the keys are those of a whole unique index, they share
+    /// one round. Otherwise each key takes a round.
     fn plan_parents(
         &self,
         key: &ParentKey,
@@ -221,7 +221,8 @@ impl TcBlock {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
         let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
-        // An updating cascade that returns to a table it has changed might never end, so it is restricted.
+        // An updating cascade that returns to a table that it has changed might never end, so it is
+        // restricted.
         let comes_back = cascade.contains(child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
         for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {
@@ -261,9 +262,9 @@ impl TcBlock {
         Ok(())
     }
 
-    /// The next planned round. Rounds over many keys are built one at a time, so they take little more memory
-    /// than their keys. All of them share a statement number: a row that got its new key is not met again
-    /// under it.
+    /// Returns the next planned round. Rounds over many keys are built one at a time, so they take little
+    /// more memory than their keys. All of them share a statement number, so that a row whose key was just
+    /// changed is not found again under its new key.
     pub(super) fn next_round(&mut self, handle: TransactionHandle, buffers: &mut BufferPool) -> Option<Round> {
         let mut rest = match self.record(handle).running.rounds.pop_front()? {
             PlannedRound::Parts(round) => return Some(round),
@@ -292,7 +293,7 @@ impl TcBlock {
         Some(Round { parts, check, is_new_statement })
     }
 
-    /// One part for each partition of a table, with the range of each key.
+    /// One part for each partition of a table, each with the ranges of all keys.
     fn range_parts<'k>(
         &self,
         program: &Arc<WriteProgram>,
@@ -313,7 +314,7 @@ impl TcBlock {
         (0..definition.partition_count).map(part).collect()
     }
 
-    /// The program by which a cascade changes rows of a child.
+    /// The program with which a cascade changes rows of a child.
     fn cascade_program(
         &self,
         child: &Arc<TableLayout>,
@@ -370,8 +371,8 @@ impl TcBlock {
     }
 }
 
-/// Whether foreign-key follow-ups may run in portions. A cascade that assigns new keys may not: a later
-/// portion would meet the changed children again under their new keys.
+/// Whether foreign-key follow-ups may run in portions. A cascade that assigns new keys may not, because a
+/// later portion would find the changed children again under their new keys.
 fn may_be_split(program: &WriteProgram, path: &[TableId]) -> bool {
     let is_update = matches!(program.action, WriteAction::Update { .. });
     let has_children = program.foreign_keys.as_ref().is_some_and(|work| !work.children.is_empty());
@@ -394,7 +395,7 @@ fn no_keys(columns: &[ColumnNumber]) -> WriteAction {
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
-/// Locks rows shared and returns only their number.
+/// Locks rows in shared mode and returns only their number.
 fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
     let output = Output::Aggregates(Vec::new());
     WriteProgram {
@@ -427,7 +428,7 @@ fn begin_part(
 }
 
 impl Statement {
-    /// Compares the rows that a round found with those it must find.
+    /// Compares the rows that a round found with those that it must find.
     pub fn check_found(&mut self, check: &RoundCheck) {
         let error = match check.expectation {
             Expectation::Parents(count) if check.matched < count => no_parent(&check.shown),

@@ -1,4 +1,4 @@
-//! Interrupting a statement: cancels its waits, stops its parts and undoes it.
+//! Interrupts a statement: cancels its waits, stops its parts and undoes it.
 
 use junctor_kernel::Outbox;
 use junctor_model::error::Error;
@@ -10,8 +10,8 @@ use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle, TransactionRecord};
 
 impl TcBlock {
-    /// Searches all transactions, because interrupts are rare and the asking session does not know the
-    /// transaction of a first statement.
+    /// Searches all transactions, because interrupts are rare and a session does not know the transaction of
+    /// its first statement.
     pub(super) fn on_interrupt_statement(&mut self, signal: InterruptStatement, outbox: &mut Outbox<Signal>) {
         let is_it = |record: &TransactionRecord| {
             let asked = (record.running.operation, record.running.reply_to) == (signal.operation, signal.reply_to);
@@ -25,15 +25,15 @@ impl TcBlock {
         }
     }
 
-    /// Stops the parts under way. Their answers fail the statement, unless it has committed in one phase
-    /// meanwhile.
+    /// Stops the parts in flight. Their answers fail the statement, unless it has committed in one phase in
+    /// the meantime.
     pub(super) fn interrupt(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         self.record(handle).running.is_interrupted = true;
         self.stop_parts(handle, outbox);
     }
 
-    /// Cancels the waits of the running parts and interrupts the others. Their answers no longer matter: the
-    /// statement fails.
+    /// Cancels the waits of parts that wait, and interrupts the other parts. Their answers no longer matter,
+    /// because the statement fails.
     pub(super) fn stop_parts(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         self.cancel_waits(handle, outbox);
         let record = self.record(handle);
@@ -49,7 +49,7 @@ impl TcBlock {
 
 impl TransactionRecord {
     /// Fails an interrupted statement once all parts have answered. A one-phase part that succeeded has
-    /// committed already.
+    /// already committed.
     pub fn fail_if_interrupted(&mut self) {
         let running = &mut self.running;
         let has_committed = running.one_phase && running.error.is_none() && running.planned.is_empty();

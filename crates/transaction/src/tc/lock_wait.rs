@@ -1,18 +1,18 @@
-//! Waits for row locks: deadlines, and the search for cycles by probes from tc to tc (edge chasing, after
-//! Chandy, Misra and Haas, 1983).
+//! Waits for row locks: deadlines, and the search for cycles. Probes travel from tc to tc (edge chasing,
+//! after Chandy, Misra and Haas, 1983).
 //!
-//! A new wait sends a probe along "waits for". The wait that closes a cycle is reported last. By then the tc
-//! of every other member knows its wait, so that last probe returns. A wait whose blockers change sends a
-//! probe too, because others may have stopped at the blocker that is gone.
+//! A new wait sends a probe along the "waits for" relation. The wait that closes a cycle is reported last. By
+//! then, the tc of every other member knows that member's wait, so that last probe returns. A wait whose
+//! blockers change sends a probe too, because other probes may have stopped at the blocker that is gone.
 //!
-//! A transaction that holds nothing and waits nowhere else sends no probe: a queue for one row costs nothing,
-//! however long it is. In every cycle, some member held something when it began to wait, and that one probes.
-//! Its probe may reach a member whose wait is not known yet; that member then sends a probe of its own when
-//! its wait is reported.
+//! A transaction that holds nothing and waits nowhere else sends no probe. A queue for one row therefore
+//! costs nothing, however long it is. In every cycle, some member held something when it began to wait, and
+//! that member probes. Its probe may reach a member whose wait is not known yet; that member then sends a
+//! probe when its wait is reported.
 //!
-//! Several members that begin to wait at the same time may all find the cycle. Their probes have seen the
-//! same members and choose the same victim: the one with the fewest rows changed when it began to wait, a
-//! number that is fixed during the wait.
+//! If several members begin to wait at the same time, all of them may find the cycle. Their probes have seen
+//! the same members and choose the same victim: the member with the fewest rows changed when it began to
+//! wait. This number is fixed during the wait.
 
 use std::cmp::Reverse;
 
@@ -25,7 +25,7 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::state::{Phase, ProbeMark, TransactionHandle, Wait};
 
-/// Milliseconds between checks of deadlines, and the longest delay of error 1205.
+/// Milliseconds between checks of deadlines, and thus the maximum delay of error 1205.
 const WAIT_TIMER_MS: u64 = 100;
 
 impl TcBlock {
@@ -40,7 +40,7 @@ impl TcBlock {
         let handle = self.awaiting(transaction);
         let Some(record) = self.transactions.get_mut(handle) else { return };
         require!(record.phase == Phase::Executing, "only parts of a running statement wait: {transaction}");
-        // A statement that fails anyway, or whose client is gone, waits for nothing.
+        // A statement that fails anyway, or whose client is gone, need not wait.
         if record.running.error.is_some() || record.running.is_interrupted || record.ending.is_some() {
             return cancel(transaction, at, sequence, CancelReason::Interrupted, outbox);
         }
@@ -108,7 +108,7 @@ impl TcBlock {
         self.pass_probes(outbox);
     }
 
-    /// Follows probes among the transactions of this instance, and sends on those that leave it.
+    /// Follows probes among the transactions of this instance, and forwards those that leave it.
     fn pass_probes(&mut self, outbox: &mut Outbox<Signal>) {
         while let Some(probe) = self.probes.pop() {
             let receiver = match probe.step {
@@ -124,7 +124,7 @@ impl TcBlock {
             match probe.step {
                 ProbeStep::Search if probe.target.transaction != probe.initiator => {}
                 ProbeStep::Search => {
-                    // Back at the initiator. If it still waits there, the cycle is real.
+                    // The probe is back at the initiator. If the initiator still waits, the cycle is real.
                     if let Some(wait) = self.find_wait(probe.initiator, probe.initiator_at, probe.sequence) {
                         let closed = with_candidate(probe, probe.initiator, wait);
                         // A queue alone forms no cycle. Without a candidate, the probe followed a stale list
@@ -203,8 +203,8 @@ impl TcBlock {
         }
     }
 
-    /// Cancels overdue waits. One timer serves all waits: most end long before their deadline, and kernel
-    /// timers cannot be cancelled.
+    /// Cancels overdue waits. One timer serves all waits, because most waits end long before their deadline
+    /// and kernel timers cannot be cancelled.
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
         let (mut any_waits, mut timeouts) = (false, 0);
@@ -226,8 +226,8 @@ impl TcBlock {
     }
 }
 
-/// The probe after passing a waiting transaction, which becomes the victim if it is cheaper. A waiter that
-/// only stands ahead in the queue of this very wait is no candidate: undoing it would not break the cycle.
+/// The probe after it passed a waiting transaction, which becomes the victim if it is cheaper. A waiter that
+/// is only ahead in the queue of this wait is no candidate, because undoing it would not break the cycle.
 fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, wait: &Wait) -> ProbeDeadlock {
     let is_merely_ahead = (probe.target_at, probe.target.ahead) == (wait.at, wait.sequence);
     let cost = |changed: u32, id: TransactionId| (changed, Reverse(id));

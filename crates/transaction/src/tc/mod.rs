@@ -1,4 +1,5 @@
-//! Coordination of transactions: which ldm instances take part in each, what runs in them, and how they end.
+//! The tc block: coordinates transactions. It knows which ldm instances take part in each, what runs there,
+//! and how the transaction ends.
 //!
 //! - Owns: a pool of transactions, their participants, their waits for locks, and the waits for commit
 //!   numbers to become stable.

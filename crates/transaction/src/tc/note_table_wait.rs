@@ -1,8 +1,9 @@
-//! Transactions that wait for tables held by a schema change, while others wait for their rows.
+//! Transactions that wait for tables which a schema change holds, while other transactions wait for their
+//! rows.
 //!
 //! The schema change may wait for one of these others, which would close a cycle. A transaction that waits
-//! for tables and blocks others therefore precedes every change that has not begun, and a change that has
-//! begun waits for nobody. Every cycle is resolved without a victim.
+//! for tables and blocks others therefore precedes every change that has not begun. A change that has begun
+//! waits for nobody. Thus every cycle is resolved without a victim.
 
 use junctor_kernel::Outbox;
 use junctor_model::id::TransactionId;
@@ -12,7 +13,7 @@ use junctor_signals::{Signal, SqlSignal};
 
 use super::block::TcBlock;
 
-/// Transactions hastened in one step. The timer of waits continues with the rest.
+/// Maximum number of transactions hastened in one step. The timer of waits continues with the others.
 const HASTENED_PER_STEP: usize = 8;
 
 impl TcBlock {
@@ -26,7 +27,7 @@ impl TcBlock {
         self.hasten_awaited(outbox);
     }
 
-    /// Hastens the blockers of a wait that wait for tables themselves.
+    /// Among the blockers of a wait, hastens those that themselves wait for tables.
     #[inline]
     pub(super) fn hasten_blockers(&mut self, blockers: &[Blocker], outbox: &mut Outbox<Signal>) {
         if !self.table_waits.is_empty() {

@@ -17,7 +17,8 @@ use junctor_signals::write_rows::FollowUp;
 use super::follow_up::{FollowUpPlan, ShownKeys};
 use super::foreign_key::Expectation;
 
-/// A record's handle in the pool. Records are boxed so that beginning and ending a transaction moves none.
+/// A record's handle in the pool. Records are boxed, so that beginning and ending a transaction moves no
+/// record.
 pub(super) type TransactionHandle = Handle<Box<TransactionRecord>>;
 
 /// Number of forwarded probes that a transaction remembers.
@@ -27,54 +28,54 @@ const PROBE_MARKS: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct TransactionRecord {
     pub id: TransactionId,
-    /// Number of the running or last statement, from 1.
+    /// Number of the current or last statement, from 1.
     pub statement: StatementNumber,
     pub phase: Phase,
-    /// Replies that the phase waits for.
+    /// Number of replies that the phase waits for.
     pub outstanding: u32,
-    /// Participants with writes that have not applied the commit number.
+    /// Number of participants with writes that have not applied the commit number.
     pub unapplied: u32,
     pub participants: Vec<Participant>,
-    /// Every partition that holds or held versions of the transaction, including those of undone statements.
+    /// Every partition that has, or had, versions of the transaction, including those of undone statements.
     pub written: Vec<PartitionId>,
-    /// Rows changed by completed statements.
+    /// Number of rows changed by completed statements.
     pub changed: u64,
     /// The commit number; 0 until it is taken.
     pub number: CommitNumber,
     pub running: Statement,
-    /// The requested COMMIT or ROLLBACK. An autocommit statement is answered in addition.
+    /// The requested COMMIT or ROLLBACK. An autocommit statement gets its own reply in addition.
     pub ending: Option<EndRequest>,
-    /// The request to undo statements after a savepoint.
+    /// The request to undo the statements after a savepoint.
     pub undoing: Option<(OperationId, Address)>,
-    /// Whether the statement has not been answered.
+    /// Whether the statement has not been answered yet.
     pub owes_statement: bool,
     pub waits: Vec<Wait>,
-    /// Whether a probe arrived during this statement while nothing waited here. Such a probe stopped, and its
+    /// Whether a probe arrived during this statement while nothing waited here. The probe stopped, and its
     /// sender waits for this transaction.
     pub was_probed: bool,
     probes: [ProbeMark; PROBE_MARKS],
     probe_next: usize,
 }
 
-/// Phase of a transaction.
+/// The phase of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Between statements.
     #[default]
     Idle,
-    /// Parts of a statement are under way.
+    /// Parts of a statement are in flight.
     Executing,
     /// Undoing a failed statement.
     UndoingStatement,
     /// Undoing the statements after a savepoint.
     UndoingStatements,
-    /// Participants make sure that the commit cannot fail.
+    /// Participants ensure that the commit cannot fail.
     Preparing,
     /// The number is taken, and participants apply it.
     Committing,
-    /// The number is applied, and not stable yet.
+    /// The number is applied, but not stable yet.
     WaitingStable,
-    /// A statement is complete, and a number that it has seen is not stable yet.
+    /// A statement is complete, but a number that it has seen is not stable yet.
     WaitingSeen,
     /// Undoing everything, or releasing the locks of a transaction without writes.
     Releasing,
@@ -96,7 +97,7 @@ impl Phase {
     }
 }
 
-/// An ldm that holds locks or writes of the transaction.
+/// An ldm that holds locks or versions of the transaction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Participant {
     pub at: Address,
@@ -131,25 +132,25 @@ pub(super) struct Statement {
     pub changed: u64,
     pub diagnostics: Option<Box<Diagnostics>>,
     pub outputs: Vec<Buffer>,
-    /// The newest commit number that its result depends on.
+    /// The newest commit number on which the statement's result depends.
     pub newest: CommitNumber,
     pub written: Vec<PartitionId>,
     pub error: Option<Box<Error>>,
     /// Whether the client no longer wants the result.
     pub is_interrupted: bool,
-    /// Participants with a part of this statement.
+    /// Participants that got a part of this statement.
     pub touched: Vec<Address>,
-    /// Every part of the round under way, by the number that its reply carries.
+    /// Every part of the current round, by the number that its reply repeats.
     pub parts: Vec<Part>,
-    /// Follow-ups in other partitions that are not in a round yet, without those of foreign keys.
+    /// Follow-ups in other partitions that are not in a round yet, except those of foreign keys.
     pub planned: FollowUpPlan,
-    /// Rounds that follow one by one, each when all parts of the one before have answered.
+    /// Rounds that follow one another. Each starts when all parts of the previous one have answered.
     pub rounds: VecDeque<PlannedRound>,
     /// The rows that the current round must find.
     pub check: Option<RoundCheck>,
     /// Foreign-key follow-ups, handled after all rounds.
     pub cascades: VecDeque<Cascade>,
-    /// The number with which the statement began. Foreign-key steps have later ones.
+    /// The number with which the statement began. Foreign-key steps have higher numbers.
     pub first: StatementNumber,
 }
 
@@ -190,13 +191,13 @@ impl Default for Statement {
 pub(super) enum Part {
     /// Rows of the statement's own table.
     Base,
-    /// Rows that moved from another partition, where they were counted.
+    /// Rows that moved from another partition, where they were already counted.
     Moved,
-    /// Unique entries. `shown` has the keys of inserts, in order, as error 1062 shows them.
+    /// Unique entries. `shown` has the keys of inserts, in order, in the form for error 1062.
     Entries { index_name: Box<str>, shown: ShownKeys },
     /// Rows that are only looked up.
     Checked,
-    /// Rows of a child. Their follow-ups belong to `program`; `path` lists the tables through which the child
+    /// Rows of a child. Their follow-ups belong to `program`. `path` lists the tables through which the child
     /// was reached.
     Cascade { program: Arc<WriteProgram>, path: Vec<TableId> },
 }
@@ -212,19 +213,19 @@ pub(super) enum PlannedRound {
 #[derive(Debug)]
 pub(super) struct KeyRounds {
     pub program: Arc<WriteProgram>,
-    /// Remaining keys, each with the parameters of its round.
+    /// The keys that are left, each with the parameters of its round.
     pub keys: VecDeque<(Vec<u8>, Vec<u8>)>,
     pub kind: KeyRoundKind,
-    /// Keys in one round.
+    /// Number of keys in one round.
     pub keys_each: usize,
-    /// Whether a round was sent. The others share its statement number.
+    /// Whether a round was sent. All later rounds share its statement number.
     pub has_begun: bool,
 }
 
-/// Purpose of such rounds.
+/// The purpose of such rounds.
 #[derive(Debug)]
 pub(super) enum KeyRoundKind {
-    /// The rows that must be found, and the constraint as errors show it.
+    /// The rows that must be found, and the name of the constraint for errors.
     Check(Expectation, Box<str>),
     /// Changes rows of a child that was reached through these tables.
     Cascade(Vec<TableId>),
@@ -236,7 +237,7 @@ pub(super) struct Round {
     pub parts: Vec<RoundPart>,
     /// The rows that the parts must find.
     pub check: Option<RoundCheck>,
-    /// Whether the parts have a new statement number.
+    /// Whether the parts get a new statement number.
     pub is_new_statement: bool,
 }
 
@@ -244,7 +245,7 @@ pub(super) struct Round {
 #[derive(Debug)]
 pub(super) struct RoundCheck {
     pub expectation: Expectation,
-    /// The constraint as errors show it.
+    /// The name of the constraint for errors.
     pub shown: Box<str>,
     pub matched: u64,
 }
@@ -253,7 +254,7 @@ pub(super) struct RoundCheck {
 #[derive(Debug)]
 pub(super) struct Cascade {
     pub program: Arc<WriteProgram>,
-    /// The tables through which the change was reached, the statement's first.
+    /// The tables through which the change was reached, starting with the statement's table.
     pub path: Vec<TableId>,
     pub follow_ups: Vec<FollowUp>,
 }
@@ -274,10 +275,10 @@ pub(super) struct Wait {
     pub sequence: u64,
     pub partition: PartitionId,
     pub row: Option<RowId>,
-    /// Rows that the transaction had changed when it began to wait, as known here and at that ldm.
+    /// Number of rows that the transaction had changed when it began to wait, as known here and at that ldm.
     pub changed: u32,
     pub blockers: Vec<Blocker>,
-    /// How often a cycle was searched for from this wait.
+    /// Number of searches for a cycle that began at this wait.
     pub round: u16,
     pub since: Time,
     pub deadline: Time,
@@ -347,7 +348,7 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Notes that `at` receives a part of the running statement.
+    /// Records that `at` gets a part of the current statement.
     pub fn touch(&mut self, at: Address, has_backups: bool) {
         // Few instances take part, so a linear search is cheaper than a map.
         match self.participants.iter_mut().find(|participant| participant.at == at) {
@@ -359,7 +360,7 @@ impl TransactionRecord {
         }
     }
 
-    /// Notes uncommitted versions at `at`.
+    /// Records uncommitted versions at `at`.
     pub fn note_written(&mut self, at: Address, partition: PartitionId) {
         match self.participants.iter_mut().find(|participant| participant.at == at) {
             Some(participant) => participant.has_written = true,
@@ -372,12 +373,12 @@ impl TransactionRecord {
         }
     }
 
-    /// Whether this probe was not forwarded before, as far as is remembered.
+    /// Whether this probe was not forwarded before, as far as the record remembers.
     pub fn mark_probe(&mut self, mark: ProbeMark) -> bool {
         if self.probes.contains(&mark) {
             return false;
         }
-        // Overwrites the oldest mark. A forgotten probe is forwarded again, which costs signals only.
+        // Overwrites the oldest mark. A forgotten probe is forwarded again, which costs only signals.
         self.probes[self.probe_next] = mark;
         self.probe_next = (self.probe_next + 1) % PROBE_MARKS;
         true

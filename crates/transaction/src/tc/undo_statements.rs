@@ -14,7 +14,7 @@ impl TcBlock {
         let own = self.own;
         let idle = self.find(transaction).filter(|handle| self.record(*handle).phase == Phase::Idle);
         let Some(handle) = idle else {
-            // A transaction that has ended has nothing to undo, and sessions ask for this only between
+            // A transaction that has ended has nothing to undo. Sessions send this request only between
             // statements.
             return reply(operation, reply_to, outbox);
         };
@@ -32,7 +32,7 @@ impl TcBlock {
         }
     }
 
-    /// Answers the request. Statement numbers are not reused, so versions of undone statements cannot be
+    /// Replies to the request. Statement numbers are not reused, so versions of undone statements cannot be
     /// mistaken for later ones.
     pub(super) fn finish_undone_statements(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);

@@ -1,4 +1,4 @@
-//! Undo of one failed statement, or of a whole transaction. Participants undo in bounded steps and answer.
+//! Undoes one failed statement or a whole transaction. Participants undo in bounded steps, and then answer.
 
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
@@ -9,14 +9,14 @@ use junctor_signals::{LdmSignal, Signal};
 use super::block::TcBlock;
 use super::state::{Phase, PlannedRound, TransactionHandle};
 
-/// Whether an error rolls back the whole transaction, as in InnoDB; the client has to retry it. A full lock
-/// table (1206) is included, because the transaction's own locks fill it.
+/// Whether an error rolls back the whole transaction, as in InnoDB, so that the client has to retry it. A
+/// full lock table (1206) is included, because the transaction's own locks may fill it.
 pub(super) fn ends_transaction(error: &Error) -> bool {
     matches!(error.code, ErrorCode::Deadlock | ErrorCode::RecordChanged | ErrorCode::LockTableFull)
 }
 
 impl TcBlock {
-    /// Undoes a failed statement, of which no part is under way.
+    /// Undoes a failed statement. No part of it may be in flight.
     pub(super) fn fail_statement(
         &mut self,
         handle: TransactionHandle,
@@ -57,7 +57,7 @@ impl TcBlock {
         }
     }
 
-    /// Undoes everything, releases all locks, and then answers the end.
+    /// Undoes everything, releases all locks, and then replies to the request that ends the transaction.
     pub(super) fn roll_back(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let record = self.record(handle);
@@ -92,7 +92,7 @@ impl TcBlock {
     fn finish_undone_statement(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         record.phase = Phase::Idle;
-        // Its participants have forgotten the transaction.
+        // The transaction's participants have forgotten it.
         if record.running.first.0 == 1 {
             record.participants.clear();
             record.written.clear();

@@ -45,11 +45,11 @@ pub(crate) struct Harness {
     next_operation: u64,
     /// How statements read rows.
     pub reading: Reading,
-    /// The last statement that the transactions' newest savepoint keeps.
+    /// The newest statement that the transactions' newest savepoint keeps.
     pub savepoint: StatementNumber,
-    /// Largest number of follow-ups in one reply to a write.
+    /// Maximum number of follow-ups seen in one reply to a write.
     pub follow_ups_max: usize,
-    /// A reader slot that the query block does not use, and the partitions it may read.
+    /// A reader slot that the query block does not use, to read partitions from a test.
     pub spare_slot: ReaderSlot,
     pub guards: BTreeMap<PartitionId, Arc<GuardedPartition>>,
 }
@@ -97,7 +97,7 @@ impl Harness {
         harness
     }
 
-    /// From now on signals are delivered in an order drawn from the seed.
+    /// From now on, delivers signals in a random order that depends on the seed.
     pub fn shuffle(&mut self, seed: u64) {
         self.delivery.random = Some(Random::new(seed));
     }
@@ -111,7 +111,7 @@ impl Harness {
         while self.step() {}
     }
 
-    /// Delivers one signal. False when none is in flight.
+    /// Delivers one signal. Returns false if none is in flight.
     pub fn step(&mut self) -> bool {
         let Some(InFlight { to, from, signal }) = self.delivery.take_next() else { return false };
         self.deliver(to, from, signal);
@@ -145,8 +145,8 @@ impl Harness {
         assert!(requests.is_empty(), "{to} asked for {requests:?}");
     }
 
-    /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the
-    /// next.
+    /// Advances time. Timers fire in order, and every signal that follows from one timer is delivered before
+    /// the next fires.
     pub fn advance(&mut self, duration: Duration) {
         let end = self.delivery.now.plus(duration);
         while self.delivery.fire_timer_until(end) {
@@ -160,7 +160,7 @@ impl Harness {
         self.delivery.blocks().into_iter().filter(|block| block.node == NodeId(1)).collect()
     }
 
-    /// Creates the partitions of tables, each with a chain over all nodes, and publishes the tables.
+    /// Creates the partitions of the tables, each with a chain over all nodes, and publishes the tables.
     pub fn create_tables(&mut self, tables: &[&Arc<TableLayout>]) {
         let ldms = self.nodes[0].ldms.len() as u16;
         for layout in tables {
@@ -262,7 +262,7 @@ impl Harness {
         self.statement(operation).expect("the statement is answered")
     }
 
-    /// The answer of a statement, if it has arrived.
+    /// The reply of a statement, if it has arrived.
     pub fn statement(&mut self, operation: OperationId) -> Option<ExecuteStatementReply> {
         let is_it =
             |reply: &SqlSignal| matches!(reply, SqlSignal::ExecuteStatementReply(it) if it.operation == operation);
@@ -293,7 +293,7 @@ impl Harness {
         }
     }
 
-    /// Undoes the statements of a transaction after one of them.
+    /// Undoes the statements of a transaction that follow statement `newer_than`.
     pub fn undo_statements(&mut self, transaction: TransactionId, newer_than: StatementNumber) {
         let operation = self.operation();
         let signal = UndoStatements { operation, reply_to: sql(), transaction, newer_than };
@@ -315,7 +315,7 @@ impl Harness {
         self.nodes[0].shared.sequence.stable()
     }
 
-    /// Reads parts of a table completely: with a transaction at the owners, otherwise at the query block.
+    /// Reads parts of a table completely: at the owners within a transaction, otherwise at the query block.
     pub fn read(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -434,8 +434,7 @@ impl Harness {
         rows
     }
 
-    /// The rows visible at a snapshot. The query block reads them between two deliveries, while all signals
-    /// in flight stand still.
+    /// The rows visible at a snapshot. The query block reads them while no signal in flight is delivered.
     pub fn peek(
         &mut self,
         program: &Arc<ReadProgram>,
@@ -462,7 +461,7 @@ impl Harness {
         self.nodes.iter().flat_map(|node| &node.tcs).map(TcBlock::transactions_open).sum()
     }
 
-    /// Asserts that nothing is left of any transaction, that partitions are consistent, and that replicas are
+    /// Asserts that nothing remains of any transaction, that partitions are consistent, and that replicas are
     /// equal.
     pub fn check_idle(&self) {
         assert_eq!(self.transactions_open(), 0, "transactions are left");
@@ -492,14 +491,14 @@ impl Harness {
 /// The transaction state of the session that sends a statement.
 #[derive(Clone, Copy)]
 pub(crate) struct TestSession {
-    /// The tc of a statement without a transaction.
+    /// The tc that runs a statement without a transaction.
     pub tc: u16,
     pub transaction: TransactionId,
     pub autocommit: bool,
 }
 
 impl TestSession {
-    /// Each statement is a transaction of its own.
+    /// Each statement is a separate transaction.
     pub fn autocommit(tc: u16) -> TestSession {
         TestSession { tc, transaction: TransactionId::default(), autocommit: true }
     }
@@ -562,7 +561,8 @@ impl Node {
     }
 }
 
-/// The sample table: id INT PRIMARY KEY, k INT with ordered index 1, u INT NULL with unique index 2, text.
+/// The sample table: id INT PRIMARY KEY, k INT with ordered index 1, u INT NULL with unique index 2, and a
+/// text.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleTable {
     pub layout: Arc<TableLayout>,

@@ -1,5 +1,6 @@
-//! Blocks on real threads: two with readers, two with writers. Every read must see all rows raised equally
-//! often, and at least as often as was acknowledged before it began.
+//! Runs blocks on four real threads: two run the clients, tc and query blocks, two the ldm blocks. Every
+//! update adds 1 to all rows. A read must see the same value in all rows, and at least as many updates as
+//! were acknowledged before it began.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,7 @@ struct Common {
     table: SampleTable,
     ldm: LdmShared,
     slots: Mutex<Vec<Option<ReaderSlot>>>,
-    /// Updates acknowledged to any driver.
+    /// Number of updates acknowledged to any driver.
     acknowledged: AtomicU64,
     reads: AtomicU64,
     finished: AtomicU64,
@@ -50,18 +51,18 @@ struct ThreadHost {
     tc: Option<TcBlock>,
     ldm: Option<LdmBlock>,
     query: Option<QueryBlock>,
-    driver: Option<Driver>,
+    driver: Option<FakeSql>,
 }
 
-/// Plays main and sql.
-struct Driver {
+/// Plays the main and sql blocks, with their clients.
+struct FakeSql {
     common: Arc<Common>,
     instance: u16,
     snapshots: ActiveSnapshots,
     update: Arc<WriteProgram>,
     read: Arc<ReadProgram>,
     reads: BTreeMap<u64, OpenRead>,
-    /// Answers that the setup waits for, and its next steps.
+    /// Number of replies that the setup waits for.
     outstanding: usize,
     setup: VecDeque<Setup>,
     updates: u64,
@@ -109,7 +110,7 @@ impl ThreadHost {
             tc: instance(Module::Tc).map(tc),
             ldm: instance(Module::Ldm).map(ldm),
             query: instance(Module::Query).map(query),
-            driver: instance(Module::Sql).map(|instance| Driver::new(common, instance, assignment.thread)),
+            driver: instance(Module::Sql).map(|instance| FakeSql::new(common, instance, assignment.thread)),
         }
     }
 }
@@ -146,8 +147,8 @@ impl Host<Signal> for ThreadHost {
     }
 }
 
-impl Driver {
-    fn new(common: &Arc<Common>, instance: u16, thread: u16) -> Driver {
+impl FakeSql {
+    fn new(common: &Arc<Common>, instance: u16, thread: u16) -> FakeSql {
         let word = SnapshotWord::claim(Arc::clone(&common.ldm.snapshots), usize::from(thread));
         let table = &common.table;
         let read = ReadProgram {
@@ -161,7 +162,7 @@ impl Driver {
         };
         // The unique column does not change, so the plan has no entries.
         let update = WriteProgram { unique_entries: Vec::new(), ..(*table.add_to(K, Access::AllRows, 1)).clone() };
-        Driver {
+        FakeSql {
             snapshots: ActiveSnapshots::new(word.expect("every word is claimed once"), READERS as u32),
             update: Arc::new(update),
             read: Arc::new(read),
@@ -268,7 +269,7 @@ impl Driver {
     }
 
     fn begin_read(&mut self, operation: u64, outbox: &mut Outbox<Signal>) {
-        // A snapshot taken later must include everything acknowledged by now.
+        // A snapshot taken later must include everything that is acknowledged by now.
         let acknowledged = self.common.acknowledged.load(Ordering::Acquire);
         let snapshot = self.snapshots.begin().expect("a snapshot for every reader");
         let number = snapshot.number();
@@ -291,7 +292,7 @@ impl Driver {
                 output: Buffer::new(),
                 resume: None,
             };
-            // This thread serves half of the reads, the other thread the rest.
+            // This thread serves half of the reads, and the other thread the other half.
             let query = ((operation + u64::from(self.instance)) % 2) as u16;
             outbox.send(address(Module::Query, query), Signal::Query(QuerySignal::ReadRows(request)));
         }
@@ -305,26 +306,26 @@ impl Driver {
                 (100..100 + READERS).for_each(|operation| self.begin_read(operation, outbox));
             }
             SqlSignal::ExecuteStatementReply(reply) if reply.operation == OperationId(0) => {
-                self.expect(reply.error.is_none(), || format!("{:?}", reply.error));
+                self.record_unless(reply.error.is_none(), || format!("{:?}", reply.error));
                 self.set_up(outbox);
             }
             SqlSignal::ExecuteStatementReply(reply) => self.on_update(reply, outbox),
             SqlSignal::ReadRowsReply(reply) => self.on_read(reply, outbox),
-            other => self.expect(false, || format!("{other:?}")),
+            other => self.record_unless(false, || format!("{other:?}")),
         }
     }
 
     fn on_update(&mut self, reply: ExecuteStatementReply, outbox: &mut Outbox<Signal>) {
         match &reply.error {
             None => {
-                self.expect(reply.changed == ROWS as u64, || format!("{} rows changed", reply.changed));
+                self.record_unless(reply.changed == ROWS as u64, || format!("{} rows changed", reply.changed));
                 self.common.acknowledged.fetch_add(1, Ordering::AcqRel);
                 self.updates += 1;
             }
             // Two updates may lock the two partitions in different orders.
             Some(error) if error.code == ErrorCode::Deadlock => {}
             Some(error) => {
-                self.expect(false, || format!("{error}"));
+                self.record_unless(false, || format!("{error}"));
                 self.updates = UPDATES_PER_DRIVER;
             }
         }
@@ -340,7 +341,7 @@ impl Driver {
     }
 
     fn on_read(&mut self, reply: ReadRowsReply, outbox: &mut Outbox<Signal>) {
-        self.expect(reply.error.is_none() && reply.resume.is_none(), || format!("{:?}", reply.error));
+        self.record_unless(reply.error.is_none() && reply.resume.is_none(), || format!("{:?}", reply.error));
         let operation = reply.operation.0;
         let Some(read) = self.reads.get_mut(&operation) else { return };
         read.raised.extend(self.common.table.rows_of(&reply.output).into_iter().map(|row| row.1));
@@ -350,18 +351,18 @@ impl Driver {
         }
         let Some(OpenRead { snapshot, acknowledged, raised, .. }) = self.reads.remove(&operation) else { return };
         let ended = self.snapshots.end(snapshot);
-        self.expect(ended.is_ok(), || "a snapshot ended twice".into());
+        self.record_unless(ended.is_ok(), || "a snapshot ended twice".into());
         let is_whole = raised.len() == ROWS as usize && raised.iter().all(|by| *by == raised[0]);
-        self.expect(is_whole, || format!("half a transaction: {raised:?}"));
-        let is_new = raised.first().is_some_and(|by| *by as u64 >= acknowledged);
-        self.expect(is_new, || format!("{acknowledged} acknowledged, read {raised:?}"));
+        self.record_unless(is_whole, || format!("half a transaction: {raised:?}"));
+        let sees_acknowledged = raised.first().is_some_and(|by| *by as u64 >= acknowledged);
+        self.record_unless(sees_acknowledged, || format!("{acknowledged} acknowledged, read {raised:?}"));
         self.common.reads.fetch_add(1, Ordering::Relaxed);
         if self.is_running {
             self.begin_read(operation, outbox);
         }
     }
 
-    fn expect(&self, holds: bool, problem: impl FnOnce() -> String) {
+    fn record_unless(&self, holds: bool, problem: impl FnOnce() -> String) {
         if !holds {
             self.common.problems.lock().expect("no panic").push(problem());
         }
@@ -394,10 +395,10 @@ fn no_reader_on_any_thread_sees_half_of_a_transaction() {
     let running =
         Node::start(&layout(), options, move |assignment| ThreadHost::new(&assignment, &made)).expect("four threads");
     running.wait_for_stop_request();
-    assert!(running.stop(), "something was left under way");
-    // Failure to remove the folder is not a failure of the test.
+    assert!(running.stop(), "the node did not stop cleanly: work was still in progress");
+    // A folder that cannot be removed is not a failure of the test.
     let _ = std::fs::remove_dir_all(data_folder);
     assert_eq!(*common.problems.lock().expect("no panic"), Vec::<String>::new());
-    assert!(common.reads.load(Ordering::Relaxed) > 100, "readers ran beside the writers");
+    assert!(common.reads.load(Ordering::Relaxed) > 100, "readers ran concurrently with the writers");
     assert!(common.acknowledged.load(Ordering::Relaxed) >= 2 * UPDATES_PER_DRIVER);
 }

@@ -58,7 +58,7 @@ fn a_partition_refuses_writers_that_do_not_know_a_new_unique_index() {
     let newer = Arc::new(TableLayout::new(newer));
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
     let owner = harness.owner(partition);
-    // The catalog is not published yet, so tc accepts the plan.
+    // The catalog is not published yet, so tc still accepts the plan.
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &write, table.keys(&[1]));
     let parked = harness.begin_execute(TestSession::autocommit(1), &write, table.keys(&[1]));

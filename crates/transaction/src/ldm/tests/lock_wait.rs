@@ -137,7 +137,7 @@ fn a_lock_that_is_not_granted_in_time_fails_the_statement_alone() {
 }
 
 #[test]
-fn a_circle_of_waits_loses_exactly_one_member() {
+fn a_cycle_of_waits_loses_exactly_one_member() {
     for members in [2, 3, 5] {
         for seed in 0..20 {
             let (mut harness, table) = filled(1, 2, members);
@@ -162,7 +162,8 @@ fn a_circle_of_waits_loses_exactly_one_member() {
                     &program,
                     table.keys(&[next]),
                 ));
-                // Each transaction waits before the next one begins to, so the last one closes the cycle.
+                // Each transaction waits before the next one begins to wait, so the last one closes the
+                // cycle.
                 harness.run();
             }
             let open = transactions.iter().copied().zip(operations).collect();
@@ -173,7 +174,7 @@ fn a_circle_of_waits_loses_exactly_one_member() {
     }
 }
 
-/// Commits each transaction whose statement is answered, until all are. Returns the number of deadlock
+/// Commits each transaction whose statement has been answered, until all have. Returns the number of deadlock
 /// victims.
 fn end_cycle(harness: &mut Harness, mut open: BTreeMap<TransactionId, OperationId>) -> usize {
     let mut victims = 0;
@@ -190,7 +191,7 @@ fn end_cycle(harness: &mut Harness, mut open: BTreeMap<TransactionId, OperationI
                 None => assert_eq!(harness.end(transaction, Ending::Commit).error, None),
             }
         }
-        assert!(open.len() < before, "a circle of waits stands still");
+        assert!(open.len() < before, "a cycle of waits makes no progress");
     }
     victims
 }
@@ -246,7 +247,7 @@ fn a_locking_read_locks_what_it_reads_and_sees_the_newest() {
 }
 
 #[test]
-fn a_wait_that_was_given_up_blocks_nobody_any_more() {
+fn a_cancelled_wait_blocks_nobody() {
     let (mut harness, table) = filled(1, 1, 3);
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let holder = harness.execute(NONE, false, &write, table.keys(&[1]));
@@ -260,7 +261,7 @@ fn a_wait_that_was_given_up_blocks_nobody_any_more() {
     harness.advance(Duration::from_seconds(21));
     let reply = harness.statement(gives_up).expect("time is up");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::LockWaitTimeout));
-    // The waiter behind now waits for the holder only, so waiting for it closes no cycle.
+    // The waiter behind it now waits only for the holder, so waiting for that waiter closes no cycle.
     let waiting = harness.begin_execute(TestSession::within(first.transaction), &write, table.keys(&[3]));
     harness.run();
     assert!(harness.statement(waiting).is_none() && harness.statement(behind).is_none());
@@ -301,7 +302,7 @@ fn a_long_queue_for_one_row_costs_few_signals() {
 }
 
 #[test]
-fn a_circle_through_a_queue_is_found_in_any_order() {
+fn a_cycle_through_a_queue_is_found_in_any_order() {
     for seed in 0..200 {
         let (mut harness, table) = filled(1, 2, 4);
         let program = table.add_to(K, Access::PrimaryKeys, 1);
@@ -313,7 +314,7 @@ fn a_circle_through_a_queue_is_found_in_any_order() {
         let holder = begin(&mut harness, 0, 1);
         let second = begin(&mut harness, 1, 2);
         harness.shuffle(seed);
-        // Transactions that hold nothing stand between the two members of the cycle.
+        // Transactions that hold nothing are queued between the two members of the cycle.
         let mut open = Vec::new();
         for waiter in 0..4 {
             open.push(harness.begin_execute(TestSession::autocommit(waiter % 2), &program, table.keys(&[1])));
@@ -358,7 +359,7 @@ fn a_row_that_moved_behind_the_scan_that_waits_for_it_is_not_missed() {
         let waiting = harness.begin_execute(TestSession::autocommit(0), &raise, parts);
         harness.run();
         assert!(harness.statement(waiting).is_none());
-        // Moves the row from 20 to a position that the scan has passed.
+        // Moves the row from 20 to a position that the scan has already passed.
         let by = if descending { 20 } else { -15 };
         let moved =
             harness.execute(holder.transaction, false, &table.add_to(K, Access::PrimaryKeys, by), table.keys(&[2]));

@@ -1,4 +1,4 @@
-//! Locking reads among other transactions.
+//! Locking reads concurrent with other transactions.
 
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ fn a_row_does_not_move_into_a_range_that_was_read() {
     assert!(!is_done(&mut harness, inside));
     harness.end(reader.transaction, Ending::Commit);
     assert!(is_done(&mut harness, inside));
-    // A transaction may move its own rows within the range and out of it.
+    // A transaction may move its own rows within the range and out of the range.
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(200, 300));
     assert_eq!(reader.matched, 1);
     for by in [10, 500, -500] {
@@ -152,13 +152,13 @@ fn a_key_that_was_looked_for_in_vain_stays_absent() {
 }
 
 #[test]
-fn who_reads_all_rows_keeps_all_new_ones_out() {
+fn a_locking_read_of_all_rows_keeps_all_new_rows_out() {
     let (mut harness, table) = filled(1, 2, 4);
     harness.reading = RANGES;
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Shared, Access::AllRows), table.everything());
     let insert = begin_insert(&mut harness, &table, 50, 1);
     assert!(!is_done(&mut harness, insert));
-    // An existing row fails immediately, because no new key would enter the range.
+    // Inserting an existing row fails immediately, because no new key would enter the range.
     let duplicate = harness.execute(NONE, true, &table.insert_unique(), table.images(&[(2, 1, None)]));
     assert_eq!(duplicate.error.map(|error| error.code), Some(ErrorCode::DuplicateEntry));
     harness.end(reader.transaction, Ending::Commit);
@@ -198,7 +198,7 @@ fn two_readers_of_a_range_that_both_insert_are_one_deadlock_with_one_victim() {
             harness.begin_execute(TestSession::within(readers[member]), &table.insert_unique(), table.images(&[row]))
         });
         harness.run();
-        let replies = inserts.map(|insert| harness.statement(insert).expect("the circle is broken"));
+        let replies = inserts.map(|insert| harness.statement(insert).expect("the cycle is broken"));
         let victims = replies.iter().filter(|reply| reply.error.is_some()).count();
         assert_eq!(victims, 1, "seed {seed}: {replies:?}");
         for reply in replies.iter().filter(|reply| reply.error.is_none()) {
@@ -209,7 +209,7 @@ fn two_readers_of_a_range_that_both_insert_are_one_deadlock_with_one_victim() {
 }
 
 #[test]
-fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
+fn an_insert_also_waits_for_a_range_locked_later_and_can_close_a_cycle() {
     let (mut harness, table) = filled(1, 2, 4);
     harness.reading = RANGES;
     let lock = table.lock(LockMode::Shared, BY_K);
@@ -226,7 +226,7 @@ fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
     );
     harness.run();
     // The writer waits for both readers, and the second reader for the writer, which has changed more rows.
-    let reply = harness.statement(wait).expect("the circle is broken");
+    let reply = harness.statement(wait).expect("the cycle is broken");
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::Deadlock));
     assert!(harness.statement(insert).is_none());
     let blockers: Vec<Value> =
@@ -239,20 +239,20 @@ fn a_range_locked_later_is_waited_for_too_and_can_close_a_circle() {
 }
 
 #[test]
-fn the_victim_of_a_deadlock_is_who_has_changed_the_fewest_rows() {
+fn the_victim_of_a_deadlock_has_changed_the_fewest_rows() {
     for seed in 0..40 {
         let (mut harness, table) = filled(1, 4, 8);
         let program = table.add_to(K, Access::PrimaryKeys, 1);
         let big = harness.execute(NONE, false, &program, table.keys(&[1, 2, 3])).transaction;
         let small = holder(&mut harness, &table, 5);
-        // The victim does not depend on age.
+        // The victim does not depend on the transactions' age.
         let (big, small) = if seed % 2 == 0 { (big, small) } else { swapped(&mut harness, &table, big, small) };
         harness.shuffle(seed);
         let waits = [(big, 5), (small, 1)].map(|(transaction, id)| {
             harness.begin_execute(TestSession::within(transaction), &program, table.keys(&[id]))
         });
         harness.run();
-        let [of_big, of_small] = waits.map(|wait| harness.statement(wait).expect("the circle is broken"));
+        let [of_big, of_small] = waits.map(|wait| harness.statement(wait).expect("the cycle is broken"));
         assert_eq!(of_small.error.map(|error| error.code), Some(ErrorCode::Deadlock), "seed {seed}");
         assert_eq!(of_big.error, None, "seed {seed}");
         harness.end(big, Ending::Commit);
@@ -320,7 +320,7 @@ fn ranges_and_keys_that_wait_are_told() {
 }
 
 #[test]
-fn a_limited_read_locks_only_what_it_has_come_to() {
+fn a_limited_read_locks_only_what_it_has_scanned() {
     let (mut harness, table) = filled(1, 1, 6);
     for (when_locked, direction) in
         [(WhenLocked::Skip, false), (WhenLocked::Wait, false), (WhenLocked::Skip, true), (WhenLocked::Wait, true)]
@@ -344,7 +344,7 @@ fn a_limited_read_locks_only_what_it_has_come_to() {
         }
         harness.end(first.transaction, Ending::Commit);
         assert!(is_done(&mut harness, inserts[0]));
-        // With fewer rows than the limit, the read has scanned the whole range.
+        // If fewer rows than the limit exist, the read has scanned the whole range.
         let all = harness.execute(NONE, false, &program, table.range(58, 100));
         let insert = begin_insert(&mut harness, &table, 102, 99);
         assert_eq!((all.matched, is_done(&mut harness, insert)), (1, false));
@@ -374,9 +374,9 @@ fn a_limited_read_of_all_rows_says_nothing_of_others_once_it_has_enough() {
     harness.check_idle();
 }
 
-/// Otherwise a session could lock a row, see its commit, and not see it in the next statement.
+/// Otherwise a session could lock a row, see its commit, and not see that commit in the next statement.
 #[test]
-fn what_a_locking_read_was_answered_with_is_seen_by_whoever_reads_then() {
+fn a_row_that_a_locking_read_returned_is_seen_by_later_reads() {
     let mut seen = 0;
     for seed in 0..300 {
         let (mut harness, table) = filled(1, 2, 8);

@@ -13,7 +13,7 @@ use crate::tests::harness::{Harness, K, SampleTable, TestSession, U};
 
 /// Rows of the transaction.
 const ROWS: i64 = 5000;
-/// Added to unique keys; larger than all of them.
+/// Added to unique keys. It is larger than all of them.
 const MOVED: i64 = 10_000;
 /// Maximum number of rows, locks and similar items that one signal may process.
 const STEP_MAX: usize = 2048;
@@ -23,7 +23,8 @@ fn locks_and_versions(harness: &Harness, table: &SampleTable) -> usize {
     harness.ldm(harness.owner(partition)).work().lock_requests
 }
 
-/// Delivers all signals with an occasional read. Returns how many reads were answered before the end.
+/// Delivers all signals, with an occasional read. Returns the number of reads that were answered before the
+/// end.
 fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     let program = table.reading(Access::PrimaryKeys, None, Output::Images);
     let snapshot = harness.stable();
@@ -55,8 +56,8 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     answered
 }
 
-/// For each partition, how many of a transaction's records are marked as the last one; the number of records;
-/// their changes.
+/// The number of a transaction's records marked as the last one, for each partition; the number of records;
+/// the number of their changes.
 fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
     let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
     for record in RedoRecords::new(&harness.delivery.written) {
@@ -112,7 +113,7 @@ fn unique_keys_of_many_rows_follow_them() {
     let (mut harness, table) = filled(1, 2, ROWS);
     let reply = harness.execute(NONE, true, &table.add_to(U, Access::AllRows, MOVED), table.everything());
     assert_eq!((reply.error, reply.changed), (None, ROWS as u64));
-    // Two entries for each row, and several hundred rows in one turn.
+    // Each row has two entries, and one turn handles several hundred rows.
     assert!(harness.follow_ups_max <= STEP_MAX, "{} follow-ups at once", harness.follow_ups_max);
     let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10, Some(id + MOVED))).collect();
     assert_eq!(table.rows(&mut harness), rows);

@@ -1,4 +1,4 @@
-//! Tests of ldm with tc and query around it, one file for each topic.
+//! Tests of ldm together with tc and query, one file per topic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -32,7 +32,7 @@ fn the_memory_of_deleted_rows_goes_back_to_the_pool() {
         harness.status(StatusTable::MemoryUsage).iter().map(|row| number(&row[6])).sum()
     };
     let full = bytes(&mut harness);
-    // Every eleventh row stays, so that no page becomes empty by deletes alone.
+    // Every eleventh row stays, so that deletes alone empty no page.
     let ids: Vec<i64> = (0..6000).filter(|id| id % 11 != 0).collect();
     for ids in ids.chunks(200) {
         assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(ids)).error, None);

@@ -1,4 +1,5 @@
-//! Sessions with random statements in random order. In the end, rows, unique entries and replicas must agree.
+//! Sessions execute random statements in random order. At the end, rows, unique entries and replicas must
+//! agree.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,7 @@ const IDS: u64 = 12;
 #[derive(Default)]
 struct Session {
     transaction: TransactionId,
-    /// The running statement, and whether it is autocommit.
+    /// The statement in progress, and whether it is autocommit.
     running: Option<(OperationId, bool)>,
     statements: u32,
 }
@@ -63,7 +64,7 @@ fn rows_entries_and_replicas_agree_after_any_workload() {
     }
 }
 
-/// Takes the session's answer, or begins its next statement.
+/// Handles the session's reply, or begins the session's next statement.
 fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, number: usize, random: &mut Random) {
     if let Some((operation, autocommit)) = session.running {
         let Some(reply) = harness.statement(operation) else { return };

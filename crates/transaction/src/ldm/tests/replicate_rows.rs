@@ -31,7 +31,7 @@ fn chains_of_two_and_three_hold_the_same_rows() {
                 failed += usize::from(reply.error.is_some_and(|error| error.code == ErrorCode::Deadlock));
             }
             assert!(failed <= 1, "seed {seed}");
-            // Ids of deleted rows are reused, also at the backups.
+            // Ids of deleted rows are reused, at the backups too.
             for round in 0..3 {
                 harness.advance(Duration::from_millis(50));
                 let rows: Vec<Row> = (200..220).map(|id| (id, round, None)).collect();
@@ -48,7 +48,7 @@ fn chains_of_two_and_three_hold_the_same_rows() {
 }
 
 #[test]
-fn a_row_that_comes_again_and_goes_in_one_transaction_is_nothing_to_backups() {
+fn a_row_reinserted_and_deleted_in_one_transaction_changes_nothing_at_backups() {
     let (mut harness, table) = filled(2, 2, 10);
     let ids = [1, 2, 3, 4, 5];
     assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&ids)).error, None);

@@ -96,7 +96,7 @@ fn a_commit_over_partitions_is_seen_whole_or_not_at_all() {
         harness.shuffle(seed);
         let program = table.add_to(K, Access::AllRows, 1);
         let operation = harness.begin_execute(TestSession::autocommit(0), &program, table.everything());
-        // At every stable number, a read must see all rows raised equally often.
+        // At every stable number, a read must see the same number of increments in all rows.
         while harness.step() {
             let stable = harness.stable();
             let query = table.reading(Access::AllRows, None, Output::Images);
@@ -109,7 +109,7 @@ fn a_commit_over_partitions_is_seen_whole_or_not_at_all() {
     }
 }
 
-/// The rows visible at a snapshot, read without delivering anything.
+/// The rows visible at a snapshot, read without delivering any signal.
 fn seen_at(harness: &mut Harness, table: &SampleTable, program: &Arc<ReadProgram>, snapshot: CommitNumber) -> Vec<Row> {
     harness.peek(program, table.everything(), snapshot).iter().flat_map(|output| table.rows_of(output)).collect()
 }

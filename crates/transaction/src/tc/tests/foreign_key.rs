@@ -1,5 +1,5 @@
-//! Foreign keys over real partitions: parents that are looked up, children that follow, and both at the same
-//! time.
+//! Foreign keys over real partitions: parents that are looked up, children that follow their parents, and
+//! both at the same time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Tests of tc alone: the test plays every other block.
+//! Tests of tc by itself: the test plays every other block.
 
 use std::sync::Arc;
 
@@ -307,7 +307,7 @@ fn every_written_partition_is_counted() {
     stage.written(&parts[0], Vec::new());
     let handle = stage.tc.find(transaction).expect("the transaction is open");
     let table = stage.table.layout.definition.id;
-    // More than a 16-bit count holds. Several tables together may have that many partitions.
+    // More than a 16-bit count can hold. Several tables together may have this many partitions.
     let all =
         (0..70_000).map(|index| PartitionId { table: TableId(table.0 + index / 1000), index: (index % 1000) as u16 });
     stage.tc.record(handle).written = all.collect();
@@ -318,7 +318,7 @@ fn every_written_partition_is_counted() {
 }
 
 #[test]
-fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
+fn a_reply_waits_until_the_commits_it_shows_are_stable() {
     let mut stage = Stage::new(false);
     let [foreign, own] = [1, 0].map(|owner| stage.sequence.take(owner).expect("a number"));
     for (number, failed, autocommit) in [(foreign, false, false), (foreign, true, false), (own, false, true)] {
@@ -326,7 +326,7 @@ fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
         let error = failed.then(|| Error::new(ErrorCode::DuplicateEntry, "there"));
         let reply = WriteRowsReply { newest: number, changed: 0, ..reply_of(&write.1, Vec::new(), error) };
         let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
-        // tc asks the tc that took the number; it hears of its own numbers anyway.
+        // tc asks the tc that took the number. It is notified of its own numbers anyway.
         match number == foreign {
             true => assert_eq!(names(&sent), [(1, "AwaitStable")]),
             false => assert!(sent.is_empty()),
@@ -340,7 +340,7 @@ fn what_is_not_stable_is_waited_for_before_the_answer_that_tells_of_it() {
     mark(&stage, own);
     let sent = stage.send(stage.own, TcSignal::CommitStable(CommitStable { number: own }));
     assert_eq!(names(&sent), [(0, "ExecuteStatementReply")]);
-    // A number that became stable meanwhile is not waited for.
+    // A number that has already become stable is not waited for.
     let write = stage.execute(NONE, false, &[1]).remove(0);
     let reply = WriteRowsReply { newest: own, ..reply_of(&write.1, Vec::new(), None) };
     let sent = stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
@@ -363,7 +363,7 @@ fn a_commit_takes_its_number_without_waiting_for_what_it_has_seen() {
 }
 
 #[test]
-fn another_tc_is_told_when_a_number_taken_here_is_stable() {
+fn another_tc_is_notified_when_a_number_taken_here_is_stable() {
     let mut stage = Stage::new(false);
     let number = stage.sequence.take(0).expect("a number");
     let waiters = 40;
@@ -419,7 +419,7 @@ fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
     let parts = stage.execute(NONE, false, &[0]);
     let insert = |key: &[u8]| insert_entry(key, "7");
     let delete = |key: &[u8]| FollowUp::DeleteEntry { index: INDEX_U, key: key.to_vec() };
-    // Key "a" is inserted and then deleted; the other entries are independent.
+    // Key "a" is inserted and then deleted. The other entries are independent.
     let follow_ups = vec![insert(b"a"), delete(b"b"), insert(b"c"), delete(b"a"), delete(b"d")];
     let mut round = writes(stage.written(&parts[0], follow_ups));
     let mut kinds = Vec::new();
@@ -443,7 +443,7 @@ fn entries_follow_the_rows_deletes_before_inserts_unless_the_key_is_the_same() {
 }
 
 #[test]
-fn what_rows_ask_for_may_be_told_bit_by_bit() {
+fn follow_ups_may_arrive_in_portions() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0]);
     let insert = |key: &[u8]| insert_entry(key, &String::from_utf8_lossy(key));
@@ -504,7 +504,7 @@ fn a_failed_statement_is_undone_where_it_was_and_the_transaction_goes_on() {
     assert_eq!(reply.transaction, transaction);
     let second = stage.execute(transaction, false, &[0, 1]);
     assert_eq!(second[0].1.statement.0, 2);
-    // The other part under way is interrupted.
+    // The other part in flight is interrupted.
     let stopped = stage.failed(&second[0], ErrorCode::OutOfRange);
     assert_eq!(names(&stopped), [(0, "InterruptWrites"), (1, "InterruptWrites")]);
     let undo = stage.failed(&second[1], ErrorCode::QueryInterrupted);
@@ -626,15 +626,15 @@ fn what_has_committed_by_itself_is_not_stopped_any_more() {
 
 #[test]
 fn a_deadlock_ends_the_transaction_whatever_else_failed() {
-    what_ends_the_transaction(ErrorCode::Deadlock);
+    errors_that_end_the_transaction(ErrorCode::Deadlock);
 }
 
 #[test]
 fn a_full_lock_table_ends_the_transaction_so_that_its_locks_are_free() {
-    what_ends_the_transaction(ErrorCode::LockTableFull);
+    errors_that_end_the_transaction(ErrorCode::LockTableFull);
 }
 
-fn what_ends_the_transaction(code: ErrorCode) {
+fn errors_that_end_the_transaction(code: ErrorCode) {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
     let transaction = parts[0].1.transaction;
@@ -645,7 +645,7 @@ fn what_ends_the_transaction(code: ErrorCode) {
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!((reply.transaction, reply.error.map(|error| error.code)), (NONE, Some(code)));
     assert_eq!(stage.tc.transactions_open(), 0);
-    // A request to end it changes nothing.
+    // A request to end the transaction changes nothing.
     assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "EndTransactionReply")]);
     assert!(stage.execute_refused(transaction).error.is_some());
 }
@@ -671,7 +671,7 @@ impl Stage {
 }
 
 #[test]
-fn the_victim_is_told_only_while_it_waits() {
+fn a_victim_is_cancelled_only_while_it_waits() {
     let mut stage = Stage::new(false);
     let first = stage.execute(NONE, false, &[0])[0].1.transaction;
     let second = stage.execute(NONE, false, &[0])[0].1.transaction;
@@ -722,7 +722,7 @@ fn every_part_may_wait_and_each_has_its_own_deadline() {
 }
 
 #[test]
-fn who_waits_for_tables_is_hastened_when_somebody_waits_for_its_rows() {
+fn a_waiter_for_tables_is_hastened_if_others_wait_for_its_rows() {
     let mut stage = Stage::new(false);
     let holder = TransactionId::new(1, 77);
     let waiter = stage.execute(NONE, false, &[0])[0].1.transaction;
@@ -737,7 +737,8 @@ fn who_waits_for_tables_is_hastened_when_somebody_waits_for_its_rows() {
         };
         sent.iter().filter(|sent| is_it(sent)).count()
     };
-    // Whichever wait is reported first, and whether the row's waiter comes directly or behind another one.
+    // It does not matter which wait is reported first, nor whether the row's waiter comes directly or behind
+    // another one.
     assert_eq!(hastened(stage.send(sql(), note(true))), 0, "nobody waits for it");
     assert_eq!(hastened(stage.waits(waiter, 1, TransactionId::new(1, 78))), 0);
     assert_eq!(hastened(stage.waits(waiter, 1, holder)), 1);
