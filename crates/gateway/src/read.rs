@@ -59,7 +59,7 @@ impl Gateway {
     /// takes no snapshot for the transaction. Otherwise as [`Gateway::read`].
     ///
     /// # Errors
-    /// Those of [`Gateway::read`].
+    /// The errors of [`Gateway::read`].
     pub fn read_latest(
         &mut self,
         session: ConnectionId,

@@ -65,6 +65,10 @@ errors! {
     ServerShutdown = 1053, "08S01";
     /// The column does not exist.
     UnknownColumn = 1054, "42S22";
+    /// A table that the statement names and `information_schema` does not have.
+    UnknownTableInStatement = 1109, "42S02";
+    /// A storage engine that no server has, with NO_ENGINE_SUBSTITUTION.
+    UnknownStorageEngine = 1286, "42000";
     /// A column that is neither aggregated nor grouped, together with aggregates and without GROUP BY.
     MixOfGroupFunctions = 1140, "42000";
     /// An identifier of more than 64 characters.

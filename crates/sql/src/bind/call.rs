@@ -116,7 +116,8 @@ impl Binder<'_> {
             (AggregateKind::Count, true) => {
                 Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true })
             }
-            (AggregateKind::Sum | AggregateKind::Average(_), true) => Err(Error::not_supported("SUM(DISTINCT)")),
+            (AggregateKind::Sum, true) => Err(Error::not_supported("SUM(DISTINCT)")),
+            (AggregateKind::Average(_), true) => Err(Error::not_supported("AVG(DISTINCT)")),
             // DISTINCT does not change a minimum or maximum.
             _ => Ok(Aggregate { kind, argument, distinct: false }),
         }

@@ -108,10 +108,10 @@ pub fn of_parse_error(error: &ParseError) -> Box<Error> {
     Error::new(code, error.to_string())
 }
 
-/// An unknown table of the information schema: error 1051 with the text of MySQL's 1109.
+/// Error 1109.
 pub fn unknown_information_table(table: &str) -> Box<Error> {
     let table = table.to_ascii_uppercase();
-    Error::new(ErrorCode::UnknownTable, format!("Unknown table '{table}' in information_schema"))
+    Error::new(ErrorCode::UnknownTableInStatement, format!("Unknown table '{table}' in information_schema"))
 }
 
 /// Error 1461: the server has `most` prepared statements, which is the limit.

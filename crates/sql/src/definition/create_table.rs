@@ -20,7 +20,6 @@ pub const HIDDEN_KEY_NAME: &str = "#row";
 
 const ROW_BYTES_MAX: usize = 65_535;
 const COMMENT_CHARACTERS_MAX: usize = 2048;
-const UNKNOWN_ENGINE: u16 = 1286;
 const ENGINE_REPLACED: u16 = 1266;
 const OWN_ENGINES: &[&str] = &["junctor", "ndb", "ndbcluster", "innodb"];
 const OTHER_ENGINES: &[&str] =
@@ -42,7 +41,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         return Err(Error::not_supported(unsupported.what));
     }
     let mut notes = Vec::new();
-    let options = Options::read(table, database.collation, &mut notes)?;
+    let options = Options::read(table, database.collation, context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let mut columns = define_columns(table, options.collation, &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
@@ -89,13 +88,18 @@ struct Options {
 }
 
 impl Options {
-    fn read(table: &ast::CreateTable, default: CollationId, notes: &mut Vec<Note>) -> Result<Options> {
+    fn read(
+        table: &ast::CreateTable,
+        default: CollationId,
+        context: &DefinitionContext<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Result<Options> {
         let name = &table.name.name;
         let (mut character_set, mut collation) = (None, None);
         let mut options = Options { collation: default, comment: "".into(), auto_increment: 1 };
         for option in &table.options {
             match option {
-                TableOption::Engine(engine) => note_engine(engine, name, notes),
+                TableOption::Engine(engine) => note_engine(engine, name, context, notes)?,
                 TableOption::CharacterSet(set) => character_set = set.as_deref(),
                 TableOption::Collation(name) => collation = name.as_deref(),
                 TableOption::AutoIncrement(next) => options.auto_increment = (*next).max(1),
@@ -115,17 +119,21 @@ impl Options {
     }
 }
 
-fn note_engine(engine: &str, table: &str, notes: &mut Vec<Note>) {
+fn note_engine(engine: &str, table: &str, context: &DefinitionContext<'_>, notes: &mut Vec<Note>) -> Result<()> {
     let is_among = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(engine));
     if is_among(OWN_ENGINES) {
-        return;
+        return Ok(());
     }
-    // In every SQL mode the engine is substituted, as in MySQL without NO_ENGINE_SUBSTITUTION. Scripts for
-    // other engines then run, with a note.
     if !is_among(OTHER_ENGINES) {
-        notes.push((UNKNOWN_ENGINE, format!("Unknown storage engine '{engine}'").into()));
+        let text = format!("Unknown storage engine '{engine}'");
+        if !context.replaces_unknown_engines {
+            return Err(Error::new(ErrorCode::UnknownStorageEngine, text));
+        }
+        notes.push((ErrorCode::UnknownStorageEngine.errno(), text.into()));
     }
+    // MySQL's other engines are replaced in every SQL mode, so that scripts for them run.
     notes.push((ENGINE_REPLACED, format!("Using storage engine Junctor for table '{table}'").into()));
+    Ok(())
 }
 
 fn define_columns(

@@ -73,10 +73,37 @@ fn integer(literal: &Literal, bytes: u8, unsigned: bool) -> Option<Value> {
     (-half..half).contains(&value).then_some(Value::Int(value as i64))
 }
 
-/// Rounds half away from zero, as MySQL does for an integer column. `None` from 1e19 on.
+/// Number of digits of the largest value of BIGINT UNSIGNED.
+const INTEGER_DIGITS_MAX: i64 = 20;
+
+/// The integer nearest to a decimal number, halves away from zero, as MySQL rounds for an integer column.
+/// `None` if the text is not a number or has more digits than any integer type.
 fn rounded(text: &str) -> Option<i128> {
-    let value = text.parse::<f64>().ok()?.round();
-    (value.abs() < 1e19).then_some(value as i128)
+    text.parse::<f64>().ok()?;
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => {
+            // An exponent beyond 32 bits moves the point out of any text, so only its sign matters.
+            let beyond = if exponent.starts_with('-') { i32::MIN } else { i32::MAX };
+            (mantissa, i64::from(exponent.parse().unwrap_or(beyond)))
+        }
+        None => (text, 0),
+    };
+    let is_negative = mantissa.starts_with('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = || whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit);
+    let point = whole.bytes().filter(u8::is_ascii_digit).count() as i64 + exponent;
+    let leading_zeros = digits().take_while(|digit| *digit == b'0').count() as i64;
+    if digits().all(|digit| digit == b'0') {
+        return Some(0);
+    }
+    if point - leading_zeros > INTEGER_DIGITS_MAX {
+        return None;
+    }
+    let digit_at = |at: i64| usize::try_from(at).ok().and_then(|at| digits().nth(at)).map_or(0, |digit| digit - b'0');
+    let first = leading_zeros.min(point.max(0));
+    let kept = (first..point).fold(0i128, |value, at| value * 10 + i128::from(digit_at(at)));
+    let value = kept + i128::from(digit_at(point) >= 5);
+    Some(if is_negative { -value } else { value })
 }
 
 fn double(literal: &Literal) -> Option<f64> {
@@ -155,4 +182,34 @@ fn fit(mut text: Vec<u8>, length: usize, collation: CollationId) -> Option<Vec<u
     }
     text.truncate(kept);
     Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rounded;
+
+    #[test]
+    fn decimal_defaults_round_without_loss_of_digits() {
+        let cases = [
+            ("18446744073709551614.6", Some(18_446_744_073_709_551_615)),
+            ("10000000000000000001.4", Some(10_000_000_000_000_000_001)),
+            ("9007199254740993.4", Some(9_007_199_254_740_993)),
+            ("0.49999999999999999999", Some(0)),
+            ("-2.5", Some(-3)),
+            ("1.25e1", Some(13)),
+            ("125e-1", Some(13)),
+            (".5", Some(1)),
+            ("4.e0", Some(4)),
+            ("00000000000000000000000001.2", Some(1)),
+            ("0e99999999999", Some(0)),
+            ("5e-99999999999", Some(0)),
+            ("1e20", None),
+            ("1e99999999999", None),
+            ("1.2.3", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(rounded(text), expected, "{text}");
+        }
+    }
 }

@@ -23,6 +23,9 @@ pub struct DefinitionContext<'a> {
     pub account: &'a str,
     /// The session's `foreign_key_checks`: whether the parent of a new foreign key must exist and match.
     pub foreign_key_checks: bool,
+    /// Whether an unknown ENGINE is replaced with a warning, because the session's `sql_mode` lacks
+    /// NO_ENGINE_SUBSTITUTION. Otherwise it is error 1286.
+    pub replaces_unknown_engines: bool,
 }
 
 /// A checked statement.

@@ -21,6 +21,7 @@ fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
         default_partition_count: 4,
         account: "'u'@'%'",
         foreign_key_checks: true,
+        replaces_unknown_engines: true,
     }
 }
 
@@ -302,4 +303,21 @@ fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
         }
     }
     assert!(tables >= 8, "{tables} tables were read");
+}
+
+#[test]
+fn an_unknown_engine_is_an_error_with_no_engine_substitution() {
+    let dictionary = databases();
+    let refusing = DefinitionContext { replaces_unknown_engines: false, ..context(&dictionary) };
+    let create = |engine: &str| {
+        let text = format!("CREATE TABLE new_table (id INT PRIMARY KEY) ENGINE={engine}");
+        let Statement::CreateTable(table) = parse(text.as_bytes()).expect("it is good").statement else {
+            panic!("{text} makes no table")
+        };
+        create_table(&table, &refusing).map(|defined| defined.notes.len())
+    };
+    let error = create("Turbo").expect_err("there is no such engine");
+    assert_eq!((error.code.errno(), &*error.message), (1286, "Unknown storage engine 'Turbo'"));
+    assert_eq!(create("InnoDB").expect("it is served"), 0);
+    assert_eq!(create("MyISAM").expect("it is replaced"), 1);
 }

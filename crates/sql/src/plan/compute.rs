@@ -12,7 +12,7 @@ use junctor_signals::program::{Aggregate, Projection, SortKey};
 use junctor_signals::read_status::StatusTable;
 
 use super::operand::LimitTemplate;
-use super::order::{bind_order, check_distinct_order};
+use super::order::{bind_order_of, check_distinct_order};
 use super::select::reject_unsupported;
 use super::statement::{Planned, QueryPlan, VirtualSource};
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
@@ -86,10 +86,7 @@ pub(super) fn plan_compute(
     let mut binder = Binder::new(environment, scope);
     let list = bind_select_list(&mut binder, &select.projection, first_aggregate)?;
     let filter = binder.bind_conditions(select, &list)?;
-    let sort = match list.aggregates.is_empty() {
-        true => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
-        false => Vec::new(),
-    };
+    let sort = bind_order_of(&mut binder, select, &list)?;
     if select.distinct {
         check_distinct_order(&sort, &list.projection)?;
     }

@@ -1,13 +1,13 @@
 //! ORDER BY: its sort keys, and whether an index can provide the order.
 
 use junctor_expression::Node;
-use junctor_model::error::Result;
+use junctor_model::error::{ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_signals::program::{Projection, SortKey};
 
-use crate::bind::{Binder, Clause, item_named, message};
+use crate::bind::{Binder, Clause, SelectList, item_named, message};
 use crate::parse::expression as ast;
-use crate::parse::statement::{OrderItem, SelectItem};
+use crate::parse::statement::{OrderItem, Select, SelectItem};
 
 /// Binds ORDER BY. A number refers to a select item. A name by itself is first looked up as an alias, then as
 /// a column; within an expression it is first a column.
@@ -51,6 +51,24 @@ pub(super) fn bind_order<'a>(
     }
     binder.named = None;
     Ok(keys)
+}
+
+/// Binds ORDER BY of a query. The single row of aggregates needs no order, but the names must exist: 1054 and
+/// 1052 are its only errors then.
+pub(super) fn bind_order_of<'a>(
+    binder: &mut Binder<'a>,
+    select: &'a Select,
+    list: &SelectList,
+) -> Result<Vec<SortKey>> {
+    let sort = bind_order(binder, &select.order_by, &select.projection, &list.projection);
+    if list.aggregates.is_empty() {
+        return sort;
+    }
+    binder.named = None;
+    match sort {
+        Err(error) if matches!(error.code, ErrorCode::UnknownColumn | ErrorCode::AmbiguousColumn) => Err(error),
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Checks that every sort key of a DISTINCT query is in the select list. Error: 3065.

@@ -14,7 +14,7 @@ use junctor_signals::program::{
 use super::access::{AccessPath, AccessRequest, ChosenPath, ScopeTemplate, choose, order_is_served};
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
-use super::order::{bind_order, check_distinct_order, plain_order};
+use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::statement::{Planned, QueryPlan};
 use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
@@ -74,8 +74,6 @@ pub struct SelectPlan {
     pub limit: Option<LimitTemplate>,
     /// Whether the query has SQL_CALC_FOUND_ROWS: FOUND_ROWS() then ignores LIMIT.
     pub calc_found_rows: bool,
-    /// Whether every execution finds at most one row.
-    pub is_single: bool,
     /// The kind of statement under which the latency of an execution is recorded.
     pub operation: OperationKind,
 }
@@ -108,11 +106,7 @@ pub(super) fn plan_select(
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
     let is_aggregate = !list.aggregates.is_empty();
-    let sort = match is_aggregate {
-        // A single row needs no order. ORDER BY is not bound, so its columns need not exist.
-        true => Vec::new(),
-        false => bind_order(&mut binder, &select.order_by, &select.projection, &list.projection)?,
-    };
+    let sort = bind_order_of(&mut binder, select, &list)?;
     if select.distinct {
         check_distinct_order(&sort, &list.projection)?;
     }
@@ -240,7 +234,6 @@ fn build(
         one_time_filter,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
-        is_single: parts.is_single,
         operation,
     })
 }

@@ -44,6 +44,7 @@ fn dictionary() -> Dictionary {
             default_partition_count: 2,
             account: "",
             foreign_key_checks: true,
+            replaces_unknown_engines: true,
         };
         let defined = create_table(&table, &context).expect("the tables of this test are right");
         let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("{text} makes no table") };

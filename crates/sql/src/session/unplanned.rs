@@ -225,6 +225,7 @@ impl Engine {
             default_partition_count: self.settings.partition_count_default,
             account: &account,
             foreign_key_checks: session.variables.foreign_key_checks,
+            replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),

@@ -72,7 +72,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
 /// The result of DESCRIBE.
 ///
 /// # Errors
-/// 1046, 1049 and 1146 for a missing database or table, 1051 for a missing virtual table.
+/// 1046, 1049 and 1146 for a missing database or table, 1109 for a missing virtual table.
 pub fn describe(describe: &Describe, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let mut table = columns_of(&describe.table, false, facts)?;
     if let Some(pattern) = &describe.column {
@@ -120,7 +120,7 @@ pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
 
 fn unknown_table(name: &str, database: &str) -> Box<Error> {
     let text = format!("Unknown table '{}' in {}", name.to_ascii_uppercase(), database.to_ascii_lowercase());
-    Error::new(ErrorCode::UnknownTable, text)
+    Error::new(ErrorCode::UnknownTableInStatement, text)
 }
 
 fn empty(fields: &[Field]) -> VirtualTable {

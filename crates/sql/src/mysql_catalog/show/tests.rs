@@ -46,6 +46,7 @@ impl World {
                 default_partition_count: 2,
                 account: "'u'@'%'",
                 foreign_key_checks: true,
+                replaces_unknown_engines: true,
             };
             let defined = create_table(&table, &context).unwrap_or_else(|error| panic!("{text}: {error}"));
             let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("no table is made") };

@@ -93,6 +93,11 @@ impl SqlMode {
         self.0 & 1 << 19 != 0
     }
 
+    /// Whether an unknown storage engine is replaced, because NO_ENGINE_SUBSTITUTION is not set.
+    pub fn replaces_unknown_engines(self) -> bool {
+        self.0 & 1 << 30 == 0
+    }
+
     /// Whether STRICT_ALL_TABLES is set. A number outside a variable's range is then an error instead of a
     /// warning.
     pub fn is_strict_for_all(self) -> bool {
