@@ -343,6 +343,18 @@ impl WorldRequest {
         }
     }
 
+    /// The open file of a request; `None` for requests that name a path, and others.
+    pub(crate) fn file(&self) -> Option<FileId> {
+        match self {
+            Self::WriteFile { file, .. }
+            | Self::SyncFile { file, .. }
+            | Self::ReadFile { file, .. }
+            | Self::FillFile { file, .. }
+            | Self::CloseFile { file, .. } => Some(*file),
+            _ => None,
+        }
+    }
+
     /// The token and the buffer of a request about a file or folder; 0 and nothing for other requests.
     pub(crate) fn into_token_and_bytes(self) -> (u64, FileBuffer) {
         match self {

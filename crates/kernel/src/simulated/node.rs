@@ -13,7 +13,7 @@ use crate::require;
 use crate::scheduler::run::{Engine, Services, World};
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
-use crate::world::{WorldEvent, WorldRequest};
+use crate::world::WorldRequest;
 
 use super::file::VirtualFiles;
 use super::socket::VirtualSockets;
@@ -39,8 +39,6 @@ pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
     pub(super) is_busy: bool,
     /// The scheduled next turn, if any.
     pub(super) next_run: Option<Time>,
-    /// When its last file request completes.
-    pub(super) files_done: Time,
 }
 
 /// How a node ends. In every case its memory and its connections are lost.
@@ -59,8 +57,7 @@ pub(super) struct NodeWorld {
     pub(super) limits: KernelLimits,
     pub(super) sockets: VirtualSockets,
     pub(super) files: VirtualFiles,
-    /// Answers held back until the virtual disk has had its time.
-    pub(super) answers: Vec<(Address, WorldEvent)>,
+    pub(super) now: Time,
     pub(super) stop_requested: bool,
 }
 
@@ -69,10 +66,9 @@ impl World for NodeWorld {
         self.sockets.carry_out(request, &self.limits, &self.directory, services);
     }
 
-    fn file_request(&mut self, from: Address, request: WorldRequest, _services: &mut Services<'_>) {
-        if let Some((token, result, bytes)) = self.files.carry_out(request) {
-            self.answers.push((from, WorldEvent::FileDone { token, result, bytes }));
-        }
+    fn file_request(&mut self, from: Address, request: WorldRequest, services: &mut Services<'_>) {
+        let refusal = self.files.accept(from, request, self.now);
+        services.events.extend(refusal.map(|event| (from, event)));
     }
 
     fn socket_parcel(&mut self, parcel: SocketParcel, _services: &mut Services<'_>) {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::address::{Address, NodeId};
+use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
 use crate::crash_point::{ArmedCrash, CrashPoint, CrashWatch};
@@ -21,7 +21,7 @@ use crate::scheduler::run::{Engine, connect_threads};
 use crate::turn_clock::TurnClock;
 use crate::world::WorldEvent;
 
-use super::file::VirtualFiles;
+use super::file::{Disk, DiskFaults, FileOptions, VirtualFiles};
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
@@ -84,7 +84,7 @@ enum ScheduledEvent<S> {
     /// A signal arrives from another node.
     Arrive { life: u32, node: usize, envelope: Envelope<S> },
     /// A file request completes.
-    Answer { life: u32, node: usize, thread: usize, to: Address, event: WorldEvent },
+    CompleteFile { life: u32, node: usize, request: u64 },
 }
 
 /// Any number of nodes in one thread, deterministic.
@@ -126,12 +126,16 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     pub fn add_node(&mut self, layout: &NodeLayout) -> Result<NodeId, LayoutError> {
         let node = NodeId(self.nodes.len() as u8 + 1);
         let directory = Arc::new(Directory::new(node, layout)?);
+        let file_options = FileOptions {
+            request_ns_max: self.options.file_ns_max,
+            requests_max: self.options.limits.file_requests_max as usize,
+        };
         let world = NodeWorld {
             directory: directory.clone(),
             limits: self.options.limits.clone(),
             sockets: VirtualSockets::new(directory.instances(ModuleId::SOCKETS)),
-            files: VirtualFiles::default(),
-            answers: Vec::new(),
+            files: VirtualFiles::new(mix(self.options.seed ^ u64::from(node.0)), file_options),
+            now: self.now,
             stop_requested: false,
         };
         let layout = layout.clone();
@@ -156,11 +160,10 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return };
         node.threads.clear();
         node.life += 1;
-        node.world.answers.clear();
         node.world.sockets.crash();
         match end {
-            NodeEnd::Process => node.world.files.end_process(),
-            NodeEnd::Power => node.world.files.crash(&mut self.random),
+            NodeEnd::Process => node.world.files.end_process(self.now),
+            NodeEnd::Power => node.world.files.lose_power(self.now),
         }
     }
 
@@ -193,10 +196,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     /// Whether a running node has nothing to do: no signal and no file request is under way, and no timer is
     /// due.
     pub fn is_idle(&mut self, node: NodeId) -> bool {
-        let now = self.now;
         let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1));
         let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return false };
-        node.threads.iter_mut().all(|thread| !thread.is_busy && thread.files_done <= now && thread.engine.is_quiet())
+        node.world.files.is_idle() && node.threads.iter_mut().all(|thread| !thread.is_busy && thread.engine.is_quiet())
     }
 
     /// Starts a node after its end, with the files that survived. Does nothing if the node runs.
@@ -244,7 +246,25 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
 
     /// The content of a node's file as its processes see it; `None` if the file does not exist.
     pub fn file(&self, node: NodeId, path: &str) -> Option<&[u8]> {
-        self.nodes.get(usize::from(node.0).wrapping_sub(1))?.world.files.content(path)
+        self.disk(node)?.content(path)
+    }
+
+    /// The disk of a node, as its processes see it. A copy of a stopped node's disk is an image that
+    /// [`Simulation::disk_mut`] can put into this or another node.
+    pub fn disk(&self, node: NodeId) -> Option<&Disk> {
+        Some(&self.nodes.get(usize::from(node.0).wrapping_sub(1))?.world.files.disk)
+    }
+
+    /// The disk of a node, for damaging or replacing it. Replace it only while the node is down.
+    pub fn disk_mut(&mut self, node: NodeId) -> Option<&mut Disk> {
+        Some(&mut self.nodes.get_mut(usize::from(node.0).wrapping_sub(1))?.world.files.disk)
+    }
+
+    /// Replaces the faults of a node's disk, also while the node is down. Their counts start at 0.
+    pub fn set_disk_faults(&mut self, node: NodeId, faults: DiskFaults) {
+        if let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) {
+            node.world.files.set_faults(faults);
+        }
     }
 
     /// Changes the faults of sockets.
@@ -273,11 +293,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                     self.arrive(node, envelope);
                 }
             }
-            ScheduledEvent::Answer { life, node, thread, to, event } => {
+            ScheduledEvent::CompleteFile { life, node, request } => {
                 if self.is_same_life(life, node) {
-                    let engine = &mut self.nodes[node].threads[thread].engine;
-                    engine.with_services(|services| services.events.push((to, event)));
-                    self.schedule_run(node, thread, self.now);
+                    self.complete_file_request(node, request);
                 }
             }
         }
@@ -333,7 +351,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let mut engine = Engine::new(assignment, host, rings, &self.options.limits, (Time(0), turn_clock));
             engine.keep_digest();
             engine.watch_crash_points(node.crash_watch.clone());
-            node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, files_done: Time(0) });
+            node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None });
         }
         for thread in 0..threads {
             let delay = self.random.below(self.options.wake_ns_max + 1);
@@ -408,6 +426,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     /// Carries out a thread's requests to the world, and writes to its sockets.
     fn carry_out(&mut self, position: usize, thread: usize) {
         let node = &mut self.nodes[position];
+        node.world.now = self.now;
         let engine = &mut node.threads[thread].engine;
         engine.carry_out(&mut node.world);
         for instance in node.world.sockets.written_by(&node.layout.threads[thread].modules) {
@@ -422,7 +441,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     fn flush_thread(&mut self, position: usize, thread: usize) {
         self.carry_out(position, thread);
         let node = &mut self.nodes[position];
-        let SimulatedThread { engine, is_busy, files_done, .. } = &mut node.threads[thread];
+        let SimulatedThread { engine, is_busy, .. } = &mut node.threads[thread];
         *is_busy = false;
         let here = node.world.sockets.written_by(&node.layout.threads[thread].modules);
         let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
@@ -432,16 +451,12 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         engine.load.enter(ThreadState::Sleeping, local_now);
         engine.report_turn_end(local_now);
         let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
-        let answers = std::mem::take(&mut node.world.answers);
         let stop_requested = std::mem::take(&mut node.world.stop_requested);
         let life = node.life;
-        for (to, event) in answers {
-            // The virtual disk serves one request after the other.
-            let start = self.now.max(*files_done);
-            *files_done = start.plus(Duration(1 + self.random.below(self.options.file_ns_max.max(1))));
+        for (time, request) in node.world.files.take_scheduled() {
             self.scheduled += 1;
-            let scheduled = ScheduledEvent::Answer { life, node: position, thread, to, event };
-            self.queue.insert((*files_done, self.scheduled), scheduled);
+            let scheduled = ScheduledEvent::CompleteFile { life, node: position, request };
+            self.queue.insert((time, self.scheduled), scheduled);
         }
         let owners = ended.into_iter().filter_map(|instance| node.directory.thread_of(ModuleId::SOCKETS, instance));
         published.extend(owners.map(usize::from).filter(|&owner| owner != thread));
@@ -456,6 +471,14 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         if stop_requested {
             self.request_stop(NodeId(position as u8 + 1));
         }
+    }
+
+    fn complete_file_request(&mut self, position: usize, request: u64) {
+        let node = &mut self.nodes[position];
+        let Some((to, event)) = node.world.files.complete(request) else { return };
+        let Some(thread) = node.directory.thread_of(to.module, to.instance).map(usize::from) else { return };
+        node.threads[thread].engine.with_services(|services| services.events.push((to, event)));
+        self.schedule_run(position, thread, self.now);
     }
 
     /// Schedules the next check of a thread that has just ended a turn.
