@@ -1,6 +1,6 @@
 //! Byte buffers that are reused, in one pool for each thread.
 
-/// Bytes that were read from, or will be written to, a socket or file. Whoever uses the buffer last gives it
+/// Bytes that were read from, or will be written to, a socket or file. The last user of the buffer gives it
 /// back to a pool.
 pub type Buffer = Vec<u8>;
 

@@ -187,7 +187,7 @@ fn check_needed(
         let columns = columns_named(old, &key.parent_columns)?;
         (serves_parents(old, &columns) && !serves_parents(new, &columns)).then_some(columns)
     };
-    let mut children = dictionary.children_of(&old.database, &old.name);
+    let mut children = dictionary.referencing_keys(&old.database, &old.name);
     let is_dropped =
         |key: &ForeignKey| alteration.drop_foreign_keys.iter().any(|name| key.name.eq_ignore_ascii_case(name));
     let of_parents = || {

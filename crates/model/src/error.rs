@@ -161,10 +161,10 @@ errors! {
     Deadlock = 1213, "40001";
     /// Wrong arguments to a function or statement.
     WrongArguments = 1210, "HY000";
-    /// A variable of the other scope.
-    LocalVariable = 1228, "HY000";
-    /// A global variable set without GLOBAL.
-    GlobalVariable = 1229, "HY000";
+    /// SET GLOBAL of a variable that has session scope only.
+    SessionOnlyVariable = 1228, "HY000";
+    /// SET without GLOBAL of a variable that has global scope only.
+    GlobalOnlyVariable = 1229, "HY000";
     /// A value that the variable cannot have.
     WrongValueForVariable = 1231, "42000";
     /// A value of the wrong type for the variable.
@@ -185,7 +185,7 @@ errors! {
     CannotAggregateCollations = 1267, "HY000";
     /// An unknown collation.
     UnknownCollation = 1273, "HY000";
-    /// A wrong index or key name.
+    /// An invalid name of an index.
     WrongKeyName = 1280, "42000";
     /// A collation that does not belong to the character set.
     CollationCharacterSetMismatch = 1253, "42000";
@@ -195,8 +195,8 @@ errors! {
     TooManyTransactions = 1297, "HY000";
     /// The result of a function exceeds max_allowed_packet (a warning).
     ResultTooLong = 1301, "HY000";
-    /// A function or savepoint that does not exist.
-    FunctionDoesNotExist = 1305, "42000";
+    /// A function, procedure or savepoint that does not exist.
+    ObjectDoesNotExist = 1305, "42000";
     /// The query was interrupted.
     QueryInterrupted = 1317, "70100";
     /// A list of column names whose length differs from the number of columns.
@@ -329,7 +329,7 @@ impl Error {
         Error::new(ErrorCode::TableDefinitionChanged, "Table definition has changed, please retry transaction")
     }
 
-    /// Error 1317: KILL, a time limit or the end of the client stopped the statement.
+    /// Error 1317: the statement was stopped by KILL, by a time limit or because the client has disconnected.
     #[cold]
     pub fn query_interrupted() -> Box<Error> {
         Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")

@@ -292,7 +292,7 @@ impl Dictionary {
     }
 
     /// The foreign keys that reference a table, with the tables that declare them.
-    pub fn children_of<'a>(
+    pub fn referencing_keys<'a>(
         &'a self,
         database: &'a str,
         name: &'a str,

@@ -1,6 +1,6 @@
-//! Use of tables by sessions, against schema changes. Before a change, main asks every sql block to admit no
-//! new users of some tables, waits until nobody uses them, and announces the end of the change. Statements
-//! take no lock for this: the sql blocks know their sessions.
+//! Keeps sessions from using tables during a schema change. Before a change, main asks every sql block to
+//! admit no new users of some tables, and waits until no session uses them. Afterwards it announces the end
+//! of the change. Statements take no lock for this, because each sql block knows its sessions.
 
 use std::sync::Arc;
 
@@ -59,9 +59,9 @@ pub struct BlockTablesReply {
     pub operation: OperationId,
 }
 
-/// From a sql block that has replied to main: a transaction older than the change needs a table. If the
-/// change has not begun, main asks this block again, which then admits that transaction first. Transactions
-/// and changes therefore never wait for each other in a cycle.
+/// From a sql block that has already replied to [`BlockTables`]: a transaction older than the change needs a
+/// table. If the change has not begun, main sends `BlockTables` to this block again, and the block admits
+/// that transaction first. Transactions and changes therefore never wait for each other in a cycle.
 #[derive(Debug)]
 pub struct RecallTables {
     /// Main's number of the change.
@@ -101,9 +101,9 @@ pub struct UnlockTables {
     pub connection: ConnectionId,
 }
 
-/// From a sql block to every tc of the node: a transaction begins or ends to wait for tables held by a
-/// change. During the wait, tc reports when another transaction waits for its rows, because the change may be
-/// waiting for that one.
+/// From a sql block to every tc of the node: a transaction begins or stops waiting for tables that a change
+/// holds. If another transaction waits for rows of this one meanwhile, tc reports that by
+/// [`HastenTransaction`], because the change may wait for the other transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct NoteTableWait {
     /// The waiting transaction.
@@ -116,8 +116,9 @@ pub struct NoteTableWait {
     pub waits: bool,
 }
 
-/// From tc to a sql block: another transaction waits for a row of one that waits for tables. The latter
-/// precedes changes that have not begun, so that no cycle forms.
+/// From tc to a sql block: the named transaction waits for tables, and another transaction waits for one of
+/// its rows. The named transaction then goes before changes that have not begun, so that no cycle of waits
+/// forms.
 #[derive(Debug)]
 pub struct HastenTransaction {
     /// The transaction that waits for tables.

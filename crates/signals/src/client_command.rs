@@ -1,6 +1,6 @@
-//! Commands of clients, between recv, which owns the sockets and knows the framing, and sql, which owns the
-//! sessions. A connection has one command under way at a time. A long answer is sent in parts, each on
-//! request.
+//! Commands of clients. The recv block, which owns the sockets and knows the framing, passes them to the sql
+//! block, which owns the sessions. A connection has one command under way at a time. A long answer is sent in
+//! parts, each on request.
 
 use junctor_kernel::Address;
 use junctor_kernel::{Buffer, SocketId};
@@ -78,7 +78,7 @@ pub struct CloseSession {
 pub enum AfterReply {
     /// The answer is complete; take the next command.
     NextCommand,
-    /// More parts follow; request the next one when the output has room.
+    /// More parts follow; request the next one once the client has taken enough output.
     MoreParts,
     /// The answer is complete; close the connection.
     Close,

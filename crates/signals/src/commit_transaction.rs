@@ -5,7 +5,7 @@ use junctor_kernel::Address;
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
 
-/// Secures everything that the commit needs, so that it cannot fail: images at the backups.
+/// Stores the row images at the backups, so that the commit cannot fail afterwards.
 #[derive(Debug)]
 pub struct PrepareTransaction {
     /// The transaction to prepare.
@@ -50,7 +50,7 @@ pub struct CommitTransactionReply {
     pub from: Address,
 }
 
-/// Undoes versions newer than a statement, in bounded steps.
+/// Undoes the versions that statements after a given one have written, in bounded steps.
 #[derive(Debug)]
 pub struct UndoTransaction {
     /// The transaction to undo.

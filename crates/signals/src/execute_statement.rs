@@ -55,8 +55,8 @@ pub struct ExecuteStatement {
     pub timeout_ends: bool,
     /// How rows are read.
     pub reading: Reading,
-    /// The last statement that the newest savepoint keeps. Nothing rolls back to a point between it and this
-    /// statement.
+    /// The last statement before the newest savepoint. No later rollback ends between that statement and this
+    /// one.
     pub savepoint: StatementNumber,
     /// The planned work.
     pub program: Arc<WriteProgram>,
@@ -64,8 +64,9 @@ pub struct ExecuteStatement {
     pub parts: Parts,
 }
 
-/// Interrupts a statement: it is undone and answers with error 1317, unless it is complete or committing. Has
-/// no reply of its own. It is deferrable like the statement, so that it cannot overtake it.
+/// Interrupts a statement, unless that is complete or committing. The statement is undone and answers with
+/// error 1317; this signal has no reply. It is deferrable like [`ExecuteStatement`], so that it cannot
+/// overtake the statement.
 #[derive(Debug)]
 pub struct InterruptStatement {
     /// The operation of the statement.

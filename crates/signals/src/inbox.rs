@@ -28,7 +28,7 @@ macro_rules! inbox {
         pub enum $name { $($variant($variant),)* }
 
         impl $name {
-            /// Whether the signal may be deferred, or has room reserved.
+            /// Whether the signal may be deferred, or has reserved space.
             pub fn class(&self) -> SignalClass {
                 match self { $($name::$variant(_) => SignalClass::$class,)* }
             }

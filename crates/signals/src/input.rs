@@ -1,5 +1,5 @@
 //! Hot path, budget 20 instructions a key: no allocation once the buffer has its capacity.
-//! The byte form of what a request asks of one partition: parameters, then keys, ranges or row images.
+//! Encodes the input of a request for one partition: parameters, then keys, ranges or row images.
 //!
 //! ```text
 //! input    := [parameter bytes u32] parameters  item*  
@@ -7,7 +7,7 @@
 //! range    := [flags u8] [lower length u16] lower [upper length u16] upper
 //! image    := [hash u64] [key length u16] [image length u32] key image
 //! ```
-//! All lengths are little-endian. Which kind of item follows is known from the program.
+//! All lengths are little-endian. The program determines the kind of the items.
 
 pub use junctor_model::partition::HashedKey;
 
@@ -92,8 +92,8 @@ pub fn push_image(input: &mut Vec<u8>, row: KeyedImage<'_>) {
     input.extend_from_slice(row.image);
 }
 
-/// Reads an input from its beginning. Inputs are made by this module in the same node, so a malformed one is
-/// a defect. It ends the reading early and never reaches outside the bytes.
+/// Reads an input from its beginning. Inputs are made by this module in the same node, so a malformed input
+/// is a defect. Reading such an input ends early, and never goes beyond its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct InputReader<'a> {
     bytes: &'a [u8],

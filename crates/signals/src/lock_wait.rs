@@ -18,7 +18,7 @@ pub struct LockWaitStarted {
     pub partition: PartitionId,
     /// The row; none when a new key waits for ranges.
     pub row: Option<RowId>,
-    /// Rows that the statement has changed there, whose undo would lose work.
+    /// Number of rows that the statement has changed there: the work that an undo would lose.
     pub changed: u32,
     /// Whether the transaction holds or awaits other locks there, so that others may wait for it already.
     pub has_other_requests: bool,
@@ -31,8 +31,8 @@ pub struct LockWaitStarted {
 pub struct Blocker {
     /// The blocking transaction.
     pub transaction: TransactionId,
-    /// For a waiter ahead in the queue, the sequence of its wait at the same ldm; 0 for a holder. A waiter
-    /// that only stands ahead is no useful victim.
+    /// For a waiter ahead in the queue, the sequence of its wait at the same ldm; 0 for a holder. Cancelling
+    /// a wait that is only ahead in the queue would not break a deadlock.
     pub ahead: u64,
 }
 
@@ -63,9 +63,10 @@ pub struct ProbeDeadlock {
     pub target_at: Address,
     /// Transactions passed so far. A probe ends at `limit::TRANSACTIONS_MAX`.
     pub hops: u16,
-    /// The cheapest victim so far: the transaction with the fewest rows changed when it began to wait, and
-    /// among equals the largest id. Waiters that only stand ahead in a queue are excluded. Every probe around
-    /// a cycle therefore chooses the same victim. None at first.
+    /// The cheapest victim so far: the transaction that had changed the fewest rows when it began to wait,
+    /// and among equals the one with the largest id. Waiters that are only ahead in a queue are excluded. The
+    /// choice does not depend on where the probe begins, so every probe around a cycle chooses the same
+    /// victim. None at first.
     pub victim: TransactionId,
     /// Rows that the victim had changed.
     pub victim_changed: u32,

@@ -120,7 +120,7 @@ mod tests {
         assert!(plans.len() >= 5);
         for path in plans {
             let plan = read_plan(&path).unwrap();
-            crate::draw::Draw::new(1, &plan.world).unwrap();
+            crate::draw::RunParameters::new(1, &plan.world).unwrap();
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The nodes of a simulation, assembled from production's roles. The first node serves clients, the others
-//! are backups. Every life of a node is assembled from nothing; only its configuration and its files outlive
-//! it.
+//! The nodes of a simulation, assembled from the same blocks as a real node. The first node serves clients,
+//! the others are backups. Every life of a node is assembled from nothing; only its configuration and its
+//! files outlive it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use junctor_signals::Signal;
 use junctor_storage::guard::ReaderSlot;
 use junctor_transaction::GuardedPartition;
 
-use crate::draw::Draw;
+use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
 
 /// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes run like plans
@@ -56,16 +56,16 @@ pub struct Cluster {
 type NodeMemory = Rc<RefCell<Vec<Arc<Shared>>>>;
 
 impl Cluster {
-    /// Starts the drawn nodes. Connections do not break until the caller sets socket faults, so that setup
-    /// succeeds.
+    /// Starts the nodes that `parameters` describe. No connection breaks until the caller sets socket faults,
+    /// so that setup succeeds.
     ///
     /// # Errors
     /// A node cannot be assembled.
-    pub fn start(draw: &Draw) -> Result<Self, String> {
+    pub fn start(parameters: &RunParameters) -> Result<Self, String> {
         let config = NodeConfig {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
-            transactions_max: draw.transactions_max,
+            transactions_max: parameters.transactions_max,
             ..NodeConfig::default()
         };
         let memory = NodeMemory::default();
@@ -73,10 +73,10 @@ impl Cluster {
         let make_host = move |seat: junctor_kernel::ThreadAssignment| {
             NodeHost::new(&seat, &of_nodes.borrow()[usize::from(seat.node.0) - 1])
         };
-        let mut options = draw.simulation.clone();
+        let mut options = parameters.simulation.clone();
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
         let simulation = Simulation::new(options, make_host);
-        let plans = draw.nodes.iter().map(|(_, plan)| plan.clone()).collect();
+        let plans = parameters.nodes.iter().map(|(_, plan)| plan.clone()).collect();
         let mut cluster = Self { simulation, config, plans, memory, slow_reader_slots: Vec::new() };
         cluster.make_memory()?;
         // Starting the backups first would be safer in production. Here no time passes between the starts.

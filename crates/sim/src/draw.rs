@@ -17,7 +17,7 @@ const DRAWS_MAX: u32 = 50;
 
 /// The drawn parameters.
 #[derive(Clone, Debug)]
-pub struct Draw {
+pub struct RunParameters {
     /// The `ThreadConfig` and placement of each node. Clients connect to the first one.
     pub nodes: Vec<(String, PlacementPlan)>,
     /// The options of the simulation while the sessions run.
@@ -34,7 +34,7 @@ pub struct Draw {
     pub restart_seed: u64,
 }
 
-impl Draw {
+impl RunParameters {
     /// Draws the parameters within the limits of the plan.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Draw {
     }
 }
 
-impl fmt::Display for Draw {
+impl fmt::Display for RunParameters {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (config, _) in &self.nodes {
             write!(formatter, "[{config}] ")?;
@@ -177,19 +177,19 @@ mod tests {
         for placement in ["all_in_one", "receive", "ldm_setup", "all_separate", "random"] {
             let mut chains = [0; 4];
             for seed in 0..50 {
-                let draw = Draw::new(seed, &world(placement)).unwrap();
+                let draw = RunParameters::new(seed, &world(placement)).unwrap();
                 chains[draw.nodes.len()] += 1;
                 let counts: Vec<usize> = draw.nodes.iter().map(|(_, plan)| plan.instance_count(Module::Ldm)).collect();
                 assert!(counts.iter().all(|&count| count == counts[0] && count > 0), "{counts:?}");
             }
             assert!(chains[1..].iter().all(|&count| count > 0), "{placement}: {chains:?}");
         }
-        assert!(Draw::new(1, &world("nowhere")).is_err());
+        assert!(RunParameters::new(1, &world("nowhere")).is_err());
     }
 
     #[test]
     fn equal_seeds_draw_equally() {
-        let drawn = |seed| Draw::new(seed, &world("random")).unwrap().to_string();
+        let drawn = |seed| RunParameters::new(seed, &world("random")).unwrap().to_string();
         assert_eq!(drawn(5), drawn(5));
         assert_ne!(drawn(5), drawn(6));
     }

@@ -11,7 +11,7 @@ use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
 use crate::check::{check_at_rest, check_nothing_held};
 use crate::cluster::{Cluster, DURABLE_NODES, SERVING};
-use crate::draw::Draw;
+use crate::draw::RunParameters;
 use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
 use crate::lives::{EndCounts, Ends};
 use crate::plan::Plan;
@@ -102,14 +102,15 @@ pub fn run(plan: &Plan, seed: u64) -> Outcome {
 
 fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    let started = Draw::new(seed, &plan.world).and_then(|draw| Ok((Cluster::start(&draw)?, draw)));
-    let (mut cluster, draw) = match started {
+    let started =
+        RunParameters::new(seed, &plan.world).and_then(|parameters| Ok((Cluster::start(&parameters)?, parameters)));
+    let (mut cluster, parameters) = match started {
         Ok(started) => started,
         Err(fault) => return Outcome { violations: vec![fault], ..outcome },
     };
-    if let Err(fault) = run_sessions(plan, &draw, &mut cluster, &mut outcome) {
+    if let Err(fault) = run_sessions(plan, &parameters, &mut cluster, &mut outcome) {
         outcome.violations.push(fault);
-        outcome.violations.extend(diagnose(&draw, &mut cluster));
+        outcome.violations.extend(diagnose(&parameters, &mut cluster));
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
     }
@@ -122,33 +123,43 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
 }
 
 /// Runs the sessions of a plan over all lives of the nodes, then the audits.
-fn run_sessions(plan: &Plan, draw: &Draw, cluster: &mut Cluster, outcome: &mut Outcome) -> Result<(), String> {
+fn run_sessions(
+    plan: &Plan,
+    parameters: &RunParameters,
+    cluster: &mut Cluster,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
     let is_durable = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable) && DURABLE_NODES;
-    let mut ends = Ends::new(plan.restarts.as_ref(), draw.restart_seed);
+    let mut ends = Ends::new(plan.restarts.as_ref(), parameters.restart_seed);
     let mut workloads = make_workloads(plan)?;
-    set_up(&workloads, draw, cluster)?;
-    let mut fleet = make_fleet(plan, draw, &mut workloads, draw.client_seed);
+    set_up(&workloads, parameters, cluster)?;
+    let mut fleet = make_fleet(plan, parameters, &mut workloads, parameters.client_seed);
     loop {
-        cluster.simulation.set_socket_faults(draw.simulation.sockets.clone());
-        let end = run_life(plan, draw, (&mut fleet, &mut workloads), cluster, &mut ends, outcome);
-        cluster.simulation.set_socket_faults(calm_sockets(draw));
+        cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
+        let end = run_life(plan, parameters, (&mut fleet, &mut workloads), cluster, &mut ends, outcome);
+        cluster.simulation.set_socket_faults(calm_sockets(parameters));
         if end? == FleetEnd::Finished {
             outcome.clients.add(fleet.report());
             break;
         }
         cluster.restart(NodeEnd::Process)?;
         if is_durable {
-            recheck(draw, cluster, &mut workloads, &mut ends, outcome)?;
+            recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
         } else {
             outcome.clients.add(fleet.report());
             workloads = make_workloads(plan)?;
-            set_up(&workloads, draw, cluster)?;
-            fleet = make_fleet(plan, draw, &mut workloads, mix(draw.client_seed ^ outcome.ends.total()));
+            set_up(&workloads, parameters, cluster)?;
+            fleet = make_fleet(plan, parameters, &mut workloads, mix(parameters.client_seed ^ outcome.ends.total()));
         }
     }
     for workload in &mut workloads {
         let mut audit = Audit::new(&mut **workload);
-        run_alone(fleet_options(draw, Some(DATABASE)), &mut audit, draw.client_seed, &mut cluster.simulation)?;
+        run_alone(
+            fleet_options(parameters, Some(DATABASE)),
+            &mut audit,
+            parameters.client_seed,
+            &mut cluster.simulation,
+        )?;
         if !audit.is_complete() {
             return Err(format!("{}: the connection was lost during the audit", audit.name()));
         }
@@ -170,18 +181,18 @@ fn borrowed(workloads: &mut Workloads) -> Vec<&mut dyn Workload> {
     workloads.iter_mut().map(|workload| &mut **workload as _).collect()
 }
 
-fn make_fleet(plan: &Plan, draw: &Draw, workloads: &mut Workloads, seed: u64) -> Fleet {
-    let calm = fleet_options(draw, Some(DATABASE));
+fn make_fleet(plan: &Plan, parameters: &RunParameters, workloads: &mut Workloads, seed: u64) -> Fleet {
+    let calm = fleet_options(parameters, Some(DATABASE));
     Fleet::new(FleetOptions { vanish_one_in: plan.world.vanish_one_in, ..calm }, &borrowed(workloads), seed)
 }
 
 /// Creates the database, the tables and the rows of the workloads.
-fn set_up(workloads: &Workloads, draw: &Draw, cluster: &mut Cluster) -> Result<(), String> {
+fn set_up(workloads: &Workloads, parameters: &RunParameters, cluster: &mut Cluster) -> Result<(), String> {
     // The database does not exist yet, so the connection names none.
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
-    run_script(create, &fleet_options(draw, None), cluster, draw.client_seed)?;
+    run_script(create, &fleet_options(parameters, None), cluster, parameters.client_seed)?;
     for workload in workloads {
-        run_script(workload.setup(), &fleet_options(draw, Some(DATABASE)), cluster, draw.client_seed)?;
+        run_script(workload.setup(), &fleet_options(parameters, Some(DATABASE)), cluster, parameters.client_seed)?;
     }
     Ok(())
 }
@@ -189,14 +200,14 @@ fn set_up(workloads: &Workloads, draw: &Draw, cluster: &mut Cluster) -> Result<(
 /// Runs the sessions until they or the nodes end.
 fn run_life(
     plan: &Plan,
-    draw: &Draw,
+    parameters: &RunParameters,
     (fleet, workloads): (&mut Fleet, &mut Workloads),
     cluster: &mut Cluster,
     ends: &mut Ends<'_>,
     outcome: &mut Outcome,
 ) -> Result<FleetEnd, String> {
     let planned = ends.next_end(cluster.simulation.now());
-    let slow_reader = (plan.world.hold_one_in, draw.slow_reader_seed);
+    let slow_reader = (plan.world.hold_one_in, parameters.slow_reader_seed);
     let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, &mut outcome.ends);
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
     outcome.held += driver.held();
@@ -207,7 +218,7 @@ fn run_life(
 /// Lets every workload check what survived a restart, and checks the nodes. Nodes may end and start again
 /// during it.
 fn recheck(
-    draw: &Draw,
+    parameters: &RunParameters,
     cluster: &mut Cluster,
     workloads: &mut Workloads,
     ends: &mut Ends<'_>,
@@ -219,7 +230,7 @@ fn recheck(
         let planned = ends.next_end_of_recovery(cluster.simulation.now());
         let (simulation, mut driver) = cluster.with_driver((0, 0), planned, &mut outcome.ends);
         let mut member: [&mut dyn Workload; 1] = [&mut recheck];
-        let mut fleet = Fleet::new(fleet_options(draw, Some(DATABASE)), &member, draw.client_seed);
+        let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &member, parameters.client_seed);
         let end = fleet.run(&mut member, simulation, &mut driver);
         driver.into_result()?;
         match end? {
@@ -233,27 +244,27 @@ fn recheck(
     check_at_rest(cluster).map_err(|faults| format!("after a restart: {}", faults.join("; ")))
 }
 
-fn calm_sockets(draw: &Draw) -> SocketFaults {
-    SocketFaults { reset_one_in: 0, ..draw.simulation.sockets.clone() }
+fn calm_sockets(parameters: &RunParameters) -> SocketFaults {
+    SocketFaults { reset_one_in: 0, ..parameters.simulation.sockets.clone() }
 }
 
 /// The transactions and locks of a cluster after a violation, as far as it still answers.
-fn diagnose(draw: &Draw, cluster: &mut Cluster) -> Vec<String> {
+fn diagnose(parameters: &RunParameters, cluster: &mut Cluster) -> Vec<String> {
     let tables = ["transactions", "lock_waits", "locks"];
     let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
     let mut look = Diagnosis::new(tables.map(statement).to_vec());
-    let options = fleet_options(draw, None);
-    let looked = run_alone(options, &mut look, draw.client_seed, &mut cluster.simulation);
+    let options = fleet_options(parameters, None);
+    let looked = run_alone(options, &mut look, parameters.client_seed, &mut cluster.simulation);
     let mut lines = look.into_lines();
     lines.extend(check_nothing_held(cluster));
     lines.extend(looked.err());
     lines
 }
 
-fn fleet_options(draw: &Draw, database: Option<&'static str>) -> FleetOptions {
+fn fleet_options(parameters: &RunParameters, database: Option<&'static str>) -> FleetOptions {
     FleetOptions {
         node: SERVING,
-        poll_us_max: draw.poll_us_max,
+        poll_us_max: parameters.poll_us_max,
         vanish_one_in: 0,
         answer_timeout: ANSWER_TIMEOUT,
         database,

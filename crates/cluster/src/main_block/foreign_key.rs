@@ -34,7 +34,7 @@ pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[Fore
             let parents = layout.definition.foreign_keys.iter().filter_map(parent_of);
             related.extend(parents.map(|layout| layout.definition.id));
         }
-        related.extend(dictionary.children_of(database, name).map(|(layout, _)| layout.definition.id));
+        related.extend(dictionary.referencing_keys(database, name).map(|(layout, _)| layout.definition.id));
     }
     related
 }
@@ -57,7 +57,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
     for id in tables {
         let Some(layout) = dictionary.table(*id) else { continue };
         let own = &layout.definition;
-        let mut children = dictionary.children_of(&own.database, &own.name);
+        let mut children = dictionary.referencing_keys(&own.database, &own.name);
         let stays = children.find(|(child, _)| !tables.contains(&child.definition.id));
         if let Some((child, key)) = stays {
             let message = format!(
@@ -72,7 +72,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
 
 /// Error 1701 for truncating a table that other tables reference.
 pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -> Result<()> {
-    let mut children = dictionary.children_of(&table.database, &table.name);
+    let mut children = dictionary.referencing_keys(&table.database, &table.name);
     match children.find(|(child, _)| child.definition.id != table.id) {
         Some((child, key)) => {
             let shown = shown(&child.definition, key);
@@ -89,7 +89,7 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
     for (place, key) in table.foreign_keys.iter().enumerate() {
         check_foreign_key(dictionary, table, &table.foreign_keys[..place], key, checks)?;
     }
-    let children = dictionary.children_of(&table.database, &table.name);
+    let children = dictionary.referencing_keys(&table.database, &table.name);
     for (child, key) in children.filter(|_| checks) {
         check_parent(key, &child.definition, table, true)?;
     }
@@ -98,7 +98,7 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
 
 /// Renames a parent in the foreign keys of its children. Returns the tables whose definitions changed.
 pub(super) fn rename_parent(catalog: &mut Catalog, from: &TableName, to: &TableName) -> BTreeSet<TableId> {
-    let children = catalog.dictionary.children_of(&from.0, &from.1);
+    let children = catalog.dictionary.referencing_keys(&from.0, &from.1);
     let ids: BTreeSet<TableId> = children.map(|(layout, _)| layout.definition.id).collect();
     for id in &ids {
         let Some(layout) = catalog.dictionary.table(*id) else { continue };

@@ -98,7 +98,7 @@ impl Expression {
             (None, _) => {}
         }
         let Some(function) = find(name) else {
-            return Err(Error::new(ErrorCode::FunctionDoesNotExist, format!("FUNCTION {name} does not exist")));
+            return Err(Error::new(ErrorCode::ObjectDoesNotExist, format!("FUNCTION {name} does not exist")));
         };
         if arguments.len() < function.arguments_min || arguments.len() > function.arguments_max {
             return Err(wrong_count(name));

@@ -16,31 +16,33 @@
 //! | 256 | 1 | 1 | 80 | 102 | 47 | 17 | 8 |
 //! | 1,024 | 1 | 1 | 80 | 332 | 391 | 146 | 73 |
 //!
-//! RonDB's newest table is the starting point: receive threads that do everything below 8 CPUs, pipelines
-//! from 8 on, query folded into ldm so that every ldm thread also reads for others, `main` alone from 10 and
-//! `rep` alone from 18. The shares are ours: here recv reads the sockets of clients, whose system calls are
-//! most of a short statement, and sessions and coordination run beside it, so that no hop and no share of
-//! threads has to be guessed between them. What belongs to the rows runs apart.
+//! The table follows RonDB's newest one. Below 8 CPUs, receive threads run all modules. From 8 CPUs on there
+//! are pipelines: separate threads for recv and ldm. Query runs on ldm threads, so every ldm thread also
+//! reads for others. `main` has a thread from 10 CPUs on, and `rep` from 18.
+//!
+//! The shares of recv and ldm are ours. A recv thread reads the sockets of clients, whose system calls are
+//! most of the cost of a short statement. Sessions (sql) and transaction coordination (tc) run on the same
+//! thread, so no signal crosses threads between them, and their shares need not be guessed.
 //! `docs/decisions/0008-automatic-table.md` has the reason, `docs/scale.md` the figures.
 //!
-//! Below 8 CPUs, an odd one is left to the io thread, the operating system's network work and other programs.
+//! Below 8 CPUs, an odd CPU is left to the io thread, the operating system's network work and other programs.
 
 use super::cpu_list::CpuList;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadCounts, ThreadEntry, ThreadKind};
 use super::topology::{CPU_COUNT_MAX, Topology};
 use junctor_signals::Module;
 
-/// From this number of CPUs on there are pipelines; below it all modules run in recv threads.
+/// Number of CPUs from which ldm has its own threads. With fewer CPUs, all modules run in recv threads.
 const PIPELINE_CPUS_MIN: u32 = 8;
 
-/// From this number of CPUs on `main` (with `rep`) has a thread.
+/// Number of CPUs from which `main` (with `rep`) has a thread.
 const MAIN_CPUS_MIN: u32 = 10;
 
-/// From this number of CPUs on `rep` has its own thread.
+/// Number of CPUs from which `rep` has its own thread.
 const REP_CPUS_MIN: u32 = 18;
 
-/// From this number of CPUs on recv would need more threads than it may have (80) to carry sessions and
-/// coordination as well, so these have threads of their own.
+/// Number of CPUs from which sql, tc and send have their own threads. To run their work too, recv would need
+/// more threads than its maximum of 80.
 const APART_CPUS_MIN: u32 = 142;
 
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
@@ -192,8 +194,8 @@ fn core_pairs(counts: &ThreadCounts) -> Vec<Vec<Module>> {
     pairs
 }
 
-/// The configuration that asks for `counts`, naming the modules whose default is another number and those
-/// that have threads.
+/// The configuration with these counts. It names the modules that have threads, and those whose default count
+/// differs.
 fn thread_config(counts: &ThreadCounts, mut cpus: [Vec<u32>; Module::ALL.len()]) -> ThreadConfig {
     let default_is_one = |module| matches!(module, Module::Main | Module::Rep | Module::Ldm);
     let named = Module::ALL.into_iter().filter(|&module| counts.get(module) > 0 || default_is_one(module));

@@ -5,8 +5,8 @@ use std::fmt;
 /// Maximum CPU number in a list; Linux supports no larger one.
 pub const CPU_NUMBER_MAX: u32 = 8191;
 
-/// CPU numbers in the order given; the order decides which thread gets which CPU. Holds no number twice when
-/// it comes from a text.
+/// CPU numbers in the order given, which decides which thread gets which CPU. A list that was parsed from a
+/// text has no number twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuList(Vec<u32>);
 

@@ -6,7 +6,7 @@ use std::fmt;
 /// An error in a `ThreadConfig` text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementError {
-    /// Byte offset in the text of the offending character; the length of the text when something is missing
+    /// Byte offset of the offending character in the text, or the length of the text if something is missing
     /// at its end.
     pub offset: usize,
     /// Describes the error and the allowed values.
@@ -18,8 +18,8 @@ impl PlacementError {
         Self { offset, message: message.into() }
     }
 
-    /// The message, the line of `text` that has the offending character, and a caret under that character.
-    /// Control characters are shown as spaces so that the caret stays in its column.
+    /// The message, the line of `text` with the offending character, and a caret under that character.
+    /// Control characters become spaces, so that the caret is in the right column.
     pub fn render(&self, text: &str) -> String {
         let mut offset = self.offset.min(text.len());
         while !text.is_char_boundary(offset) {
@@ -36,7 +36,7 @@ impl PlacementError {
 
 impl fmt::Display for PlacementError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ThreadConfig, character {}: {}", self.offset + 1, self.message)
+        write!(formatter, "ThreadConfig, byte {}: {}", self.offset + 1, self.message)
     }
 }
 
@@ -44,21 +44,21 @@ impl Error for PlacementError {}
 
 /// A well-formed configuration that this machine, or the rules of placement, cannot satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError {
+pub struct UnsatisfiablePlacement {
     /// Describes the error and the allowed values.
     pub message: String,
 }
 
-impl PlanError {
+impl UnsatisfiablePlacement {
     pub(super) fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
 }
 
-impl fmt::Display for PlanError {
+impl fmt::Display for UnsatisfiablePlacement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
     }
 }
 
-impl Error for PlanError {}
+impl Error for UnsatisfiablePlacement {}

@@ -15,7 +15,7 @@ use super::plan::{CpuBinding, ThreadPlan, ThreadPriority};
 use super::thread_config::{EntryBinding, SPIN_EFFECTIVE_US_MAX, ThreadConfig, ThreadCounts, ThreadEntry};
 use junctor_signals::Module;
 
-/// The order of threads: coordination, then roughly the path of a request.
+/// The order of threads: first those that coordinate, then roughly along the path of a request.
 const THREAD_ORDER: [Module; 9] = [
     Module::Main,
     Module::Rep,

@@ -20,7 +20,7 @@ mod topology;
 
 pub use automatic::AutomaticPlacement;
 pub use cpu_list::{CPU_NUMBER_MAX, CpuList};
-pub use error::{PlacementError, PlanError};
+pub use error::{PlacementError, UnsatisfiablePlacement};
 pub use junctor_signals::Module;
 pub use plan::{CpuBinding, PlacementPlan, READER_SLOTS_MAX, THREAD_COUNT_MAX, ThreadPlan, ThreadPriority};
 pub use setup::{Placement, SeparateThreads};

@@ -7,9 +7,9 @@
 //!               | "realtime=" flag | "nosend=" flag | "thread_prio=" number
 //! list         := number | number "-" number | list "," list
 //! ```
-//! White space between tokens is allowed and names are not case-sensitive. After a list, a comma followed by
-//! a digit continues the list. How many query threads there are need not be a multiple of the ldm threads: a
-//! query thread reads any partition of its group, so no ldm thread has query threads of its own.
+//! White space between tokens is allowed, and names are not case-sensitive. After a list, a comma followed by
+//! a digit continues the list. Unlike in RonDB, the number of query threads need not be a multiple of the
+//! number of ldm threads: a query thread reads any partition of its read group.
 
 use super::cpu_list::{CPU_NUMBER_MAX, CpuList};
 use super::error::PlacementError;
@@ -189,8 +189,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes a comma and the white space after it only when a digit follows: otherwise the comma ends the
-    /// list.
+    /// Consumes a comma and the white space after it if a digit follows. Otherwise the comma ends the list
+    /// and stays.
     fn comma_before_digit(&mut self) -> bool {
         let start = self.position;
         if self.take(b',') {

@@ -2,7 +2,7 @@
 
 use super::automatic::AutomaticPlacement;
 use super::cpu_list::CpuList;
-use super::error::PlanError;
+use super::error::UnsatisfiablePlacement;
 use super::fold;
 use super::read_group;
 use super::thread_config::{EntryBinding, ThreadConfig, ThreadKind};
@@ -11,8 +11,8 @@ use junctor_signals::Module;
 
 pub use junctor_model::limit::READER_SLOTS_MAX;
 
-/// The most threads of a node: one for each CPU that it uses, and io. There is a ring for each ordered pair
-/// of threads, so memory grows with the square.
+/// Maximum number of threads of a node: one for each CPU that it uses, and io. Each thread has a mailbox for
+/// each other thread, so memory grows with the square of this number.
 pub const THREAD_COUNT_MAX: usize = CPU_COUNT_MAX + 1;
 
 /// Where a thread may run.
@@ -103,13 +103,21 @@ impl PlacementPlan {
     /// The placement that `config` asks for on this machine. With `unpinned`, CPU bindings are dropped with a
     /// notice. Otherwise a CPU that the process may not use is an error, as is a query thread without a
     /// reader slot.
-    pub fn from_thread_config(config: &ThreadConfig, topology: &Topology, unpinned: bool) -> Result<Self, PlanError> {
+    pub fn from_thread_config(
+        config: &ThreadConfig,
+        topology: &Topology,
+        unpinned: bool,
+    ) -> Result<Self, UnsatisfiablePlacement> {
         let reason = format!("ThreadConfig: {}", config.counts());
         Self::build(config, topology, unpinned, reason)
     }
 
     /// The placement by our table, for at most `cpu_count_max` of the CPUs that the process may really use.
-    pub fn automatic(topology: &Topology, cpu_count_max: Option<u32>, unpinned: bool) -> Result<Self, PlanError> {
+    pub fn automatic(
+        topology: &Topology,
+        cpu_count_max: Option<u32>,
+        unpinned: bool,
+    ) -> Result<Self, UnsatisfiablePlacement> {
         let automatic = AutomaticPlacement::choose(topology, cpu_count_max, unpinned);
         Self::build(&automatic.config, topology, unpinned, automatic.reason)
     }
@@ -124,7 +132,12 @@ impl PlacementPlan {
         self.threads.iter().find(|thread| thread.instance_of(module) == Some(instance))
     }
 
-    fn build(config: &ThreadConfig, topology: &Topology, unpinned: bool, reason: String) -> Result<Self, PlanError> {
+    fn build(
+        config: &ThreadConfig,
+        topology: &Topology,
+        unpinned: bool,
+        reason: String,
+    ) -> Result<Self, UnsatisfiablePlacement> {
         let mut notices = topology.notices.clone();
         notices.extend(config.notices());
         if !unpinned {
@@ -150,9 +163,9 @@ fn unpin(threads: &mut [ThreadPlan], notices: &mut Vec<String>) {
     }
 }
 
-/// Lists every entry with CPUs that the process may not use, so that one message suffices to correct the
-/// whole text.
-fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), PlanError> {
+/// Fails if the process may not use a CPU of an entry. The message lists all such entries, so that the user
+/// can correct the whole text at once.
+fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), UnsatisfiablePlacement> {
     let mut missing = Vec::new();
     for entry in config.entries().iter().filter(|entry| matches!(entry.kind, ThreadKind::Module(_))) {
         let count = entry.thread_count() as usize;
@@ -169,7 +182,7 @@ fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), PlanErro
     if missing.is_empty() {
         return Ok(());
     }
-    Err(PlanError::new(format!(
+    Err(UnsatisfiablePlacement::new(format!(
         "ThreadConfig names CPUs that this process may not use: {}; it may use CPU {}. Name those, or run without CPU \
          binding (--no-cpu-binding)",
         missing.join(", "),
@@ -177,14 +190,16 @@ fn check_cpus(config: &ThreadConfig, topology: &Topology) -> Result<(), PlanErro
     )))
 }
 
-fn check_threads(threads: &[ThreadPlan]) -> Result<(), PlanError> {
+fn check_threads(threads: &[ThreadPlan]) -> Result<(), UnsatisfiablePlacement> {
     if threads.len() > THREAD_COUNT_MAX {
         let count = threads.len();
-        return Err(PlanError::new(format!("{count} threads, but at most {THREAD_COUNT_MAX} are allowed")));
+        return Err(UnsatisfiablePlacement::new(format!(
+            "{count} threads, but at most {THREAD_COUNT_MAX} are allowed"
+        )));
     }
     for module in Module::ALL.into_iter().filter(|&module| module != Module::Send) {
         if !threads.iter().any(|thread| thread.carries(module)) {
-            return Err(PlanError::new(format!("no thread carries {module}")));
+            return Err(UnsatisfiablePlacement::new(format!("no thread carries {module}")));
         }
     }
     Ok(())

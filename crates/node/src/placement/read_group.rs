@@ -5,19 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use super::error::PlanError;
+use super::error::UnsatisfiablePlacement;
 use super::plan::{CpuBinding, READER_SLOTS_MAX, ThreadPlan};
 use super::topology::Topology;
 use junctor_signals::Module;
 
-/// Sets the group and the reader slot of every thread. Query threads get slots first. A recv thread without a
-/// slot hands its reads over, with a notice. A query thread without a slot would be useless, so that is an
-/// error.
+/// Sets the read group and the reader slot of every thread. Query threads get slots first. A recv thread
+/// without a slot sends its reads to other threads, and a notice says so. A query thread without a slot would
+/// have no work, so that is an error.
 pub(super) fn assign(
     threads: &mut [ThreadPlan],
     topology: &Topology,
     notices: &mut Vec<String>,
-) -> Result<(), PlanError> {
+) -> Result<(), UnsatisfiablePlacement> {
     let pools = pools(threads, topology, notices);
     let pool_count = pools.iter().max().map_or(0, |&last| last + 1);
     let mut group_base = 0;
@@ -91,7 +91,11 @@ fn split(threads: &mut [ThreadPlan], members: &[usize], group_base: u16) -> u16 
     group_count as u16
 }
 
-fn hand_out_slots(threads: &mut [ThreadPlan], group: u16, notices: &mut Vec<String>) -> Result<(), PlanError> {
+fn hand_out_slots(
+    threads: &mut [ThreadPlan],
+    group: u16,
+    notices: &mut Vec<String>,
+) -> Result<(), UnsatisfiablePlacement> {
     let candidates: Vec<usize> = in_slot_order(threads).filter(|&index| threads[index].group == group).collect();
     let mut without = Vec::new();
     for (slot, &index) in candidates.iter().enumerate() {
@@ -101,7 +105,7 @@ fn hand_out_slots(threads: &mut [ThreadPlan], group: u16, notices: &mut Vec<Stri
         } else if thread.carries(Module::Query) {
             let message = "too many query threads for the ldm threads beside them: one group of partitions has \
                            {} reader slots, and a group needs an ldm thread; use fewer query or more ldm threads";
-            return Err(PlanError::new(message.replace("{}", &READER_SLOTS_MAX.to_string())));
+            return Err(UnsatisfiablePlacement::new(message.replace("{}", &READER_SLOTS_MAX.to_string())));
         } else {
             without.push(thread.name.clone());
         }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_sim::ci::{read_plan, run_all};
-use junctor_sim::draw::Draw;
+use junctor_sim::draw::RunParameters;
 use junctor_sim::plan::Plan;
 use junctor_sim::run::{add_hits, run};
 use junctor_sim::shrink::shrink;
@@ -78,7 +78,7 @@ fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
     let mut all_held = true;
     let mut hits = BTreeMap::new();
     for seed in first..first.saturating_add(seeds) {
-        if show_draw && let Ok(draw) = Draw::new(seed, &plan.world) {
+        if show_draw && let Ok(draw) = RunParameters::new(seed, &plan.world) {
             println!("seed={seed} {draw}");
         }
         let outcome = run(plan, seed);

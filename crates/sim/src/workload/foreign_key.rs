@@ -1,4 +1,5 @@
-//! Concurrent changes of parents, children and their keys: no snapshot shows a child without its parent.
+//! Sessions change parents, children and their keys concurrently. No snapshot may show a child without its
+//! parent.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +34,7 @@ pub struct ForeignKey {
     rows: i64,
     sessions: Vec<Session>,
     next_id: i64,
-    /// The keys of parents, codes of parents and keys of the tree that the audit has read.
+    /// The values that the audit has read: ids of parents, codes of parents, ids of tree nodes.
     audited: [BTreeSet<i64>; 3],
 }
 
@@ -42,7 +43,7 @@ struct Session {
     rounds_left: u32,
     statements: Vec<Statement>,
     position: usize,
-    /// The keys of parents, codes of parents and keys of the tree that the current transaction has read.
+    /// The values that the current transaction has read: ids of parents, codes of parents, ids of tree nodes.
     seen: [BTreeSet<i64>; 3],
 }
 
@@ -150,10 +151,11 @@ fn alterations() -> Vec<Statement> {
     texts.map(Statement::plain).into()
 }
 
-/// Records the parents, then checks the children under the temporary foreign key against them.
-fn check_bare_child(seen: &mut [BTreeSet<i64>; 3], is_parents: bool, reply: &Reply) -> Result<(), String> {
+/// Called for two replies: records the parents of the first, then checks that every child in the second,
+/// which has a temporary foreign key, references one of them.
+fn check_bare_child(seen: &mut [BTreeSet<i64>; 3], lists_parents: bool, reply: &Reply) -> Result<(), String> {
     let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
-    if is_parents {
+    if lists_parents {
         seen[0] = values;
         return Ok(());
     }

@@ -87,5 +87,5 @@ fn is_named(savepoint: &Savepoint, name: &str) -> bool {
 
 #[cold]
 fn no_such_savepoint(name: &str) -> Box<Error> {
-    Error::new(ErrorCode::FunctionDoesNotExist, format!("SAVEPOINT {name} does not exist"))
+    Error::new(ErrorCode::ObjectDoesNotExist, format!("SAVEPOINT {name} does not exist"))
 }

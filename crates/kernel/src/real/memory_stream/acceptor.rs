@@ -1,7 +1,7 @@
-//! Where clients connect to a thread: new connections, and the ready list of existing ones.
+//! The acceptor of one thread: takes new in-memory connections, and keeps the ready list of existing ones.
 //!
 //! Clients hold the lock for a few instructions, once or twice in the life of a connection. The owning thread
-//! only tries it.
+//! never waits for the lock.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::client::MemoryStream;
 use super::end::{NodeEnd, connection};
 use super::ready_list::ReadyList;
 
-/// Wakes the owning thread if it sleeps. The caller has published its input and passed
+/// Wakes the owning thread if it sleeps. The caller must have published its input and then called
 /// [`SleepCell::fence_before_wakeup`].
 pub(in crate::real) trait Bell: Send + Sync {
     fn ring(&self);
@@ -38,7 +38,7 @@ struct Entrance {
 pub(in crate::real) struct Arrival {
     /// The node's end.
     pub(in crate::real) end: NodeEnd,
-    /// The listener that it counts as accepted by.
+    /// Number of the listener by which the connection counts as accepted.
     pub(in crate::real) listener: u16,
 }
 
@@ -110,8 +110,8 @@ impl Acceptor {
         self.ready.take(slots);
     }
 
-    /// Takes new connections and returns the slots of closed ones. Does nothing and returns false while a
-    /// client is connecting. For the owning thread.
+    /// Moves new connections to `arrivals`, and gives back the slots in `gone`, those of closed connections.
+    /// Does nothing and returns false if a client holds the lock. For the owning thread.
     pub(in crate::real) fn exchange(&self, arrivals: &mut impl Extend<Arrival>, gone: &mut Vec<u32>) -> bool {
         let Ok(mut entrance) = self.entrance.try_lock() else { return false };
         arrivals.extend(entrance.arrivals.drain(..));

@@ -101,7 +101,7 @@ impl NodeEnd {
         Some(part)
     }
 
-    /// Whether another read would return something, be it only that the client has closed.
+    /// Whether another read would return bytes, or the information that the client has closed.
     #[inline]
     pub(in crate::real) fn has_input(&mut self) -> bool {
         self.rest.is_some() || !self.receiver.is_empty() || self.receiver.is_sender_gone()
@@ -112,9 +112,9 @@ impl NodeEnd {
         self.rest.is_none() && self.receiver.is_ended()
     }
 
-    /// Wakes a client that waits for space, if there is space that it was not notified of. A client without
-    /// space registers before it enters the ready list, so calling this after each read and for each entry of
-    /// the list suffices.
+    /// Wakes a client that waits for space, if reads have freed space since its last notification. Must be
+    /// called after each read and for each entry of the ready list. That suffices, because a client registers
+    /// before it enters the list.
     #[inline]
     pub(in crate::real) fn announce_space(&mut self) {
         if self.made_space && self.receiver.has_few() {
@@ -147,7 +147,7 @@ impl NodeEnd {
         HandOver::All
     }
 
-    /// Whether the client would take a buffer. If not, it will notify the node when it would.
+    /// Whether the client's pipe has space for a buffer. If not, the client will notify the node once it has.
     pub(in crate::real) fn has_space(&mut self) -> bool {
         if self.sender.has_space() {
             return true;
@@ -166,7 +166,7 @@ impl NodeEnd {
         self.sender.is_receiver_gone()
     }
 
-    /// Must stand between handing over and [`NodeEnd::wake_client`]; one fence serves any number of
+    /// The fence between handing over buffers and [`NodeEnd::wake_client`]. One fence serves any number of
     /// connections.
     #[inline]
     pub(in crate::real) fn fence_before_wake() {

@@ -58,7 +58,7 @@ pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
 }
 
 impl PipeSender {
-    /// Puts in a buffer, unpublished. Returns the buffer if there is no space.
+    /// Appends a buffer without publishing it. Returns the buffer if the pipe has no space.
     #[inline]
     pub(super) fn push(&mut self, bytes: Buffer) -> Result<(), Buffer> {
         if !self.has_space_for_bytes() {
@@ -70,13 +70,13 @@ impl PipeSender {
         Ok(())
     }
 
-    /// Makes everything put in visible to the receiver.
+    /// Makes all appended buffers visible to the receiver.
     #[inline]
     pub(super) fn publish(&mut self) {
         self.ring.publish();
     }
 
-    /// Whether a buffer would be accepted, from the receiver's current figures.
+    /// Whether a buffer would be accepted, by the receiver's current figures.
     pub(super) fn has_space(&mut self) -> bool {
         self.has_space_for_bytes() && self.ring.free() > 0
     }
@@ -96,7 +96,7 @@ impl PipeSender {
         self.state.gone.receiver.load(Ordering::Acquire)
     }
 
-    /// Announces that nothing more will be put in. The receiver still gets what is in the pipe.
+    /// Announces that no more buffers will be sent. The receiver still gets the buffers in the pipe.
     pub(super) fn close(&mut self) {
         self.ring.publish();
         self.state.gone.sender.store(true, Ordering::Release);
@@ -132,7 +132,7 @@ impl PipeReceiver {
         self.ring.refresh() == 0
     }
 
-    /// Whether so little is left that waking a waiting sender is worthwhile.
+    /// Whether at most half of the buffers are left, so that waking a waiting sender is worthwhile.
     pub(super) fn has_few(&mut self) -> bool {
         self.ring.refresh() <= self.few_buffers
     }

@@ -1,11 +1,12 @@
 //! Hot path: at most 40 instructions for each ready connection, at each end.
 //!
-//! Which connections of a thread have input for it: a list that many threads add to and one takes whole.
+//! The connections that have input for a thread. Many threads add to the list, and one thread takes the whole
+//! list.
 //!
 //! A slot is in the list at most once. A notifier publishes input before it marks the slot as listed. The
-//! taker unmarks the slot before it examines the connection. Both are read-modify-write operations on one
-//! word, so the later one sees what was published before the earlier: input published while the slot was
-//! still listed is found when the slot is taken.
+//! taker unmarks the slot before it examines the connection. Marking and unmarking are read-modify-write
+//! operations on one word. If the slot is already marked, the taker's unmarking comes later, so the taker
+//! sees the input that was published before.
 
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -37,7 +38,7 @@ impl ReadyList {
         self.slots.len() as u32
     }
 
-    /// Adds a slot. Returns whether it was not listed; then the caller must wake the taker.
+    /// Adds a slot. Returns false if the slot was listed already. Otherwise the caller must wake the taker.
     #[inline]
     pub(super) fn notify(&self, slot: u32) -> bool {
         let Some(entry) = self.slots.get(slot as usize) else { return false };
@@ -60,7 +61,7 @@ impl ReadyList {
         self.head.load(Ordering::Relaxed) != NONE
     }
 
-    /// Takes all slots, those added first in front. For the one taker.
+    /// Takes all slots, in the order in which they were added. Only the owning thread may call this.
     pub(super) fn take(&self, taken: &mut Vec<u32>) {
         let first = taken.len();
         let mut slot = self.head.swap(NONE, Ordering::Acquire);

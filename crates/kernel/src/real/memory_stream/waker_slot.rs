@@ -1,8 +1,9 @@
-//! Where a waiting client leaves its waker.
+//! Holds the waker of a client that waits for bytes or for space.
 //!
-//! The client registers, then checks once more, then waits. The node publishes, passes a fence, then wakes,
-//! so at least one of them sees the other. The node never waits for the lock. Only a registering client holds
-//! it for long, and that client checks again afterwards and finds what the node published.
+//! The client registers, checks its condition once more, and then waits. The node publishes, executes a
+//! fence, and then wakes, so at least one of the two sees the other. The node never waits for the lock: it
+//! skips the wake-up if a client holds the lock. That client is registering, and its check afterwards finds
+//! what the node has published.
 
 use std::task::Waker;
 
@@ -10,37 +11,37 @@ use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicBool, Ordering, fence};
 
 pub(super) struct WakerSlot {
-    waits: AtomicBool,
+    has_waiter: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
 impl WakerSlot {
     pub(super) fn new() -> Self {
-        Self { waits: AtomicBool::new(false), waker: Mutex::new(None) }
+        Self { has_waiter: AtomicBool::new(false), waker: Mutex::new(None) }
     }
 
-    /// Announces a waiting client. Between this and waiting, the caller must check once more what it waits
-    /// for.
+    /// Announces a waiting client. After this call and before it waits, the caller must check its condition
+    /// once more.
     pub(super) fn register(&self, waker: &Waker) {
         if let Ok(mut slot) = self.waker.lock()
             && !slot.as_ref().is_some_and(|registered| registered.will_wake(waker))
         {
             *slot = Some(waker.clone());
         }
-        self.waits.swap(true, Ordering::AcqRel);
+        self.has_waiter.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
     /// Revokes the announcement.
     pub(super) fn cancel(&self) {
-        self.waits.swap(false, Ordering::AcqRel);
+        self.has_waiter.swap(false, Ordering::AcqRel);
     }
 
-    /// Wakes a waiting client. The caller has published its input and passed a fence of sequential
-    /// consistency, or learnt of the client in another way. Returns whether a client waited.
+    /// Wakes a waiting client. The caller must have published its input and then executed a sequentially
+    /// consistent fence, or know of the client by other means. Returns whether a client was waiting.
     #[inline]
     pub(super) fn wake(&self) -> bool {
-        let waited = self.waits.load(Ordering::Relaxed) && self.waits.swap(false, Ordering::AcqRel);
+        let waited = self.has_waiter.load(Ordering::Relaxed) && self.has_waiter.swap(false, Ordering::AcqRel);
         if waited {
             self.wake_registered();
         }

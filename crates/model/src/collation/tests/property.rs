@@ -12,7 +12,8 @@ const PARTICULAR: [&str; 40] = [
     "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก",
 ];
 
-/// Texts of valid and broken characters, often with equal parts.
+/// Texts of valid and invalid characters. Their pieces come from a small set, so that two texts often have
+/// equal parts.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         6 => prop::sample::select(&PARTICULAR[..]).prop_map(|piece| piece.as_bytes().to_vec()),
@@ -38,7 +39,7 @@ fn pair() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
 
 /// The order by definition, from the weights of single characters.
 fn expected(collation: CollationId, left: &[u8], right: &[u8]) -> Ordering {
-    let (mut left, mut right) = (units(collation, left), units(collation, right));
+    let (mut left, mut right) = (weights(collation, left), weights(collation, right));
     if collation.pads_with_spaces() {
         let length = left.len().max(right.len());
         left.resize(length, u32::from(b' '));
@@ -47,7 +48,7 @@ fn expected(collation: CollationId, left: &[u8], right: &[u8]) -> Ordering {
     left.cmp(&right)
 }
 
-fn units(collation: CollationId, text: &[u8]) -> Vec<u32> {
+fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
     match collation {
         CollationId::UTF8MB4_GENERAL_CI => characters(text).map(general_ci::weight).collect(),
         CollationId::UTF8MB4_0900_AI_CI => characters(text).flat_map(unicode_units).collect(),
@@ -106,8 +107,7 @@ proptest! {
         };
         for collation in CollationId::ALL {
             prop_assert!(collation.like(&start, &escaped(&start), Some('\\')), "itself, {}", collation);
-            // A character that begins at the end of one part and ends in the next one is a different
-            // character.
+            // If `start` ends in an incomplete character, joining the parts may make another character there.
             if collation == CollationId::BINARY || character::is_valid_utf8mb4(&start) {
                 let whole = [&start[..], b"q", &end].concat();
                 let pattern = [&escaped(&start), &b"%"[..], &escaped(&end)].concat();
@@ -145,10 +145,10 @@ fn decoding_and_keys_hold_for_every_code_point() {
 #[test]
 fn steps_of_eight_bytes_agree_with_single_characters_for_all_ascii_pairs() {
     for collation in CollationId::ALL {
-        let units: Vec<Vec<u32>> = (0..0x80_u8).map(|byte| units(collation, &[byte])).collect();
+        let weights: Vec<Vec<u32>> = (0..0x80_u8).map(|byte| weights(collation, &[byte])).collect();
         let order_of = |left: &[u8], right: &[u8]| {
             let weights =
-                |text: &[u8]| text.iter().flat_map(|&byte| &units[usize::from(byte)]).copied().collect::<Vec<_>>();
+                |text: &[u8]| text.iter().flat_map(|&byte| &weights[usize::from(byte)]).copied().collect::<Vec<_>>();
             weights(left).cmp(&weights(right))
         };
         for (left, right) in (0..0x80_u8).flat_map(|left| (0..0x80_u8).map(move |right| (left, right))) {

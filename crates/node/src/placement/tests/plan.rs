@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::fixture;
 use super::thread_config::{SEED_LDM, SEED_RECEIVE};
 use crate::placement::{
-    CpuBinding, Module, Placement, PlacementPlan, PlanError, READER_SLOTS_MAX, SeparateThreads, ThreadConfig,
-    ThreadPriority, Topology,
+    CpuBinding, Module, Placement, PlacementPlan, READER_SLOTS_MAX, SeparateThreads, ThreadConfig, ThreadPriority,
+    Topology, UnsatisfiablePlacement,
 };
 
-fn try_plan(text: &str, topology: &Topology) -> Result<PlacementPlan, PlanError> {
+fn try_plan(text: &str, topology: &Topology) -> Result<PlacementPlan, UnsatisfiablePlacement> {
     PlacementPlan::from_thread_config(&ThreadConfig::parse(text).unwrap(), topology, false)
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn who_waits_for_admission_is_let_in_when_a_session_is_begun_anew() {
-    let mut node = Node::new(FOLDED, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
+    let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     node.open(1, false);
     node.open(2, false);
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)"]);
@@ -19,7 +19,7 @@ fn who_waits_for_admission_is_let_in_when_a_session_is_begun_anew() {
 
 #[test]
 fn a_transaction_that_has_only_read_keeps_nobody_out() {
-    let mut node = Node::new(FOLDED, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
+    let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     (1..4).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"]);
     for reader in [1, 2] {

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full() {
-    let mut node = Node::new(FOLDED, NodeConfig::default());
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.open(9, false);
     node.execute(9, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(1000))"]);
     for batch in 0..40 {
@@ -44,7 +44,7 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
 
 #[test]
 fn a_client_that_does_not_read_has_no_further_command_begun() {
-    let mut node = Node::new(FOLDED, NodeConfig::default());
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.has_sockets = true;
     let socket = SocketId::new(0, 1, 0);
     node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
@@ -75,7 +75,7 @@ fn a_client_that_does_not_read_has_no_further_command_begun() {
 
 #[test]
 fn a_login_that_takes_too_long_is_given_up() {
-    let mut node = Node::new(FOLDED, NodeConfig::default());
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.has_sockets = true;
     let socket = SocketId::new(0, 1, 0);
     node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });

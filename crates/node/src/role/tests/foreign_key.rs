@@ -12,7 +12,7 @@ fn alterations_of_related_tables_do_not_wait_for_each_other() {
     const INDEX_OF_P: &str = "ALTER TABLE d.p ADD UNIQUE KEY u (w), RENAME INDEX w TO r";
     for (pair, refused) in [([KEY_OF_C, KEY_OF_P], true), ([C_TO_P, P_TO_C], true), ([INDEX_OF_C, INDEX_OF_P], false)] {
         for seed in 0..8 {
-            let mut node = Node::new(RECEIVERS, NodeConfig::default());
+            let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
             (1..5).for_each(|connection| node.open(connection, false));
             node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.q (id INT PRIMARY KEY)"]);
             node.execute(4, &["CREATE TABLE d.x (id INT PRIMARY KEY)", "CREATE TABLE d.y (id INT PRIMARY KEY)"]);
@@ -52,7 +52,7 @@ fn alterations_of_related_tables_do_not_wait_for_each_other() {
 fn a_foreign_key_is_added_while_nobody_writes_to_its_tables() {
     const ADD: &str = "ALTER TABLE d.c ADD UNIQUE KEY u (v), ADD CONSTRAINT k FOREIGN KEY (pid) REFERENCES d.p (id)";
     for seed in 0..20 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.p (id INT PRIMARY KEY, n INT)"]);
         node.execute(1, &["CREATE TABLE d.c (id INT PRIMARY KEY, pid INT, v INT)"]);

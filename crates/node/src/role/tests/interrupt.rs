@@ -8,7 +8,7 @@ const PROCESSES: &str = "SELECT CONCAT(ID, ' ', COMMAND, ' ', STATE, ' ', IFNULL
 #[test]
 fn kill_reaches_the_sessions_of_every_sql_block() {
     for seed in 0..20 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..6).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
         node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
@@ -46,7 +46,7 @@ fn kill_reaches_the_sessions_of_every_sql_block() {
 #[test]
 fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
     for seed in 0..10 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..3).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT, u INT UNIQUE)"]);
         let rows: Vec<String> = (0..2000).map(|id| format!("({id}, 0, {id})")).collect();
@@ -68,7 +68,7 @@ fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
 
 #[test]
 fn the_wait_of_a_client_that_left_ends_at_once() {
-    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..4).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
     node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
@@ -85,22 +85,22 @@ fn the_wait_of_a_client_that_left_ends_at_once() {
 
 #[test]
 fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
-    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..4).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
     node.execute(1, &["INSERT INTO d.t VALUES (1, 0)", "SET wait_timeout = 10"]);
     node.execute(2, &["SET transaction_timeout_s = 5", "BEGIN", "UPDATE d.t SET v = 1"]);
-    node.pass(0);
-    node.pass(4);
+    node.advance_seconds(0);
+    node.advance_seconds(4);
     assert_eq!((node.answer(1), node.answer(2)), (None, None));
     // The limit applies to each transaction, not to a sequence of them.
     node.execute(2, &["COMMIT", "BEGIN", "UPDATE d.t SET v = 2"]);
-    node.pass(2);
-    node.pass(3);
+    node.advance_seconds(2);
+    node.advance_seconds(3);
     assert_eq!(node.answer(2), None);
     node.begin_query(3, "UPDATE d.t SET v = v + 10");
     node.run();
-    node.pass(2);
+    node.advance_seconds(2);
     let farewell = node.rows(2);
     let text = "#70100The transaction was open for longer than transaction_timeout_s (5) allows";
     assert_eq!((farewell, node.rows(3)), (vec![text.to_owned()], Vec::new()));
@@ -115,7 +115,7 @@ fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
 fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
     for steps in 0..40 {
         for text in ["SELECT COUNT(*) FROM information_schema.PROCESSLIST", "INSERT INTO d.t (v) VALUES (1), (2)"] {
-            let mut node = Node::new(RECEIVERS, NodeConfig::default());
+            let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
             (1..3).for_each(|connection| node.open(connection, false));
             node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v INT)"]);
             node.begin_query(1, text);
@@ -133,7 +133,7 @@ fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
 #[test]
 fn a_client_that_leaves_during_a_sorted_insert_select_leaves_nothing_behind() {
     for steps in (0..400).step_by(7) {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..3).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.s (id INT PRIMARY KEY, v INT)"]);
         node.execute(1, &["CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);

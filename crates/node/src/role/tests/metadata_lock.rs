@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
     for seed in 0..20 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..6).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
         node.execute(1, &["INSERT INTO d.t VALUES (1, 0)"]);
@@ -50,7 +50,7 @@ fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
 #[test]
 fn nobody_waits_in_a_circle_of_rows_and_tables() {
     for seed in 0..40 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));
         node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, n INT)"]);
         node.execute(4, &["CREATE TABLE d.b (id INT PRIMARY KEY, n INT)"]);

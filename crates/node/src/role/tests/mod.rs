@@ -122,7 +122,7 @@ impl Node {
     }
 
     /// Advances time. The timers of the sql blocks and of main expire once, at the end.
-    fn pass(&mut self, seconds: u64) {
+    fn advance_seconds(&mut self, seconds: u64) {
         self.delivery.now = Time(self.delivery.now.0 + seconds * 1_000_000_000);
         for instance in 0..self.directory.instances(Module::Sql) {
             let sql = self.directory.address(Module::Sql, instance);
@@ -247,12 +247,12 @@ impl Node {
     }
 }
 
-const FOLDED: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
-const RECEIVERS: &str = "recv={count=2},ldm={count=0},main={count=0}";
+const ONE_THREAD: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
+const TWO_RECV_THREADS: &str = "recv={count=2},ldm={count=0},main={count=0}";
 
 #[test]
 fn a_global_value_is_that_of_every_sql_block() {
-    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..3).for_each(|connection| node.open(connection, false));
     node.execute(1, &["SET GLOBAL wait_timeout = 77, GLOBAL sort_buffer_size = 100000"]);
     for connection in [1, 2] {

@@ -7,7 +7,7 @@ const SESSIONS: u32 = 4;
 
 /// A node with one ticket, and rows 1 and 2 of a table. Session 2 may send several statements.
 fn node() -> Node {
-    let mut node = Node::new(FOLDED, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
+    let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     (1..=SESSIONS).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
     node.execute(1, &["CREATE TABLE d.other (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1, 0), (2, 0)"]);

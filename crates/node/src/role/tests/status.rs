@@ -10,7 +10,7 @@ impl Node {
     }
 
     /// The sum of a counter of reads over the modules that run them.
-    fn read(&mut self, name: &str) -> u64 {
+    fn read_counter(&mut self, name: &str) -> u64 {
         self.counted("ldm", name) + self.counted("query", name)
     }
 
@@ -21,13 +21,13 @@ impl Node {
         self.counted(module, name) - before
     }
 
-    /// Ends the turn of every thread, this number of nanoseconds after its start.
+    /// Ends the turn of every thread `after_ns` nanoseconds after its start.
     fn turn_ended(&mut self, after_ns: u64) {
         let (began, ended) = (self.delivery.now, Time(self.delivery.now.0 + after_ns));
         self.hosts.iter_mut().for_each(|host| host.turn_ended(began, ended));
     }
 
-    /// The sum of a column of `operation_latency` over the node.
+    /// A column of the row of `operation_latency` for the whole node; empty if there is no such row.
     fn latency(&mut self, operation: &str, column: &str) -> Vec<String> {
         let table = "junctor_info.operation_latency";
         self.query(9, &format!("SELECT {column} FROM {table} WHERE sql_instance IS NULL AND operation = '{operation}'"))
@@ -46,12 +46,12 @@ fn node_with_rows(thread_config: &str) -> Node {
 
 #[test]
 fn reads_count_keys_ranges_and_rows() {
-    for placement in [FOLDED, RECEIVERS] {
+    for placement in [ONE_THREAD, TWO_RECV_THREADS] {
         let mut node = node_with_rows(placement);
         let grown = |node: &mut Node, query: &str, name: &str| {
-            let before = node.read(name);
+            let before = node.read_counter(name);
             node.query(1, query);
-            node.read(name) - before
+            node.read_counter(name) - before
         };
         let (point, list) = ("SELECT v FROM d.t WHERE id = 1", "SELECT v FROM d.t WHERE id IN (1, 3, 7)");
         let (range, all) = ("SELECT id FROM d.t WHERE v >= 20", "SELECT id FROM d.t WHERE v + 0 = 20");
@@ -65,7 +65,7 @@ fn reads_count_keys_ranges_and_rows() {
 
 #[test]
 fn writes_count_rows_and_what_became_of_their_transactions() {
-    let mut node = node_with_rows(FOLDED);
+    let mut node = node_with_rows(ONE_THREAD);
     assert_eq!([node.counted("ldm", "rows_inserted"), node.counted("main", "schema_changes")], [3, 2]);
     let updated =
         node.growth("ldm", "rows_updated", |node| node.execute(1, &["UPDATE d.t SET v = v + 1 WHERE id < 3"]));
@@ -84,7 +84,7 @@ fn writes_count_rows_and_what_became_of_their_transactions() {
 
 #[test]
 fn waits_and_deadlocks_are_counted() {
-    let mut node = node_with_rows(FOLDED);
+    let mut node = node_with_rows(ONE_THREAD);
     let (first, second) = ("UPDATE d.t SET v = 1 WHERE id = 1", "UPDATE d.t SET v = 1 WHERE id = 2");
     node.execute(1, &["BEGIN", first]);
     node.execute(2, &["BEGIN", second]);
@@ -94,17 +94,17 @@ fn waits_and_deadlocks_are_counted() {
     };
     assert_eq!(node.growth("tc", "lock_waits", waits), 1);
     assert_eq!(node.counted("ldm", "lock_waits"), 1);
-    let closes = |node: &mut Node| {
+    let close_cycle = |node: &mut Node| {
         node.begin_query(2, first);
         node.run();
     };
-    assert_eq!(node.growth("tc", "deadlocks", closes), 1);
+    assert_eq!(node.growth("tc", "deadlocks", close_cycle), 1);
     assert_eq!(node.counted("tc", "lock_wait_timeouts"), 0);
 }
 
 #[test]
 fn sessions_and_statements_are_counted_by_kind() {
-    let mut node = node_with_rows(FOLDED);
+    let mut node = node_with_rows(ONE_THREAD);
     assert_eq!(node.counted("sql", "sessions"), 3);
     assert_eq!(node.counted("sql", "inserts"), 1);
     // The query that reads the counter counts too.
@@ -122,8 +122,8 @@ fn sessions_and_statements_are_counted_by_kind() {
 }
 
 #[test]
-fn statements_took_until_the_end_of_their_turn() {
-    let mut node = node_with_rows(FOLDED);
+fn a_latency_runs_to_the_end_of_the_turn() {
+    let mut node = node_with_rows(ONE_THREAD);
     assert_eq!(node.latency("insert", "count"), [""; 0], "the turn is not over");
     node.turn_ended(3_000);
     for id in 1..=3 {
@@ -147,14 +147,14 @@ fn statements_took_until_the_end_of_their_turn() {
 }
 
 #[test]
-fn who_waited_for_a_lock_took_that_long() {
-    let mut node = node_with_rows(RECEIVERS);
+fn a_latency_includes_lock_waits() {
+    let mut node = node_with_rows(TWO_RECV_THREADS);
     node.execute(1, &["BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
     node.begin_query(2, "UPDATE d.t SET v = 2 WHERE id = 1");
     node.run();
     node.turn_ended(1_000);
     assert_eq!((node.latency("update", "count"), node.latency("commit", "count")), (vec!["1".into()], Vec::new()));
-    node.pass(2);
+    node.advance_seconds(2);
     node.execute(1, &["COMMIT"]);
     assert_eq!(node.rows(2), [""; 0]);
     node.turn_ended(1_000);

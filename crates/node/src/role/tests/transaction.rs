@@ -6,7 +6,7 @@ use super::*;
 fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
     let levels = ["REPEATABLE READ", "READ COMMITTED"];
     for (level, seed) in levels.into_iter().flat_map(|level| (0..40).map(move |seed| (level, seed))) {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..4).for_each(|connection| node.open(connection, false));
         node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, u INT UNIQUE)"]);
         node.execute(1, &["INSERT INTO d.t VALUES (0, 10)", "BEGIN", "DELETE FROM d.t WHERE id = 0"]);
@@ -34,7 +34,7 @@ fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
 
 #[test]
 fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
-    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     node.open(1, false);
     node.open(2, false);
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v INT)"]);
@@ -49,7 +49,7 @@ fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
 
 #[test]
 fn a_transaction_that_fills_the_memory_fails_by_statements_and_gives_everything_back() {
-    let mut node = Node::new(RECEIVERS, NodeConfig::default());
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     node.open(1, false);
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(8000))"]);
     let insert = |batch: usize| {

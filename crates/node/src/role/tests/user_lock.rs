@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn user_level_locks_are_those_of_the_whole_node() {
     for seed in 0..20 {
-        let mut node = Node::new(RECEIVERS, NodeConfig::default());
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));
         node.shuffle(seed);
         assert_eq!(node.query(1, "SELECT GET_LOCK('Name', 10)"), ["1"]);
@@ -33,7 +33,7 @@ fn user_level_locks_are_those_of_the_whole_node() {
         node.begin_query(3, "SELECT GET_LOCK('name', 2)");
         node.begin_query(4, "SELECT GET_LOCK('other', 50)");
         node.run();
-        node.pass(2);
+        node.advance_seconds(2);
         assert_eq!((node.rows(3), node.answer(1)), (vec!["0".to_owned()], None));
         // A session that ends releases its locks and waits for none.
         node.send(2, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(2) }));
@@ -49,7 +49,7 @@ fn user_level_locks_are_those_of_the_whole_node() {
 
 #[test]
 fn a_statement_that_is_wrong_gets_no_user_level_lock() {
-    let mut node = Node::new(FOLDED, NodeConfig::default());
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.open(1, false);
     let wrong = [
         ("SELECT GET_LOCK('a', 1), no_such_column", "#42S22Unknown column 'no_such_column' in 'field list'"),

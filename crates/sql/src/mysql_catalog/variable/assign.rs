@@ -250,11 +250,11 @@ fn check_scope(name: &str, scope: Scope, is_global: bool) -> Result<()> {
             format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"),
         ),
         (Scope::Session, true) => (
-            ErrorCode::LocalVariable,
+            ErrorCode::SessionOnlyVariable,
             format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"),
         ),
         (Scope::Global, false) => (
-            ErrorCode::GlobalVariable,
+            ErrorCode::GlobalOnlyVariable,
             format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
         ),
         _ => return Ok(()),
