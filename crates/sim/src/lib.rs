@@ -27,6 +27,7 @@ pub mod client;
 pub mod statement;
 
 pub mod check;
+pub mod ledger;
 pub mod workload;
 
 #[cfg(test)]

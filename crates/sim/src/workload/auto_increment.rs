@@ -1,6 +1,7 @@
-//! Inserts with generated keys: no key is generated twice, and acknowledged rows exist.
+//! Inserts with generated keys: no key is generated twice, not even one of rows that were rolled back, and
+//! acknowledged rows exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use junctor_kernel::Random;
 
@@ -13,6 +14,8 @@ pub struct AutoIncrement {
     sessions: Vec<Session>,
     /// The value of every acknowledged row, by key.
     acknowledged: BTreeMap<i64, i64>,
+    /// Every key that an answer named, even of rows that were rolled back.
+    handed_out: BTreeSet<i64>,
     next_text: i64,
 }
 
@@ -39,7 +42,12 @@ impl AutoIncrement {
     /// Creates the workload with this number of sessions and rounds of each session.
     pub fn new(sessions: usize, rounds: u32) -> Self {
         let session = |_| Session { rounds_left: rounds, texts: Vec::new(), pending: None, stage: Stage::Idle };
-        Self { sessions: (0..sessions).map(session).collect(), acknowledged: BTreeMap::new(), next_text: 0 }
+        Self {
+            sessions: (0..sessions).map(session).collect(),
+            acknowledged: BTreeMap::new(),
+            handed_out: BTreeSet::new(),
+            next_text: 0,
+        }
     }
 
     fn insert(&mut self, session: usize, random: &mut Random) -> Statement {
@@ -122,6 +130,9 @@ impl Workload for AutoIncrement {
                 }
                 // The keys of one statement are consecutive.
                 let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(texts).collect();
+                if let Some((key, _)) = rows.iter().find(|(key, _)| !self.handed_out.insert(*key)) {
+                    return Err(format!("key {key} was generated twice"));
+                }
                 if transaction {
                     state.pending = Some(rows);
                     // Answers have no random source, so the key decides.

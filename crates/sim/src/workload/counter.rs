@@ -28,6 +28,11 @@ impl Counter {
         self.attempted -= 1;
     }
 
+    /// Records that the outcome of every attempt has become known: the count is `value`.
+    pub fn settle(&mut self, value: i64) {
+        (self.acknowledged, self.attempted) = (value, value);
+    }
+
     /// Whether the outcome of every attempt is known.
     pub fn is_certain(&self) -> bool {
         self.acknowledged == self.attempted

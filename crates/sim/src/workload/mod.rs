@@ -8,6 +8,7 @@
 use junctor_history::level::Level;
 use junctor_kernel::{Duration, Random};
 
+use crate::ledger::Durability;
 use crate::statement::{Reply, Statement};
 
 mod auto_increment;
@@ -15,6 +16,7 @@ mod bank_transfer;
 mod multi_step_write;
 mod counter;
 mod deadlock_storm;
+mod durable_rows;
 mod read_while_write;
 mod history;
 mod foreign_key;
@@ -31,6 +33,7 @@ pub use auto_increment::AutoIncrement;
 pub use bank_transfer::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
+pub use durable_rows::DurableRows;
 pub use foreign_key::ForeignKey;
 pub use history::Histories;
 pub use index_while_update::IndexWhileUpdate;
@@ -116,6 +119,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "read_while_write" => Box::new(ReadWhileWrite::new(sessions, rounds, rows)),
         "index_while_update" => Box::new(IndexWhileUpdate::new(sessions, rounds, rows)),
         "unique_race" => Box::new(UniqueRace::new(sessions, rounds, rows)),
+        "durable_rows" => Box::new(DurableRows::new(Durability::Disk, sessions, rounds, rows)),
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
