@@ -1,5 +1,5 @@
-//! Random transactions. They use few objects at a time, so that they conflict, and move on to new objects
-//! over time, so that none grows long.
+//! Random transactions. At any time they use few objects, so that they conflict. Over time they move on to
+//! new objects, so that no list grows long.
 
 use crate::level::Level;
 

@@ -1,4 +1,5 @@
-//! The record: transactions with their statements in order, and the final state of every object.
+//! The history, which the checker reads: transactions with their statements in order, and the final state of
+//! every object.
 
 use std::collections::BTreeMap;
 use std::fmt;

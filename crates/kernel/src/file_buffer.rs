@@ -1,4 +1,4 @@
-//! Bytes on their way to or from a file, in memory aligned to blocks.
+//! A buffer of bytes that are read from or written to a file, in memory aligned to blocks.
 //!
 //! The operating system moves bytes between a device and memory without a copy only if the memory, the offset
 //! and the length are multiples of the device's block. [`FileBuffer`] provides the memory; the caller chooses
@@ -38,7 +38,7 @@ impl FileBuffer {
         Self { blocks: Vec::new(), length: 0 }
     }
 
-    /// An empty buffer with room for `bytes` bytes, rounded up to whole blocks.
+    /// An empty buffer with space for `bytes` bytes, rounded up to whole blocks.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut buffer = Self::new();
         buffer.reserve(bytes);
@@ -50,7 +50,7 @@ impl FileBuffer {
         self.blocks.len() * FILE_BLOCK_BYTES
     }
 
-    /// Makes room for `bytes` bytes in addition to the present ones.
+    /// Makes space for `bytes` bytes in addition to the present ones.
     pub fn reserve(&mut self, bytes: usize) {
         let wanted = (self.length + bytes).div_ceil(FILE_BLOCK_BYTES);
         if wanted > self.blocks.len() {

@@ -11,7 +11,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-/// A sender's steps: publish, fence, wake a thread that announced a rest.
+/// A sender's steps: publish, fence, wake a thread that announced a sleep.
 fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     producer.push(1).unwrap();
     producer.publish();
@@ -21,7 +21,7 @@ fn send(producer: &mut Producer<u32>, cell: &SleepCell) {
     }
 }
 
-/// A receiver's steps: announce a rest, check, rest, sleep. Returns what it took.
+/// A receiver's steps: announce a sleep, check, sleep. Returns the item that it took.
 fn receive(consumers: &mut [Consumer<u32>], cell: &SleepCell) -> u32 {
     loop {
         let taken = take(consumers);
@@ -131,7 +131,7 @@ impl BorrowableThread {
         self.hold(|content| content.consumers.iter_mut().any(|consumer| consumer.refresh() > 0))
     }
 
-    /// The thread's steps: take, announce a rest, check, rest, sleep, reattach.
+    /// The thread's steps: take items, announce a sleep, check, sleep, reattach.
     fn receive_all(&self) {
         while !self.take() {
             self.sleep_if_idle(None);

@@ -1,4 +1,5 @@
-//! Foreign keys: their declaration, and the work that they mean for writes to a table, derived once per plan.
+//! Foreign keys: their declaration, and the checks and cascades that a write to a table requires. These are
+//! derived once per plan.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

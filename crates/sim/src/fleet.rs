@@ -26,7 +26,7 @@ pub struct FleetOptions {
     pub poll_us_max: u64,
     /// After one in this many writes to the server, the client disappears; 0 means never.
     pub vanish_one_in: u64,
-    /// Timeout of an answer. Exceeding it is a violation.
+    /// Maximum time until an answer arrives; a longer wait is a violation.
     pub answer_timeout: Duration,
     /// The default database of the connections.
     pub database: Option<&'static str>,

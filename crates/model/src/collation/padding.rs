@@ -42,9 +42,9 @@ pub(super) fn compare_bytes(left: &[u8], right: &[u8]) -> Ordering {
     order.then_with(|| compare_rest(&left[common..], &right[common..]))
 }
 
-/// The order of two texts that are equal up to here, of which at most one has bytes left. In the padded
-/// collations no character outside ASCII weighs as little as a space, so the first byte that is not a space
-/// decides.
+/// The order of two texts that are equal up to here, of which at most one has bytes left. The first of these
+/// bytes that is not a space decides: in the padded collations, every character outside ASCII weighs more
+/// than a space.
 #[inline]
 pub(super) fn compare_rest(left: &[u8], right: &[u8]) -> Ordering {
     let against_spaces =

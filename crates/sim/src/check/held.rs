@@ -6,7 +6,7 @@ use junctor_transaction::ldm::LdmWork;
 
 use crate::cluster::Cluster;
 
-/// Everything that is still held, one sentence each.
+/// The resources that are still held, one sentence each.
 pub fn check_nothing_held(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     for node in cluster.nodes() {

@@ -1,4 +1,4 @@
-//! Hot path: at most 150 instructions a buffer that is sent or received without waiting.
+//! Hot path: at most 150 instructions for a buffer that is sent or received without waiting.
 //!
 //! The client's end of an in-memory connection, for any thread or future outside the node.
 #![allow(clippy::disallowed_methods, reason = "clients of a node are no blocks: they may wait, and for a limited time")]
@@ -20,10 +20,10 @@ use super::pipe::{PipeReceiver, PipeSender};
 /// Maximum number of bytes that [`Write`] puts into one buffer: what the node takes without copying.
 const WRITE_BYTES_MAX: usize = 16 << 10;
 
-/// Received buffers that a stream keeps for sending, in bytes.
+/// Maximum total size of received buffers that a stream keeps for sending, in bytes.
 const IDLE_BYTES_MAX: usize = 128 << 10;
 
-/// Polls between two readings of the clock while a blocking call spins.
+/// Number of polls between two readings of the clock while a blocking call spins.
 const LOOKS_PER_CLOCK: u32 = 16;
 
 /// A connection to a node of the same process, equivalent to one over a socket: ordered bytes, bounded in
@@ -200,8 +200,8 @@ impl MemorySender {
         Ok(())
     }
 
-    /// Like [`MemorySender::try_send`], but without space wakes the task once there is some. Empties `bytes`
-    /// when they are handed over.
+    /// Like [`MemorySender::try_send`]. If the pipe has no space, the task is woken once it has. Empties
+    /// `bytes` when they are handed over.
     pub fn poll_send(&mut self, context: &mut Context<'_>, bytes: &mut Buffer) -> Poll<Result<(), StreamClosed>> {
         let full = match self.try_send(std::mem::take(bytes)) {
             Ok(()) => return Poll::Ready(Ok(())),
@@ -216,7 +216,7 @@ impl MemorySender {
         match self.try_send(full) {
             Err(TrySendError::Full(full)) => {
                 *bytes = full;
-                // The owning thread does not search for waiting clients, so it is notified.
+                // The owning thread does not search for waiting clients, so notify it.
                 self.node.notify();
                 Poll::Pending
             }
