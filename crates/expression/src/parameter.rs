@@ -202,7 +202,7 @@ impl<'a> Parameters<'a> {
         self.at(ordinal).and_then(read_value).map_or(ValueRef::Null, |(value, _)| value)
     }
 
-    /// The values of a list parameter. A parameter that is not a list yields itself as the only value.
+    /// The values of a list parameter. A parameter that is not a list counts as a list of one value.
     #[inline]
     pub fn list(&self, ordinal: u16) -> ParameterList<'a> {
         let Some(at) = self.at(ordinal) else { return ParameterList::default() };

@@ -1,5 +1,5 @@
-//! The typed tree of an expression. The constructors in `construct` build it and apply MySQL's typing rules.
-//! It never changes afterwards.
+//! The typed tree of an expression. The constructors in `construct` build the tree and apply MySQL's typing
+//! rules. A tree never changes after that.
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
@@ -17,7 +17,7 @@ pub struct Expression {
     pub result: ResultType,
 }
 
-/// An operation. It converts its operands to the comparison domain or kind that the node names.
+/// An operation. Evaluation converts the operands to the comparison domain or kind that the node names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// A column of the row.
@@ -27,7 +27,7 @@ pub enum Node {
         /// The name of the column in messages.
         name: Box<str>,
     },
-    /// The ordinal of a value that each execution supplies.
+    /// The number of a parameter: a value that each execution supplies.
     Parameter(u16),
     /// A value that is fixed in the statement.
     Constant(Value),
@@ -82,7 +82,7 @@ pub enum Node {
         /// The values to search.
         list: Box<[(CompareDomain, Expression)]>,
     },
-    /// IN where one list parameter holds all values of the list.
+    /// IN whose list is a single list parameter.
     InParameters {
         /// NOT IN.
         negated: bool,
@@ -90,21 +90,21 @@ pub enum Node {
         domain: CompareDomain,
         /// The value to search for.
         operand: Box<Expression>,
-        /// The ordinal of the list parameter.
+        /// The number of the list parameter.
         parameter: u16,
     },
     /// LIKE.
     Like {
         /// NOT LIKE.
         negated: bool,
-        /// The collation that decides which characters are equal.
+        /// The collation that determines which characters are equal.
         collation: CollationId,
         /// The escape character; `None` for ESCAPE ''.
         escape: Option<char>,
         /// Text and pattern.
         operands: Box<[Expression; 2]>,
     },
-    /// + - * / DIV %. The calculation uses the kind of the result, or the kinds of the operands for DIV.
+    /// + - * / DIV %. The kind of the result determines the arithmetic; for DIV, the kinds of the operands.
     Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
     /// Unary minus.
     Negate(Box<Expression>),
@@ -136,8 +136,8 @@ pub enum CompareDomain {
     Decimal,
     /// As doubles.
     Double,
-    /// As numbers of whatever kind the values turn out to have. Two integers compare exactly even if one is a
-    /// string.
+    /// As numbers whose kind is known only at execution. Two integers are compared exactly, even if one of
+    /// them comes from a string.
     Number,
     /// As strings in a collation.
     String(CollationId),

@@ -17,7 +17,7 @@ use junctor_model::schema::{IndexDefinition, TableLayout};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
 use super::foreign_key_check::start_check;
 use super::index_backfill::start_backfill;
@@ -194,7 +194,7 @@ fn close(context: &mut StatementContext<'_, '_>, altering: AlterationState) -> P
         Some(error) => fail(context, &error),
         None => {
             write_records_info(context, altering.rows);
-            finish_ok(context, Changed { affected_rows: altering.rows, has_info: true, ..Changed::default() })
+            finish_ok(context, ChangeCounts { affected_rows: altering.rows, has_info: true, ..ChangeCounts::default() })
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn interrupted() -> Box<Error> {
 
 /// The outcome of a statement without result rows.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Changed {
+pub(crate) struct ChangeCounts {
     pub affected_rows: u64,
     pub last_insert_id: u64,
     /// Whether the workspace's `info` contains a text for the client.
@@ -36,7 +36,7 @@ pub(crate) struct Changed {
 }
 
 /// Ends a statement without result rows.
-pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: Changed) -> Progress {
+pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: ChangeCounts) -> Progress {
     context.session.execution = Execution::Idle;
     context.session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
     if !context.session.interrupted {

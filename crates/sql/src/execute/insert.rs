@@ -19,7 +19,7 @@ use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
@@ -95,7 +95,7 @@ const COLUMNS_ON_STACK: usize = 16;
 
 /// The AUTO_INCREMENT values of the encoded rows.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Numbered {
+pub(crate) struct InsertedNumbers {
     pub rows: u64,
     /// The first generated value, or 0.
     pub first_number: u64,
@@ -109,7 +109,7 @@ pub(super) enum EncodeOutcome {
     /// AUTO_INCREMENT values must be reserved first.
     NeedsNumbers(AutoIncrementRequest),
     /// The rows are in the inputs.
-    Rows(Numbered),
+    Rows(InsertedNumbers),
 }
 
 /// Starts an INSERT. The parameters are in the workspace. If the plan reads the rows from the text, the
@@ -138,7 +138,7 @@ enum Started {
     /// The rows were sent, or AUTO_INCREMENT values were requested for them.
     Sent,
     /// The rows are in the inputs. They are also in the list, because a later step may need them.
-    Kept(RowList, Numbered),
+    Kept(RowList, InsertedNumbers),
 }
 
 fn send_insert(
@@ -262,7 +262,7 @@ pub(crate) fn resume_insert(
     }
     let progress = match error {
         Some(error) => fail(context, &error),
-        None if context.session.interrupted => finish_ok(context, Changed::default()),
+        None if context.session.interrupted => finish_ok(context, ChangeCounts::default()),
         None => {
             let input = PlanInput { protocol, shaped_text: text.as_deref(), input: StatementInput::NONE };
             start_insert(context, &plan, &input)
@@ -346,13 +346,13 @@ fn encode_rows(
     let count = rows.count() as u64;
     let visible = rows.plan.auto.filter(|auto| !auto.is_hidden);
     let Some(auto) = visible else {
-        return Ok(EncodeOutcome::Rows(Numbered { rows: count, first_number: 0, answer_number: 0 }));
+        return Ok(EncodeOutcome::Rows(InsertedNumbers { rows: count, first_number: 0, answer_number: 0 }));
     };
     let mut answer_number = first_number;
     if answer_number == 0 && count > 0 {
         answer_number = encoder.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
     }
-    Ok(EncodeOutcome::Rows(Numbered { rows: count, first_number, answer_number }))
+    Ok(EncodeOutcome::Rows(InsertedNumbers { rows: count, first_number, answer_number }))
 }
 
 /// The request for the AUTO_INCREMENT values that the rows need; `None` if the block holds enough.

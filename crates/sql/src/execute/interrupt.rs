@@ -6,7 +6,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, finish_ok, interrupted};
+use super::completion::{ChangeCounts, fail, finish_ok, interrupted};
 use super::context::StatementContext;
 use super::engine::Engine;
 use super::key_read::abandon_key_read;
@@ -149,7 +149,7 @@ impl StatementContext<'_, '_> {
 /// Continues KILL after every sql block has replied. `is_known` is whether one of them has the session.
 pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, is_known: bool) -> Progress {
     match is_known {
-        true => finish_ok(context, Changed::default()),
+        true => finish_ok(context, ChangeCounts::default()),
         false => fail(context, &no_such_thread(&state.connection)),
     }
 }

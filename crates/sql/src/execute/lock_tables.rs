@@ -10,7 +10,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::engine::Engine;
 use super::session::Session;
-use super::{AfterEnding, Changed, StatementContext, finish_ok, start_ending, start_schema_change};
+use super::{AfterTransactionEnd, ChangeCounts, StatementContext, finish_ok, start_ending, start_schema_change};
 use crate::bind::message;
 use crate::parse::statement::TableLock;
 use crate::plan::Plan;
@@ -51,7 +51,7 @@ impl StatementContext<'_, '_> {
                 start_schema_change(self, change, Vec::new())
             }
             Err(error) => {
-                let after = AfterEnding::UnlockTables { error: Some(error) };
+                let after = AfterTransactionEnd::UnlockTables { error: Some(error) };
                 start_ending(self, Ending::Commit, after)
             }
         }
@@ -60,9 +60,9 @@ impl StatementContext<'_, '_> {
     /// UNLOCK TABLES: commits if the session holds table locks, otherwise does nothing.
     pub(crate) fn start_unlock_tables(&mut self) -> Progress {
         if self.session.table_locks.is_none() {
-            return finish_ok(self, Changed::default());
+            return finish_ok(self, ChangeCounts::default());
         }
-        let after = AfterEnding::UnlockTables { error: None };
+        let after = AfterTransactionEnd::UnlockTables { error: None };
         start_ending(self, Ending::Commit, after)
     }
 }

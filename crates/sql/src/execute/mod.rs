@@ -51,7 +51,7 @@ mod unique_key;
 mod user_lock;
 mod write;
 
-pub(crate) use completion::{Changed, fail, finish_ok, finish_rows, interrupted};
+pub(crate) use completion::{ChangeCounts, fail, finish_ok, finish_rows, interrupted};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
 pub use engine::Engine;
@@ -75,6 +75,6 @@ pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
 pub(crate) use table_statistics::start_table_statistics;
 pub(crate) use table_use::BlockingChanges;
 pub use table_use::LockReport;
-pub(crate) use transaction::{AfterEnding, finish_set, start_control, start_ending};
+pub(crate) use transaction::{AfterTransactionEnd, finish_set, start_control, start_ending};
 pub(crate) use user_lock::{LockCallMode, LockCalls, lock_call_in_table_statement, start_user_locks};
 pub(crate) use write::{in_read_only_transaction, start_change};

@@ -426,7 +426,7 @@ fn take_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, repl
             state.rows += if state.plan.calc_found_rows { u64::from(*rows) } else { taken };
             Ok(())
         }
-        FinalStepState::Sort(sorter) => sorter.take(output),
+        FinalStepState::Sort(sorter) => sorter.add_rows(output),
         FinalStepState::Aggregate(accumulators) => merge_states(accumulators, output),
     }
 }
@@ -596,7 +596,7 @@ pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progre
     let Execution::Sorted(mut state) = std::mem::take(&mut context.session.execution) else {
         invariant::fail("sorted rows are sent of a sorted result", format_args!("the session has none"))
     };
-    let step = state.sorter.give(&mut state.window, OUTPUT_PART_BYTES, context.sink.output());
+    let step = state.sorter.emit_rows(&mut state.window, OUTPUT_PART_BYTES, context.sink.output());
     if step != SortStep::Done && !context.session.interrupted {
         state.awaits_room = step == SortStep::Full;
         state.step_requested = step == SortStep::More;

@@ -8,7 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
-use super::completion::{Changed, finish_ok};
+use super::completion::{ChangeCounts, finish_ok};
 use super::compound::{continue_source, resume_compound};
 use super::compute::compute_rows;
 use super::context::StatementContext;
@@ -71,7 +71,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             other => unexpected("an INSERT", &other),
         },
         Execution::Undoing(_) => match event {
-            Event::Undone { .. } => finish_ok(context, Changed::default()),
+            Event::Undone { .. } => finish_ok(context, ChangeCounts::default()),
             other => unexpected("ROLLBACK TO SAVEPOINT", &other),
         },
         Execution::Killing(state) => match event {

@@ -6,7 +6,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::StatementNumber;
 
-use super::completion::{Changed, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
 use super::session::Session;
 use super::state::Execution;
@@ -42,7 +42,7 @@ pub(crate) fn set_savepoint(context: &mut StatementContext<'_, '_>, name: &str) 
         let (statement, tables) = (context.session.transaction.statement(), context.session.tables.len());
         context.session.savepoints.push(Savepoint { name: name.into(), statement, tables });
     }
-    finish_ok(context, Changed::default())
+    finish_ok(context, ChangeCounts::default())
 }
 
 /// Starts ROLLBACK TO, which keeps the savepoint and removes later ones. Error: 1305.
@@ -62,7 +62,7 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
                     // The transaction holds no locks, so other sessions may change the tables that it has
                     // only read since the savepoint.
                     context.session.tables.truncate(tables);
-                    finish_ok(context, Changed::default())
+                    finish_ok(context, ChangeCounts::default())
                 }
             }
         }
@@ -73,7 +73,7 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
 pub(crate) fn release_savepoint(context: &mut StatementContext<'_, '_>, name: &str) -> Progress {
     let Some(position) = find(context.session, name) else { return fail(context, &no_such_savepoint(name)) };
     context.session.savepoints.truncate(position);
-    finish_ok(context, Changed::default())
+    finish_ok(context, ChangeCounts::default())
 }
 
 fn find(session: &Session, name: &str) -> Option<usize> {

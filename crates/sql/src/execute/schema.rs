@@ -7,14 +7,14 @@ use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::read_rows::OperationId;
 
 use super::alter::{AlterationState, resume_alteration, start_alteration};
-use super::completion::{Changed, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
 use super::foreign_key_check::{ForeignKeyCheck, resume_check};
 use super::index_backfill::{IndexBackfill, resume_backfill};
 use super::resume::unexpected;
 use super::session::Session;
 use super::state::Execution;
-use super::transaction::{AfterEnding, start_ending};
+use super::transaction::{AfterTransactionEnd, start_ending};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::TableUse;
 use crate::result::Progress;
@@ -103,7 +103,7 @@ pub(crate) fn start_schema_change(
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
 ) -> Progress {
-    let after = AfterEnding::Schema { change: Box::new(change), notes };
+    let after = AfterTransactionEnd::Schema { change: Box::new(change), notes };
     start_ending(context, Ending::Commit, after)
 }
 
@@ -198,7 +198,7 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
             if has_info {
                 write_records_info(context, 0);
             }
-            finish_ok(context, Changed { affected_rows, has_info, ..Changed::default() })
+            finish_ok(context, ChangeCounts { affected_rows, has_info, ..ChangeCounts::default() })
         }
         (_, other) => unexpected("a schema change", &other),
     }

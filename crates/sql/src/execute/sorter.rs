@@ -171,7 +171,7 @@ impl Sorter {
     ///
     /// # Errors
     /// `OutOfResources`, with MySQL's text of error 1038, when the entries take too much memory.
-    pub(crate) fn take(&mut self, mut reply: &[u8]) -> Result<()> {
+    pub(crate) fn add_rows(&mut self, mut reply: &[u8]) -> Result<()> {
         while let Some((header, rest)) = reply.split_first_chunk::<8>() {
             let packet_bytes = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
             let sort_bytes = u16::from_le_bytes([header[4], header[5]]);
@@ -212,7 +212,7 @@ impl Sorter {
 
     /// Appends packets of the window to `out` until `out` has `bytes_max` bytes or the step is over. The
     /// caller repeats the call until it returns [`SortStep::Done`].
-    pub(crate) fn give(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
+    pub(crate) fn emit_rows(&mut self, window: &mut Window, bytes_max: usize, out: &mut Vec<u8>) -> SortStep {
         if self.merge.is_none() {
             if self.compaction.is_some() {
                 self.compact_step(STEP_ENTRIES);
@@ -243,8 +243,8 @@ impl Sorter {
     }
 
     /// Appends all packets of the window in one step, which is long if there are many rows.
-    pub(crate) fn give_all(&mut self, mut window: Window, out: &mut Vec<u8>) {
-        while self.give(&mut window, usize::MAX, out) != SortStep::Done {}
+    pub(crate) fn emit_all_rows(&mut self, mut window: Window, out: &mut Vec<u8>) {
+        while self.emit_rows(&mut window, usize::MAX, out) != SortStep::Done {}
     }
 
     /// Frees some of the memory of a sorter that has returned all its rows.
@@ -568,36 +568,38 @@ mod tests {
     const ALL: SortRequest = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     const DISTINCT: SortRequest = SortRequest { distinct: true, ..ALL };
 
-    fn given(sorter: &mut Sorter, window: Window) -> Vec<u8> {
+    fn emitted(sorter: &mut Sorter, window: Window) -> Vec<u8> {
         let mut out = Vec::new();
-        sorter.give_all(window, &mut out);
+        sorter.emit_all_rows(window, &mut out);
         out
     }
 
     #[test]
     fn entries_of_several_replies_come_out_in_order() {
         let mut sorter = begin(ALL, 1 << 20);
-        sorter.take(&[entry(b"b", b"", b"2"), entry(b"d", b"", b"4")].concat()).expect("it is little");
-        sorter.take(&[entry(b"a", b"", b"1"), entry(b"c", b"", b"3")].concat()).expect("it is little");
-        assert_eq!(given(&mut sorter, Window { offset: 1, remaining: 2 }), b"23");
+        sorter.add_rows(&[entry(b"b", b"", b"2"), entry(b"d", b"", b"4")].concat()).expect("it is little");
+        sorter.add_rows(&[entry(b"a", b"", b"1"), entry(b"c", b"", b"3")].concat()).expect("it is little");
+        assert_eq!(emitted(&mut sorter, Window { offset: 1, remaining: 2 }), b"23");
     }
 
     #[test]
     fn equal_rows_are_given_once() {
         let mut sorter = begin(DISTINCT, 1 << 20);
         for _ in 0..3 {
-            sorter.take(&[entry(b"", b"y", b"Y"), entry(b"", b"x", b"X")].concat()).expect("it is little");
+            sorter.add_rows(&[entry(b"", b"y", b"Y"), entry(b"", b"x", b"X")].concat()).expect("it is little");
         }
-        assert_eq!(given(&mut sorter, Window::ALL), b"XY");
+        assert_eq!(emitted(&mut sorter, Window::ALL), b"XY");
     }
 
     #[test]
     fn many_rows_with_a_small_limit_take_little_memory() {
         let mut sorter = begin(SortRequest { wanted: 3, ..ALL }, 500_000);
         for number in (0..60_000u32).rev() {
-            sorter.take(&entry(&number.to_be_bytes(), b"", &[number as u8; 20])).expect("superfluous rows are dropped");
+            sorter
+                .add_rows(&entry(&number.to_be_bytes(), b"", &[number as u8; 20]))
+                .expect("superfluous rows are dropped");
         }
-        assert_eq!(given(&mut sorter, Window { offset: 0, remaining: 3 }), [[0; 20], [1; 20], [2; 20]].concat());
+        assert_eq!(emitted(&mut sorter, Window { offset: 0, remaining: 3 }), [[0; 20], [1; 20], [2; 20]].concat());
     }
 
     #[test]
@@ -605,9 +607,9 @@ mod tests {
         let mut sorter = begin(DISTINCT, 2_500_000);
         for number in 0..200_000u32 {
             let key = (number % 10).to_be_bytes();
-            sorter.take(&entry(b"", &key, &[b'0' + (number % 10) as u8])).expect("equal rows are dropped");
+            sorter.add_rows(&entry(b"", &key, &[b'0' + (number % 10) as u8])).expect("equal rows are dropped");
         }
-        assert_eq!(given(&mut sorter, Window::ALL), b"0123456789");
+        assert_eq!(emitted(&mut sorter, Window::ALL), b"0123456789");
     }
 
     #[test]
@@ -616,22 +618,22 @@ mod tests {
         let wide = vec![b'w'; 300_000];
         let mut most = 0;
         for number in (0..2_000u32).rev() {
-            sorter.take(&entry(&number.to_be_bytes(), b"", &wide)).expect("rows that are not wanted are dropped");
+            sorter.add_rows(&entry(&number.to_be_bytes(), b"", &wide)).expect("rows that are not wanted are dropped");
             let from = sorter.compaction.as_ref().map_or(0, |compaction| compaction.from.used);
             let garbage: usize = sorter.garbage.bytes.iter().map(Vec::capacity).sum();
             most = most.max(sorter.arena.used + from + garbage);
         }
         assert!(most <= 34 << 20, "{most} bytes of 600 MB were held at once");
-        assert_eq!(given(&mut sorter, Window { offset: 0, remaining: 2 }).len(), 2 * wide.len());
+        assert_eq!(emitted(&mut sorter, Window { offset: 0, remaining: 2 }).len(), 2 * wide.len());
     }
 
     #[test]
     fn a_step_that_skips_equal_rows_ends() {
         let mut sorter = begin(DISTINCT, 1 << 30);
         let reply: Vec<u8> = (0..500).flat_map(|_| entry(b"", b"same", b"S")).collect();
-        sorter.take(&reply).expect("it is little");
+        sorter.add_rows(&reply).expect("it is little");
         let (mut out, mut window) = (Vec::new(), Window::ALL);
-        assert_eq!(sorter.give(&mut window, usize::MAX, &mut out), SortStep::More);
+        assert_eq!(sorter.emit_rows(&mut window, usize::MAX, &mut out), SortStep::More);
         assert_eq!((out.as_slice(), sorter.found()), (&b"S"[..], 1));
     }
 
@@ -640,28 +642,28 @@ mod tests {
         let mut sorter = begin(DISTINCT, 1 << 20);
         let keys: [&[u8]; 5] = [b"12345678b", b"1234", b"12345678a", b"1234\0", b"12345678"];
         for (number, key) in keys.iter().chain(&keys).enumerate() {
-            sorter.take(&entry(key, b"", &[b'0' + number as u8])).expect("it is little");
+            sorter.add_rows(&entry(key, b"", &[b'0' + number as u8])).expect("it is little");
         }
-        assert_eq!(given(&mut sorter, Window::ALL), b"13420");
+        assert_eq!(emitted(&mut sorter, Window::ALL), b"13420");
     }
 
     #[test]
     fn a_sorter_that_served_before_is_empty() {
         let mut idle = Vec::new();
         let mut sorter = Sorter::begin(ALL, 1 << 20, &mut idle);
-        sorter.take(&entry(b"a", b"", b"1")).expect("it is little");
-        assert_eq!(given(&mut sorter, Window::ALL), b"1");
+        sorter.add_rows(&entry(b"a", b"", b"1")).expect("it is little");
+        assert_eq!(emitted(&mut sorter, Window::ALL), b"1");
         sorter.retire(&mut idle);
         let mut sorter = Sorter::begin(ALL, 1 << 20, &mut idle);
         assert!(idle.is_empty());
-        sorter.take(&entry(b"b", b"", b"2")).expect("it is little");
-        assert_eq!(given(&mut sorter, Window::ALL), b"2");
+        sorter.add_rows(&entry(b"b", b"", b"2")).expect("it is little");
+        assert_eq!(emitted(&mut sorter, Window::ALL), b"2");
     }
 
     #[test]
     fn too_many_wanted_rows_are_an_error() {
         let mut sorter = begin(ALL, 1000);
-        let outcome = (0..100u8).try_for_each(|number| sorter.take(&entry(&[number], b"", &[0; 20])));
+        let outcome = (0..100u8).try_for_each(|number| sorter.add_rows(&entry(&[number], b"", &[0; 20])));
         assert_eq!(outcome.expect_err("2,000 bytes do not fit").code, ErrorCode::OutOfResources);
     }
 
@@ -669,12 +671,12 @@ mod tests {
     fn no_step_gives_more_rows_than_it_may_and_a_full_output_ends_one() {
         let mut sorter = begin(ALL, 1 << 30);
         for number in 0..5_000u32 {
-            sorter.take(&entry(&number.to_be_bytes(), b"", b"row.")).expect("it is little");
+            sorter.add_rows(&entry(&number.to_be_bytes(), b"", b"row.")).expect("it is little");
         }
         let (mut out, mut window, mut steps) = (Vec::new(), Window { offset: 1_000, remaining: u64::MAX }, 0);
         loop {
             let before = (out.len(), sorter.found());
-            match sorter.give(&mut window, out.len() + 100, &mut out) {
+            match sorter.emit_rows(&mut window, out.len() + 100, &mut out) {
                 SortStep::Done => break,
                 SortStep::Full => assert_eq!(out.len() - before.0, 100),
                 SortStep::More => assert!(sorter.found() - before.1 <= STEP_ENTRIES as u64),
@@ -689,9 +691,9 @@ mod tests {
     fn rows_behind_the_window_are_counted_where_that_is_asked() {
         let mut sorter = begin(SortRequest { counts_all: true, ..DISTINCT }, 1 << 20);
         for number in 0..3_000u32 {
-            sorter.take(&entry(b"", &(number % 700).to_be_bytes(), b"r")).expect("it is little");
+            sorter.add_rows(&entry(b"", &(number % 700).to_be_bytes(), b"r")).expect("it is little");
         }
-        assert_eq!(given(&mut sorter, Window { offset: 5, remaining: 2 }), b"rr");
+        assert_eq!(emitted(&mut sorter, Window { offset: 5, remaining: 2 }), b"rr");
         assert_eq!(sorter.found(), 700);
     }
 
@@ -707,7 +709,7 @@ mod tests {
             let mut sorter = begin(SortRequest { distinct, wanted, counts_all: false }, 64 << 20);
             for reply in keys.chunks(700) {
                 let reply: Vec<u8> = reply.iter().flat_map(|key| entry(&key.to_be_bytes(), b"", &key.to_be_bytes())).collect();
-                sorter.take(&reply).expect("it is little");
+                sorter.add_rows(&reply).expect("it is little");
             }
             let mut expected: Vec<u32> = match distinct {
                 true => keys.iter().copied().collect::<BTreeSet<_>>().into_iter().collect(),
@@ -716,7 +718,7 @@ mod tests {
             expected.sort_unstable();
             let rows = expected.iter().skip(offset as usize).take(usize::try_from(limit).unwrap_or(usize::MAX));
             let rows: Vec<u8> = rows.flat_map(|key| key.to_be_bytes()).collect();
-            prop_assert_eq!(given(&mut sorter, Window { offset, remaining: limit }), rows);
+            prop_assert_eq!(emitted(&mut sorter, Window { offset, remaining: limit }), rows);
         }
     }
 }

@@ -11,7 +11,7 @@ use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
 use super::compound::CompoundState;
-use super::insert::{InsertState, Numbered};
+use super::insert::{InsertState, InsertedNumbers};
 use super::interrupt::KillState;
 use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
@@ -20,7 +20,7 @@ use super::retry::{RetryInput, RetryState, StatementInput};
 use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::table_statistics::TableStatisticsState;
-use super::transaction::AfterEnding;
+use super::transaction::AfterTransactionEnd;
 use super::unique_key::UniqueKeyState;
 use super::user_lock::UserLockState;
 use crate::bind::ParameterKind;
@@ -45,7 +45,7 @@ pub(crate) enum Execution {
     /// Waits for AUTO_INCREMENT values for an INSERT.
     Numbers(Box<InsertState>),
     /// Waits for the end of COMMIT or ROLLBACK.
-    Ending(OperationId, AfterEnding),
+    Ending(OperationId, AfterTransactionEnd),
     /// Waits for the end of ROLLBACK TO SAVEPOINT.
     Undoing(OperationId),
     /// Waits until all sql blocks have replied to KILL.
@@ -192,7 +192,7 @@ pub(crate) enum WriteForm {
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
     /// An INSERT. Its answer needs only the values that were generated for it.
-    Insert(Arc<InsertPlan>, Numbered),
+    Insert(Arc<InsertPlan>, InsertedNumbers),
     /// A locking query.
     LockRead(LockReadState),
 }

@@ -6,7 +6,7 @@ use junctor_model::error::{Error, Result};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::end_transaction::Ending;
 
-use super::completion::{Changed, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
 use super::schema::send_schema_change;
 use super::session::Session;
@@ -21,7 +21,7 @@ const UNSUPPORTED_BY_ENGINE: u16 = 138;
 
 /// The action that follows the end of a transaction.
 #[derive(Debug)]
-pub(crate) enum AfterEnding {
+pub(crate) enum AfterTransactionEnd {
     /// Sends OK. With `chain` another transaction begins; with `release` the connection is closed.
     Complete { chain: bool, release: bool },
     /// Begins another transaction.
@@ -39,7 +39,7 @@ pub(crate) fn start_control(context: &mut StatementContext<'_, '_>, control: Con
     let (ending, end) = match control {
         ControlPlan::Begin { read_only, consistent_snapshot } => {
             // BEGIN commits an open transaction.
-            let after = AfterEnding::Begin { read_only, consistent_snapshot };
+            let after = AfterTransactionEnd::Begin { read_only, consistent_snapshot };
             return start_ending(context, Ending::Commit, after);
         }
         ControlPlan::Commit(end) => (Ending::Commit, end),
@@ -52,12 +52,16 @@ pub(crate) fn start_control(context: &mut StatementContext<'_, '_>, control: Con
         context.session.transaction.isolation = characteristics.isolation.isolation();
     }
     context.session.variables.forget_next_transaction();
-    let after = AfterEnding::Complete { chain: chain == Some(true), release: release == Some(true) };
+    let after = AfterTransactionEnd::Complete { chain: chain == Some(true), release: release == Some(true) };
     start_ending(context, ending, after)
 }
 
 /// Ends the transaction if one is open, then continues with `after`.
-pub(crate) fn start_ending(context: &mut StatementContext<'_, '_>, ending: Ending, after: AfterEnding) -> Progress {
+pub(crate) fn start_ending(
+    context: &mut StatementContext<'_, '_>,
+    ending: Ending,
+    after: AfterTransactionEnd,
+) -> Progress {
     match context.end_transaction(ending) {
         Err(error) => {
             context.engine.finish_table_locks(context.session, false);
@@ -77,7 +81,7 @@ pub(crate) fn start_ending(context: &mut StatementContext<'_, '_>, ending: Endin
 /// Continues with the outcome of COMMIT or ROLLBACK.
 pub(super) fn resume_ending(
     context: &mut StatementContext<'_, '_>,
-    after: AfterEnding,
+    after: AfterTransactionEnd,
     error: Option<Box<Error>>,
 ) -> Progress {
     context.session.transaction_ended();
@@ -90,31 +94,31 @@ pub(super) fn resume_ending(
     }
 }
 
-fn continue_after(context: &mut StatementContext<'_, '_>, after: AfterEnding) -> Progress {
+fn continue_after(context: &mut StatementContext<'_, '_>, after: AfterTransactionEnd) -> Progress {
     match after {
-        AfterEnding::Complete { chain, release } => {
+        AfterTransactionEnd::Complete { chain, release } => {
             if chain {
                 context.session.chain_transaction();
             }
-            let progress = finish_ok(context, Changed::default());
+            let progress = finish_ok(context, ChangeCounts::default());
             if release { Progress::Close } else { progress }
         }
-        AfterEnding::UnlockTables { error } => {
+        AfterTransactionEnd::UnlockTables { error } => {
             context.engine.release_table_locks(context.session, context.turn);
             match error {
                 Some(error) => fail(context, &error),
-                None => finish_ok(context, Changed::default()),
+                None => finish_ok(context, ChangeCounts::default()),
             }
         }
-        AfterEnding::Begin { read_only, consistent_snapshot } => {
+        AfterTransactionEnd::Begin { read_only, consistent_snapshot } => {
             context.engine.release_table_locks(context.session, context.turn);
             match begin(&mut context.engine.gateway, context.session, read_only, consistent_snapshot) {
-                Ok(()) => finish_ok(context, Changed::default()),
+                Ok(()) => finish_ok(context, ChangeCounts::default()),
                 Err(error) => fail(context, &error),
             }
         }
-        AfterEnding::Schema { change, notes } => send_schema_change(context, *change, notes),
-        AfterEnding::Fail(error) => fail(context, &error),
+        AfterTransactionEnd::Schema { change, notes } => send_schema_change(context, *change, notes),
+        AfterTransactionEnd::Fail(error) => fail(context, &error),
     }
 }
 
@@ -142,12 +146,12 @@ fn begin(
 /// transaction is committed first.
 pub(crate) fn finish_set(context: &mut StatementContext<'_, '_>, commits: bool) -> Progress {
     if commits {
-        let after = AfterEnding::Complete { chain: false, release: false };
+        let after = AfterTransactionEnd::Complete { chain: false, release: false };
         return start_ending(context, Ending::Commit, after);
     }
     let session = &mut *context.session;
     session.transaction.explicit = session.is_open || !session.variables.autocommit;
-    finish_ok(context, Changed::default())
+    finish_ok(context, ChangeCounts::default())
 }
 
 /// Must be called after a failed statement. If the failure has ended the transaction, as for the victim of a

@@ -50,7 +50,7 @@ pub(crate) struct UserLockState {
     pub operation: OperationId,
     is_get: bool,
     /// The calls that have not been sent to the main block yet.
-    rest: VecDeque<UserLockAction>,
+    unsent: VecDeque<UserLockAction>,
     results: Vec<Value>,
     input: RetryInput,
     statistics: Option<Arc<StatisticsSnapshot>>,
@@ -107,11 +107,11 @@ pub(crate) fn start_user_locks(
 /// Sends the next call to the main block. After the last call, starts the statement again.
 fn request_next(
     context: &mut StatementContext<'_, '_>,
-    mut rest: VecDeque<UserLockAction>,
+    mut unsent: VecDeque<UserLockAction>,
     results: Vec<Value>,
     (input, statistics): (RetryInput, Option<Arc<StatisticsSnapshot>>),
 ) -> Progress {
-    let Some(action) = rest.pop_front() else {
+    let Some(action) = unsent.pop_front() else {
         let state = RetryState { input, lock_results: Some(results), statistics };
         context.session.execution = Execution::Retry(Box::new(state));
         return Progress::Waiting;
@@ -119,7 +119,7 @@ fn request_next(
     let is_get = matches!(action, UserLockAction::Get { .. });
     match context.engine.gateway.use_user_lock(context.session.connection, action, context.turn) {
         Ok(operation) => {
-            let state = UserLockState { operation, is_get, rest, results, input, statistics };
+            let state = UserLockState { operation, is_get, unsent, results, input, statistics };
             context.session.execution = Execution::UserLock(Box::new(state));
             Progress::Waiting
         }
@@ -137,7 +137,7 @@ pub(super) fn resume_user_lock(
     value: Value,
     error: Option<Box<Error>>,
 ) -> Progress {
-    let UserLockState { is_get, rest, mut results, input, statistics, .. } = state;
+    let UserLockState { is_get, unsent, mut results, input, statistics, .. } = state;
     if let Some(error) = error {
         input.release(context.turn);
         return fail(context, &error);
@@ -148,7 +148,7 @@ pub(super) fn resume_user_lock(
         return Progress::Done;
     }
     results.push(value);
-    request_next(context, rest, results, (input, statistics))
+    request_next(context, unsent, results, (input, statistics))
 }
 
 /// Error of a lock call in a statement that uses a table. Such a statement may start more than once, but a

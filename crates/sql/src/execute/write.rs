@@ -13,11 +13,11 @@ use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{Changed, fail, finish_ok, finish_rows};
+use super::completion::{ChangeCounts, fail, finish_ok, finish_rows};
 use super::compound::start_ordered_change;
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::insert::Numbered;
+use super::insert::InsertedNumbers;
 use super::key::{InputWriter, Values};
 use super::numbers::AutoIncrementRequest;
 use super::packets::{Window, row_start};
@@ -297,12 +297,15 @@ pub(super) fn finish_change(
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
             let warnings = u64::from(context.session.warning_count);
-            append_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
+            append_numbers(
+                info,
+                [("Rows matched: ", matched), ("  ChangeCounts: ", changed), ("  Warnings: ", warnings)],
+            );
             last_insert_id = context.session.insert_id_argument.unwrap_or(0);
             if context.session.found_rows_wanted { matched } else { changed }
         }
     };
-    finish_ok(context, Changed { affected_rows, last_insert_id, has_info: true })
+    finish_ok(context, ChangeCounts { affected_rows, last_insert_id, has_info: true })
 }
 
 /// Sends the complete rows of RETURNING. Sort entries are sent in their order.
@@ -326,12 +329,12 @@ fn finish_returning(
     // has no memory limit.
     let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
-    if let Err(error) = outputs.iter().try_for_each(|output| sorter.take(output)) {
+    if let Err(error) = outputs.iter().try_for_each(|output| sorter.add_rows(output)) {
         return fail(context, &error);
     }
     context.sink.header(header, &context.session.completion());
     rows += sorter.len() as u64;
-    sorter.give_all(Window::ALL, context.sink.output());
+    sorter.emit_all_rows(Window::ALL, context.sink.output());
     sorter.retire(&mut context.engine.work.sorters);
     finish_rows(context, rows)
 }
@@ -350,9 +353,9 @@ fn append_numbers<const N: usize>(info: &mut String, parts: [(&str, u64); N]) {
 }
 
 /// Sends the answer of an INSERT.
-fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: Numbered) -> Progress {
+fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: InsertedNumbers) -> Progress {
     use std::fmt::Write;
-    let Numbered { rows, first_number, answer_number } = numbered;
+    let InsertedNumbers { rows, first_number, answer_number } = numbered;
     let info = &mut context.engine.work.info;
     info.clear();
     if rows > 1 {
@@ -364,7 +367,7 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: Numbered) -> 
         context.session.last_insert_id = first_number;
         last_insert_id = first_number;
     }
-    finish_ok(context, Changed { affected_rows: rows, last_insert_id, has_info: true })
+    finish_ok(context, ChangeCounts { affected_rows: rows, last_insert_id, has_info: true })
 }
 
 /// Sends the complete rows of a locking query.
@@ -386,7 +389,7 @@ fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState
                 read.rows += if read.plan.calc_found_rows { rows } else { taken };
                 Ok(())
             }
-            FinalStepState::Sort(sorter) => sorter.take(output),
+            FinalStepState::Sort(sorter) => sorter.add_rows(output),
             FinalStepState::Aggregate(accumulators) => merge_states(accumulators, output),
         };
         if let Err(error) = taken {

@@ -1,34 +1,35 @@
-//! Replaces the values that only the session knows (`NOW()`, `@@autocommit`, `@x`, `LAST_INSERT_ID()`) by
-//! parameters. Each execution evaluates them once, before it begins. A plan that has them as parameters is
-//! valid for every execution in which they have the same types.
+//! Replaces expressions whose value only the session knows (`NOW()`, `@@autocommit`, `@x`,
+//! `LAST_INSERT_ID()`) by implicit parameters. Each execution evaluates these expressions once, before it
+//! begins. A plan is valid for every execution in which its implicit parameters have the same types.
 
 use super::expression::{Expression, InList, ParameterNumber};
 use super::limit::PARAMETERS_MAX;
 use super::statement::{Assignment, InsertSource, OrderItem, Select, SelectItem, Statement};
 
-/// A value that only the session knows, which is an implicit parameter of a statement.
+/// An implicit parameter of a statement: an expression whose value only the session knows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SessionValue {
     /// The expression that the session evaluates.
     pub expression: Expression,
-    /// Whether it is a pattern of LIKE. The beginning of a pattern determines whether an index is useful.
+    /// Whether the value is a LIKE pattern. The first character of a pattern determines whether an index is
+    /// useful.
     pub is_pattern: bool,
 }
 
-/// Whether an expression becomes a parameter.
+/// Whether an expression becomes an implicit parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifting {
-    /// The session knows its value.
+    /// The expression becomes a parameter, because the session knows its value.
     Whole,
     /// Its operands may become parameters.
     Operands,
-    /// Neither it nor its operands become parameters.
+    /// Neither the expression nor its operands become parameters.
     Nothing,
 }
 
-/// Replaces the values that only the session knows by parameters. Their ordinals begin at `first`; equal
-/// expressions share one. Returns the replaced expressions in the order of their ordinals. Expressions beyond
-/// the maximum number of parameters stay in the statement. `lifting` classifies an expression.
+/// Replaces expressions by implicit parameters, as `lifting` decides for each expression. The parameters are
+/// numbered from `first` on; equal expressions share one. Returns the replaced expressions in the order of
+/// the parameters. Expressions beyond the maximum number of parameters stay in the statement.
 pub(crate) fn lift_session_values(
     statement: &mut Statement,
     first: ParameterNumber,
@@ -156,7 +157,7 @@ impl Lifter<'_> {
                 self.all(removed.as_deref_mut());
                 self.value(operand);
             }
-            // The operand of an assignment stays, because the assignment itself is refused.
+            // The operand of an assignment is not replaced, because the assignment itself is refused.
             Expression::AssignUserVariable { .. }
             | Expression::Literal(_)
             | Expression::Parameter(_)
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
     use crate::parse::parse;
 
-    /// Lifts user variables and calls of NOW(), and nothing of calls of SLEEP().
+    /// Replaces user variables and calls of NOW(), but nothing in calls of SLEEP().
     fn lift(text: &str, first: u32) -> (Statement, Vec<String>) {
         let mut statement = parse(text.as_bytes()).expect("the statement is correct").statement;
         let lifting = |expression: &Expression| match expression {

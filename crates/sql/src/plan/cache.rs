@@ -20,7 +20,7 @@ use crate::parse::session_value::SessionValue;
 /// Number of sets; a power of two.
 const SETS: usize = 512;
 /// Number of entries in a set.
-const WAYS: usize = 4;
+const SET_ENTRIES: usize = 4;
 /// Maximum length of a key's text, in bytes. A statement with a longer one is not cached.
 const TEXT_BYTES_MAX: usize = 4096;
 /// Maximum of the estimated bytes of all entries. Beyond it the cache is emptied, so each statement in use is
@@ -156,7 +156,7 @@ pub struct PlanCache {
 impl Default for PlanCache {
     fn default() -> PlanCache {
         let mut entries = Vec::new();
-        entries.resize_with(SETS * WAYS, || None);
+        entries.resize_with(SETS * SET_ENTRIES, || None);
         PlanCache { entries, bytes: 0, clock: 0, hits: 0, misses: 0 }
     }
 }
@@ -167,7 +167,7 @@ impl PlanCache {
     pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<CachedShape> {
         self.clock += 1;
         let set = set_of(key);
-        for slot in &mut self.entries[set..set + WAYS] {
+        for slot in &mut self.entries[set..set + SET_ENTRIES] {
             let Some(entry) = slot else { continue };
             let same = entry.hash == key.hash
                 && entry.settings == key.settings
@@ -203,7 +203,7 @@ impl PlanCache {
             self.bytes = 0;
         }
         let set = set_of(key);
-        let slots = &mut self.entries[set..set + WAYS];
+        let slots = &mut self.entries[set..set + SET_ENTRIES];
         // An empty slot counts as never used, so it is taken before any entry is replaced.
         let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.last_used));
         if let Some(slot) = oldest {
@@ -242,5 +242,5 @@ impl PlanCache {
 
 #[inline]
 fn set_of(key: &PlanKey<'_>) -> usize {
-    (key.hash[0] as usize & (SETS - 1)) * WAYS
+    (key.hash[0] as usize & (SETS - 1)) * SET_ENTRIES
 }

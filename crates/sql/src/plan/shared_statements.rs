@@ -15,7 +15,7 @@ use crate::bind::ParameterKind;
 /// Number of sets; a power of two.
 const SETS: usize = 256;
 /// Statements in a set.
-const WAYS: usize = 4;
+const SET_ENTRIES: usize = 4;
 /// Longest text that is shared, in bytes.
 pub(crate) const SHARED_BYTES_MAX: usize = 2048;
 /// Maximum bytes of all texts. It bounds the plans too, because the size of a plan grows with its text.
@@ -60,7 +60,7 @@ pub(crate) struct SharedStatements {
 impl Default for SharedStatements {
     fn default() -> SharedStatements {
         let mut entries = Vec::new();
-        entries.resize_with(SETS * WAYS, || None);
+        entries.resize_with(SETS * SET_ENTRIES, || None);
         SharedStatements { entries, bytes: 0, clock: 0 }
     }
 }
@@ -79,7 +79,7 @@ impl SharedStatements {
         }
         self.clock += 1;
         let set = set_of(key);
-        for slot in &mut self.entries[set..set + WAYS] {
+        for slot in &mut self.entries[set..set + SET_ENTRIES] {
             let Some(entry) = slot else { continue };
             if !key.is_of(&entry.statement) || !kinds(&entry.statement.kinds) {
                 continue;
@@ -105,7 +105,7 @@ impl SharedStatements {
             self.bytes = 0;
         }
         let set = set_of(key);
-        let slots = &mut self.entries[set..set + WAYS];
+        let slots = &mut self.entries[set..set + SET_ENTRIES];
         // An empty slot counts as never used, so it is taken before any entry is replaced.
         let oldest = slots.iter_mut().min_by_key(|slot| slot.as_ref().map_or(0, |entry| entry.used));
         if let Some(slot) = oldest {
@@ -133,5 +133,5 @@ impl SharedStatements {
 fn set_of(key: &StatementKey<'_>) -> usize {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
-    (hasher.finish() as usize & (SETS - 1)) * WAYS
+    (hasher.finish() as usize & (SETS - 1)) * SET_ENTRIES
 }

@@ -10,7 +10,7 @@ use junctor_signals::end_transaction::Ending;
 use crate::bind::message;
 use crate::execute::Engine;
 use crate::execute::Session;
-use crate::execute::{AfterEnding, Changed, StatementContext, fail, finish_ok, start_ending};
+use crate::execute::{AfterTransactionEnd, ChangeCounts, StatementContext, fail, finish_ok, start_ending};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
@@ -96,7 +96,7 @@ impl StatementContext<'_, '_> {
         self.session.last_insert_id = 0;
         self.session.insert_id_argument = None;
         self.session.found_rows = 0;
-        let after = AfterEnding::Complete { chain: false, release: false };
+        let after = AfterTransactionEnd::Complete { chain: false, release: false };
         start_ending(self, Ending::Rollback, after)
     }
 }
@@ -162,7 +162,7 @@ impl Engine {
 /// Sends OK or the error.
 pub(super) fn answer(context: &mut StatementContext<'_, '_>, outcome: Result<()>) -> Progress {
     match outcome {
-        Ok(()) => finish_ok(context, Changed::default()),
+        Ok(()) => finish_ok(context, ChangeCounts::default()),
         Err(error) => fail(context, &error),
     }
 }

@@ -19,8 +19,9 @@ use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::has_locked_tables;
 use crate::execute::{
-    AfterEnding, Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction,
-    no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to, start_schema_change,
+    AfterTransactionEnd, Execution, StatementContext, append_row, fail, finish_rows, finish_set,
+    in_read_only_transaction, no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to,
+    start_schema_change,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
@@ -62,7 +63,7 @@ impl StatementContext<'_, '_> {
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
                 Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
                 // As in MySQL, the open transaction is committed even if the schema change is refused.
-                Err(error) => start_ending(self, Ending::Commit, AfterEnding::Fail(error)),
+                Err(error) => start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error)),
             },
             Statement::Savepoint(name) => set_savepoint(self, name),
             Statement::RollbackToSavepoint(name) => start_rollback_to(self, name),

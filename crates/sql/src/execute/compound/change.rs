@@ -244,9 +244,9 @@ fn locked_rows(
     let bytes_max = engine.settings.sort_buffer_bytes_max;
     let request = SortRequest { distinct: false, wanted: limit, counts_all: false };
     let mut sorter = Sorter::begin(request, bytes_max, &mut engine.work.sorters);
-    outputs.iter().try_for_each(|output| sorter.take(output))?;
+    outputs.iter().try_for_each(|output| sorter.add_rows(output))?;
     let mut packets = Vec::new();
-    sorter.give_all(Window { offset: 0, remaining: limit }, &mut packets);
+    sorter.emit_all_rows(Window { offset: 0, remaining: limit }, &mut packets);
     sorter.retire(&mut engine.work.sorters);
     take_rows(definition, &packets, limit, &mut rows)?;
     Ok(rows)

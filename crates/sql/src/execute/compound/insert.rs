@@ -26,9 +26,9 @@ use super::returned::cannot_fail;
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
 use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, StepState, Work};
-use crate::execute::completion::{Changed, fail, finish_ok, finish_rows};
+use crate::execute::completion::{ChangeCounts, fail, finish_ok, finish_rows};
 use crate::execute::context::StatementContext;
-use crate::execute::insert::{Numbered, level_of_mode, number_of};
+use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};
 use crate::execute::read::broken_reply;
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
@@ -68,7 +68,7 @@ pub(in crate::execute) fn start_insert_rows(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
-    (rows, numbered): (RowList, Numbered),
+    (rows, numbered): (RowList, InsertedNumbers),
 ) -> Progress {
     require!(rows.len() as u64 == numbered.rows, "every row of an INSERT that may be needed again is kept");
     let parameters = context.copy_parameters();
@@ -553,5 +553,5 @@ pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan
         (0, None) if written > 0 => work.explicit_number,
         (first, _) => first,
     };
-    finish_ok(context, Changed { affected_rows: written + deleted + found, last_insert_id, has_info: true })
+    finish_ok(context, ChangeCounts { affected_rows: written + deleted + found, last_insert_id, has_info: true })
 }

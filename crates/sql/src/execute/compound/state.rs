@@ -10,7 +10,7 @@ use junctor_signals::read_rows::OperationId;
 use super::returned::Returned;
 use super::rows::RowList;
 use super::source::Source;
-use crate::execute::insert::Numbered;
+use crate::execute::insert::InsertedNumbers;
 use crate::execute::retry::RetryInput;
 use crate::plan::{ChangePlan, InsertPlan, Plan};
 
@@ -134,7 +134,7 @@ pub(super) struct InsertWork {
     /// The AUTO_INCREMENT value for the OK packet if none was generated.
     pub explicit_number: u64,
     /// The AUTO_INCREMENT values of the rows that one step inserts.
-    pub numbered: Numbered,
+    pub numbered: InsertedNumbers,
     pub counts: Counts,
     /// The rows of RETURNING.
     pub returned: Returned,

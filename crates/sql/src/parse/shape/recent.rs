@@ -17,9 +17,9 @@ const TEXT_BYTES_MAX: usize = 512;
 const START_BYTES: usize = 24;
 /// Maximum number of literals of a cached statement.
 const LITERALS_MAX: usize = 8;
-/// Number of sets. A statement is compared with the `WAYS` statements of one set.
+/// Number of sets. A statement is compared with all `SET_ENTRIES` statements of its set.
 const SETS: usize = 16;
-const WAYS: usize = 4;
+const SET_ENTRIES: usize = 4;
 
 /// Recently scanned statements, found by the start of their text.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,7 @@ pub(super) struct Recent {
 
 #[derive(Clone, Debug, Default)]
 struct Set {
-    ways: [RecentStatement; WAYS],
+    entries: [RecentStatement; SET_ENTRIES],
     /// Position of the entry that is overwritten next.
     next: usize,
 }
@@ -50,7 +50,7 @@ impl Shape {
     pub(super) fn recall(&mut self, text: &[u8]) -> bool {
         let Some(set) = set_of(text) else { return false };
         let Shape { recent, literals, slots, normalised, .. } = self;
-        for known in &recent.sets[set].ways {
+        for known in &recent.sets[set].entries {
             if known.read_literals(text, literals).is_none() {
                 literals.clear();
                 continue;
@@ -76,8 +76,8 @@ impl Shape {
             return;
         }
         let set = &mut self.recent.sets[set];
-        let known = &mut set.ways[set.next];
-        set.next = (set.next + 1) % WAYS;
+        let known = &mut set.entries[set.next];
+        set.next = (set.next + 1) % SET_ENTRIES;
         known.text.clear();
         known.text.extend_from_slice(text);
         known.literals.clone_from(&self.literals);
