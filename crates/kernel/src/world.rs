@@ -312,6 +312,11 @@ pub enum WorldRequest {
     },
     /// Stops the node in good order.
     Stop,
+    /// Stops the node at once: nothing more may be answered. For a disk that lost what it was told to keep.
+    Halt {
+        /// The reason, for people.
+        message: Box<str>,
+    },
 }
 
 impl WorldRequest {

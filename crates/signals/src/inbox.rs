@@ -2,6 +2,7 @@
 
 use junctor_kernel::{ModuleId, Priority, SignalClass, WorldEvent};
 
+use crate::append_records::*;
 use crate::block_tables::*;
 use crate::change_schema::*;
 use crate::client_command::*;
@@ -16,6 +17,7 @@ use crate::read_status::*;
 use crate::replicate_rows::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
+use crate::start_log::*;
 use crate::undo_statements::*;
 use crate::use_user_lock::*;
 use crate::write_rows::*;
@@ -111,6 +113,7 @@ inbox! {
         CommitTransactionReply: Reserved, 16;
         UndoTransactionReply: Reserved, 16;
         CommitStable: Reserved, 4;
+        AwaitDurableReply: Reserved, 16;
         AwaitStable: Reserved, 1;
         LockWaitStarted: Reserved, 16;
         LockWaitEnded: Reserved, 2;
@@ -132,6 +135,7 @@ inbox! {
         ReplicateRows: Reserved, 2;
         ReplicateRowsReply: Reserved, 2;
         ApplyReplica: Reserved, 4;
+        AppendRecordsReply: Reserved, 1;
         CancelWait: Reserved, 4;
         ChangePartition: Reserved, 16;
         ReadStatus: Reserved, 1;
@@ -164,7 +168,19 @@ inbox! {
         BlockTablesReply: Reserved, 64;
         RecallTables: Reserved, 1;
         CancelSchemaChange: Reserved, 64;
+        AppendRecordsReply: Reserved, 1;
+        AwaitDurableReply: Reserved, 64;
+        StartLogReply: Reserved, 64;
         ContinueWork: Reserved, 64;
+    }
+}
+
+inbox! {
+    /// Signals to log.
+    LogSignal {
+        AppendRecords: Reserved, 64;
+        AwaitDurable: Reserved, 64;
+        StartLog: Reserved, 16;
     }
 }
 
@@ -183,6 +199,8 @@ pub enum Signal {
     Query(QuerySignal),
     /// To main.
     Main(MainSignal),
+    /// To log.
+    Log(LogSignal),
     /// From the world to the block that asked.
     World(WorldEvent),
 }
@@ -200,6 +218,7 @@ impl junctor_kernel::Signal for Signal {
             Signal::Ldm(signal) => signal.class(),
             Signal::Query(signal) => signal.class(),
             Signal::Main(signal) => signal.class(),
+            Signal::Log(signal) => signal.class(),
             Signal::World(_) => SignalClass::Reserved,
         }
     }
@@ -221,6 +240,7 @@ impl junctor_kernel::Signal for Signal {
             Signal::Ldm(signal) => signal.emit_max(),
             Signal::Query(signal) => signal.emit_max(),
             Signal::Main(signal) => signal.emit_max(),
+            Signal::Log(signal) => signal.emit_max(),
             Signal::World(_) => 64,
         }
     }
@@ -233,6 +253,7 @@ impl junctor_kernel::Signal for Signal {
             Signal::Ldm(signal) => signal.name(),
             Signal::Query(signal) => signal.name(),
             Signal::Main(signal) => signal.name(),
+            Signal::Log(signal) => signal.name(),
             Signal::World(_) => "WorldEvent",
         }
     }
@@ -246,7 +267,8 @@ impl junctor_kernel::Signal for Signal {
             Signal::Ldm(signal) => 0x300 | signal.position(),
             Signal::Query(signal) => 0x400 | signal.position(),
             Signal::Main(signal) => 0x500 | signal.position(),
-            Signal::World(_) => 0x600,
+            Signal::Log(signal) => 0x600 | signal.position(),
+            Signal::World(_) => 0x700,
         }
     }
 

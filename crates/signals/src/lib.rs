@@ -19,6 +19,7 @@ pub mod end_transaction;
 pub mod undo_statements;
 pub mod write_rows;
 pub mod commit_transaction;
+pub mod append_records;
 pub mod replicate_rows;
 pub mod lock_wait;
 
@@ -27,10 +28,11 @@ pub mod block_tables;
 pub mod counter;
 pub mod crash_point;
 pub mod change_schema;
+pub mod start_log;
 pub mod reserve_auto_increment;
 pub mod read_status;
 pub mod set_globals;
 pub mod use_user_lock;
 
-pub use inbox::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
+pub use inbox::{LdmSignal, LogSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
 pub use module::Module;

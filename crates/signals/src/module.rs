@@ -26,11 +26,13 @@ pub enum Module {
     Io = ModuleId::FILES.number(),
     /// Sessions, statements, plans and cursors.
     Sql = 8,
+    /// The log of commits.
+    Log = 9,
 }
 
 impl Module {
     /// Every module, in the order of its number.
-    pub const ALL: [Module; 9] = [
+    pub const ALL: [Module; 10] = [
         Module::Main,
         Module::Rep,
         Module::Tc,
@@ -40,6 +42,7 @@ impl Module {
         Module::Send,
         Module::Io,
         Module::Sql,
+        Module::Log,
     ];
 
     /// The lower-case name used in settings, status tables and thread names.
@@ -54,6 +57,7 @@ impl Module {
             Module::Send => "send",
             Module::Io => "io",
             Module::Sql => "sql",
+            Module::Log => "log",
         }
     }
 

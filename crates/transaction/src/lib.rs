@@ -1,7 +1,8 @@
-//! The data plane: the blocks tc, ldm and query.
+//! The data plane: the blocks tc, ldm, query and log.
 #![forbid(unsafe_code)]
 
 pub mod ldm;
+pub mod log;
 pub mod query;
 mod read;
 pub mod tc;

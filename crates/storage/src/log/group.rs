@@ -15,10 +15,8 @@ use crate::invariant::require;
 pub const BLOCK_BYTES: usize = 4096;
 /// Maximum size of a group in bytes, header included.
 pub const GROUP_BYTES_MAX: usize = 1 << 20;
-/// Size of a segment file in bytes.
-pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// Blocks of a segment.
-pub const SEGMENT_BLOCKS: u64 = SEGMENT_BYTES / BLOCK_BYTES as u64;
+/// Size of a segment file in bytes, unless the log was created with another one.
+pub const SEGMENT_BYTES_DEFAULT: u64 = 64 << 20;
 /// The version of groups and of the records in them.
 pub const GROUP_VERSION: u16 = 1;
 /// Bytes of a group before the headers of its pieces.
@@ -137,9 +135,61 @@ impl fmt::Display for GroupError {
 
 impl std::error::Error for GroupError {}
 
-/// The segment that holds a position, counted from 0.
-pub const fn segment_of(position: u64) -> u64 {
-    position / SEGMENT_BLOCKS
+/// The size of the files that a log lies in. It never changes after the log is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentSize {
+    blocks: u64,
+}
+
+impl SegmentSize {
+    /// Segments of this many bytes. `None` unless that is a whole number of blocks and holds the largest
+    /// group.
+    pub const fn of_bytes(bytes: u64) -> Option<SegmentSize> {
+        match bytes >= GROUP_BYTES_MAX as u64 && bytes.is_multiple_of(BLOCK_BYTES as u64) {
+            true => Some(SegmentSize { blocks: bytes / BLOCK_BYTES as u64 }),
+            false => None,
+        }
+    }
+
+    /// Bytes of a segment.
+    pub const fn bytes(self) -> u64 {
+        self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// The segment that holds a position, counted from 0.
+    pub const fn segment_of(self, position: u64) -> u64 {
+        position / self.blocks
+    }
+
+    /// Offset of a position in its segment, in bytes.
+    pub const fn offset_of(self, position: u64) -> u64 {
+        position % self.blocks * BLOCK_BYTES as u64
+    }
+
+    /// Whether the position is the first of a segment.
+    pub const fn is_start(self, position: u64) -> bool {
+        position.is_multiple_of(self.blocks)
+    }
+
+    /// Where a group of this many blocks lies that follows a group which ended at `position`: there, or at
+    /// the start of the next segment if the rest of this one is too short.
+    pub const fn place(self, position: u64, blocks: u64) -> u64 {
+        match position % self.blocks + blocks <= self.blocks {
+            true => position,
+            false => self.next_start(position),
+        }
+    }
+
+    /// The first position of the next segment; `position` itself if a segment starts there.
+    pub const fn next_start(self, position: u64) -> u64 {
+        position.next_multiple_of(self.blocks)
+    }
+}
+
+impl Default for SegmentSize {
+    fn default() -> SegmentSize {
+        SegmentSize { blocks: SEGMENT_BYTES_DEFAULT / BLOCK_BYTES as u64 }
+    }
 }
 
 /// Number of blocks of a group with `piece_count` pieces of `piece_bytes` bytes together.
@@ -153,11 +203,6 @@ pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8
     let blocks = group_blocks(pieces.len(), piece_bytes);
     require!(target.len() as u64 == blocks * BLOCK_BYTES as u64, "a group fills its blocks: {blocks}");
     require!(target.len() <= GROUP_BYTES_MAX, "a group has at most {GROUP_BYTES_MAX} bytes: {}", target.len());
-    require!(
-        header.position % SEGMENT_BLOCKS + blocks <= SEGMENT_BLOCKS,
-        "a group lies in one segment: {blocks} blocks at {}",
-        header.position
-    );
     require!(
         header.stable <= header.taken && header.taken <= header.ceiling,
         "stable, taken and ceiling are in order: {header:?}"
@@ -230,7 +275,7 @@ pub fn decode_header(block: &[u8]) -> Result<(GroupHeader, u64), GroupError> {
     };
     let bytes = GROUP_HEADER_BYTES + u32_at(fixed, 8) as usize;
     let blocks = bytes.div_ceil(BLOCK_BYTES) as u64;
-    if bytes > GROUP_BYTES_MAX || header.position % SEGMENT_BLOCKS + blocks > SEGMENT_BLOCKS {
+    if bytes > GROUP_BYTES_MAX {
         return Err(GroupError::NoHeader);
     }
     Ok((header, blocks))

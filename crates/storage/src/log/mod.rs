@@ -7,6 +7,7 @@
 //! records count.
 
 mod bytes;
+mod formed;
 mod group;
 mod pair;
 mod record;
@@ -14,10 +15,11 @@ mod recovery;
 mod scan;
 mod stream;
 
+pub use formed::FormedRecords;
 pub use group::{
     BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GROUP_VERSION, Group, GroupError, GroupHeader, GroupKind,
-    PIECE_HEADER_BYTES, Piece, SEGMENT_BLOCKS, SEGMENT_BYTES, decode_group, decode_header, encode_group, group_blocks,
-    segment_of,
+    PIECE_HEADER_BYTES, Piece, SEGMENT_BYTES_DEFAULT, SegmentSize, decode_group, decode_header, encode_group,
+    group_blocks,
 };
 pub use pair::{PAIR_CONTENT_BYTES_MAX, PairCopy, PairSlot, UnknownPairVersion, decode_slot, encode_slot, newest_slot};
 pub use record::{

@@ -1,8 +1,6 @@
 //! Reading the log back: the chain of groups, and its end.
 
-use super::group::{
-    BLOCK_BYTES, Group, GroupError, GroupHeader, GroupKind, SEGMENT_BLOCKS, decode_group, decode_header,
-};
+use super::group::{BLOCK_BYTES, Group, GroupError, GroupHeader, GroupKind, SegmentSize, decode_group, decode_header};
 
 /// A position between two groups of the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,12 +67,13 @@ pub enum ScanStep<'a> {
 #[derive(Clone, Debug)]
 pub struct LogScan {
     chain: ChainPosition,
+    segments: SegmentSize,
 }
 
 impl LogScan {
     /// A scan from this position on.
-    pub fn new(from: ChainPosition) -> LogScan {
-        LogScan { chain: from }
+    pub fn new(from: ChainPosition, segments: SegmentSize) -> LogScan {
+        LogScan { chain: from, segments }
     }
 
     /// Where the scan stands.
@@ -93,7 +92,7 @@ impl LogScan {
                 self.chain = ChainPosition::after(&group);
                 ScanStep::Group(group)
             }
-            Err(GroupError::Incomplete(blocks)) if self.is_next(bytes) => ScanStep::NeedBlocks(blocks),
+            Err(GroupError::Incomplete(blocks)) if self.is_next(bytes, blocks) => ScanStep::NeedBlocks(blocks),
             Err(GroupError::UnknownVersion(version)) => ScanStep::UnknownVersion(version),
             _ => ScanStep::NoGroup,
         }
@@ -103,15 +102,17 @@ impl LogScan {
     /// of the present segment was too short for it. Returns the segment's number; `None` if the scan is at
     /// the start of a segment, so that the chain has ended.
     pub fn skip_to_next_segment(&mut self) -> Option<u64> {
-        if self.chain.position.is_multiple_of(SEGMENT_BLOCKS) {
+        if self.segments.is_start(self.chain.position) {
             return None;
         }
-        self.chain.position = self.chain.position.next_multiple_of(SEGMENT_BLOCKS);
-        Some(self.chain.position / SEGMENT_BLOCKS)
+        self.chain.position = self.segments.next_start(self.chain.position);
+        Some(self.segments.segment_of(self.chain.position))
     }
 
-    fn is_next(&self, bytes: &[u8]) -> bool {
-        decode_header(bytes).is_ok_and(|(header, _)| self.chain.is_continued_by(&header))
+    /// Whether the group of which `bytes` hold the header continues the chain and lies in the segment.
+    fn is_next(&self, bytes: &[u8], blocks: u64) -> bool {
+        self.segments.place(self.chain.position, blocks) == self.chain.position
+            && decode_header(bytes).is_ok_and(|(header, _)| self.chain.is_continued_by(&header))
     }
 }
 

@@ -116,7 +116,7 @@ fn a_group_of_another_version_is_refused() {
     let checksum = super::bytes::checksum_without(&bytes[..GROUP_HEADER_BYTES], 4);
     bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
     assert_eq!(decode_group(&bytes).unwrap_err(), GroupError::UnknownVersion(2));
-    let mut scan = LogScan::new(ChainPosition::beginning(77));
+    let mut scan = LogScan::new(ChainPosition::beginning(77), SegmentSize::default());
     assert!(matches!(scan.step(&bytes), ScanStep::UnknownVersion(2)));
 }
 
@@ -133,31 +133,30 @@ impl Log {
 
     fn write(&mut self, change: impl Fn(&mut GroupHeader), pieces: &[Piece<'_>]) {
         let blocks = group_blocks(pieces.len(), pieces.iter().map(|piece| piece.bytes.len()).sum());
-        let position = match self.chain.position % SEGMENT_BLOCKS + blocks > SEGMENT_BLOCKS {
-            true => self.chain.position.next_multiple_of(SEGMENT_BLOCKS),
-            false => self.chain.position,
-        };
+        let segments = SegmentSize::default();
+        let position = segments.place(self.chain.position, blocks);
         let mut header = header(position, self.chain.previous_checksum.unwrap());
         header.incarnation = self.chain.incarnation.max(1);
         header.life = self.chain.life;
         header.kind = if self.chain.incarnation == 0 { GroupKind::Start } else { GroupKind::Data };
         change(&mut header);
         let (bytes, _) = encode(&header, pieces);
-        let segment = segment_of(position) as usize;
-        self.segments.resize_with(self.segments.len().max(segment + 1), || vec![0; SEGMENT_BYTES as usize]);
-        let at = (position % SEGMENT_BLOCKS) as usize * BLOCK_BYTES;
+        let segment = segments.segment_of(position) as usize;
+        self.segments.resize_with(self.segments.len().max(segment + 1), || vec![0; segments.bytes() as usize]);
+        let at = segments.offset_of(position) as usize;
         self.segments[segment][at..at + bytes.len()].copy_from_slice(&bytes);
         self.chain = ChainPosition::after(&decode_group(&bytes).unwrap());
     }
 
     /// All groups of the chain, and where it ends.
     fn scan(&self, from: ChainPosition) -> (Vec<(GroupHeader, usize)>, ChainPosition) {
-        let (mut scan, mut groups) = (LogScan::new(from), Vec::new());
+        let (mut scan, mut groups) = (LogScan::new(from, SegmentSize::default()), Vec::new());
         let mut end = from;
         loop {
             let position = scan.chain().position;
-            let segment = self.segments.get(segment_of(position) as usize).map_or(&[][..], Vec::as_slice);
-            let at = (position % SEGMENT_BLOCKS) as usize * BLOCK_BYTES;
+            let segments = SegmentSize::default();
+            let segment = self.segments.get(segments.segment_of(position) as usize).map_or(&[][..], Vec::as_slice);
+            let at = segments.offset_of(position) as usize;
             match scan.step(segment.get(at..).unwrap_or(&[])) {
                 ScanStep::Group(group) => {
                     groups.push((group.header, group.pieces().count()));

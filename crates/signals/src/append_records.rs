@@ -1,0 +1,40 @@
+//! Records of commits on their way to the log. From ldm and main to log.
+
+use junctor_kernel::{Address, Buffer};
+use junctor_model::id::CommitNumber;
+
+/// Records that a block has formed, in order. They become durable with one of the next groups.
+#[derive(Debug)]
+pub struct AppendRecords {
+    /// The block that formed them, to which the buffer returns.
+    pub from: Address,
+    /// Position of the stream among those of the node: the ldm instances, then main.
+    pub stream: u16,
+    /// Number of records that the stream has formed in this life, these included.
+    pub formed: u64,
+    /// The records, each complete.
+    pub bytes: Buffer,
+}
+
+/// The reply to [`AppendRecords`]: the log holds the records, and the buffer is free.
+#[derive(Debug)]
+pub struct AppendRecordsReply {
+    /// The buffer of the request, for reuse.
+    pub bytes: Buffer,
+}
+
+/// Asks to be told when a commit is durable. From tc and main to log. The commit is stable already.
+#[derive(Debug)]
+pub struct AwaitDurable {
+    /// The commit.
+    pub number: CommitNumber,
+    /// The block that waits. It has at most one request under way and asks for its highest number.
+    pub reply_to: Address,
+}
+
+/// The reply to [`AwaitDurable`]: every commit up to this number survives a crash.
+#[derive(Debug)]
+pub struct AwaitDurableReply {
+    /// At least the number of the request.
+    pub durable: CommitNumber,
+}

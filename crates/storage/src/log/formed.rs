@@ -1,0 +1,58 @@
+//! How many records each stream has formed: shared memory between the blocks that form records and the block
+//! that writes them.
+//!
+//! A block counts a record before anybody can learn that the commit is applied. The log block reads the
+//! stable number first and these counts second. A record of a stable commit is therefore counted, although
+//! the signal that carries it may still be on its way.
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(shuttle)]
+use shuttle::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::invariant::require;
+
+/// A word on a cache line of its own.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(AtomicU64);
+
+/// The number of records that each stream has formed since the node started. Only the block that forms the
+/// stream writes its count.
+#[derive(Debug)]
+pub struct FormedRecords {
+    counts: Box<[Line]>,
+}
+
+impl FormedRecords {
+    /// Counts of 0 for this many streams.
+    pub fn new(streams: usize) -> FormedRecords {
+        FormedRecords { counts: (0..streams).map(|_| Line(AtomicU64::new(0))).collect() }
+    }
+
+    /// Number of streams.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there is no stream.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Sets the count of a stream, after the record is formed and before its commit is marked as applied.
+    pub fn publish(&self, stream: usize, count: u64) {
+        let word = &self.counts[stream].0;
+        require!(word.load(Ordering::Relaxed) <= count, "a stream forms more and more records: {count}");
+        // Release: whoever sees the count, or learns through it that the commit is applied, may rely on the
+        // record.
+        word.store(count, Ordering::Release);
+    }
+
+    /// The count of a stream. To be read after the stable number.
+    pub fn count(&self, stream: usize) -> u64 {
+        self.counts[stream].0.load(Ordering::Acquire)
+    }
+}

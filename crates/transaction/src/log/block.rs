@@ -1,0 +1,143 @@
+//! The log block: its state and its inbox.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Buffer, Context, Outbox, WorldEvent, require};
+use junctor_model::id::CommitNumber;
+use junctor_signals::start_log::{StartLog, StartLogReply};
+use junctor_signals::{LogSignal, MainSignal, Signal};
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::log::{FormedRecords, SegmentSize, StreamCutter, StreamId};
+
+use super::cycle::{Cycle, Phase};
+use super::segment::Segments;
+
+/// Shared with the blocks whose records the log writes: part of the closed list of invariant 2.
+#[derive(Clone, Debug)]
+pub struct LogShared {
+    /// Source of commit numbers and of the stable number.
+    pub sequence: Arc<CommitSequence>,
+    /// How many records each stream has formed.
+    pub formed: Arc<FormedRecords>,
+}
+
+/// Configuration of the log.
+#[derive(Clone, Debug)]
+pub struct LogConfiguration {
+    /// Folder of the segments, absolute or relative to the node's data folder.
+    pub folder: Box<str>,
+    /// Size of a segment.
+    pub segment_size: SegmentSize,
+    /// The stream of each position in `FormedRecords`.
+    pub streams: Vec<StreamId>,
+    /// Maximum time in milliseconds that records wait for a sync that no commit awaits.
+    pub sync_interval_ms: u64,
+}
+
+/// The one instance of log.
+#[derive(Debug)]
+pub struct LogBlock {
+    pub(super) own: Address,
+    pub(super) shared: LogShared,
+    pub(super) configuration: LogConfiguration,
+    pub(super) streams: Vec<Stream>,
+    pub(super) segments: Segments,
+    pub(super) cycle: Cycle,
+    /// The last number whose commits survive a crash.
+    pub(super) durable: CommitNumber,
+    /// The blocks that await a number above `durable`.
+    pub(super) waiting: BTreeMap<Address, CommitNumber>,
+    /// The start under way.
+    pub(super) starting: Option<StartLog>,
+}
+
+/// The records of one block that are not written yet.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub id: StreamId,
+    /// Records delivered in this life.
+    pub received: u64,
+    /// Buffers in the order of delivery.
+    pub buffers: VecDeque<Pending>,
+    pub cutter: StreamCutter,
+}
+
+/// A delivered buffer.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub from: Address,
+    pub bytes: Buffer,
+    /// Bytes of it that are in groups.
+    pub written: usize,
+}
+
+impl LogBlock {
+    /// The instance at `own`. It writes nothing before `StartLog`.
+    pub fn new(own: Address, shared: LogShared, configuration: LogConfiguration) -> LogBlock {
+        require!(shared.formed.len() == configuration.streams.len(), "each stream has a count of formed records");
+        let streams = configuration.streams.iter().map(|id| Stream {
+            id: *id,
+            received: 0,
+            buffers: VecDeque::new(),
+            cutter: StreamCutter::new(),
+        });
+        LogBlock {
+            own,
+            shared,
+            streams: streams.collect(),
+            segments: Segments::new(&configuration),
+            configuration,
+            cycle: Cycle::default(),
+            durable: CommitNumber(0),
+            waiting: BTreeMap::new(),
+            starting: None,
+        }
+    }
+
+    /// The last number whose commits survive a crash. For checkers.
+    pub fn durable(&self) -> CommitNumber {
+        self.durable
+    }
+
+    /// Handles one signal.
+    pub fn handle(&mut self, signal: LogSignal, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match signal {
+            LogSignal::AppendRecords(signal) => self.on_append_records(signal, context, outbox),
+            LogSignal::AwaitDurable(signal) => self.on_await_durable(signal, context, outbox),
+            LogSignal::StartLog(signal) => self.on_start_log(signal, outbox),
+        }
+    }
+
+    /// Handles one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match event {
+            WorldEvent::Timer { token } => self.on_timer(token, context, outbox),
+            WorldEvent::FileDone { token, result, bytes, .. } => {
+                self.on_file_done((token, result, bytes), context, outbox);
+            }
+            WorldEvent::Stopping => self.on_stopping(context, outbox),
+            WorldEvent::Started
+            | WorldEvent::SocketOpened { .. }
+            | WorldEvent::Received { .. }
+            | WorldEvent::SendBlocked { .. }
+            | WorldEvent::SendDrained { .. }
+            | WorldEvent::SocketClosed { .. } => {}
+        }
+    }
+
+    fn on_start_log(&mut self, signal: StartLog, outbox: &mut Outbox<Signal>) {
+        require!(self.starting.is_none() && self.cycle.phase == Phase::Stopped, "the log is started once");
+        self.cycle.begin_life(&signal, self.configuration.segment_size);
+        self.durable = signal.taken;
+        self.segments.open_first(self.cycle.position, outbox);
+        self.starting = Some(signal);
+    }
+
+    /// Answers main once the start group is durable.
+    pub(super) fn finish_start(&mut self, outbox: &mut Outbox<Signal>) {
+        if let Some(start) = self.starting.take() {
+            outbox.send(start.reply_to, Signal::Main(MainSignal::StartLogReply(StartLogReply {})));
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Cycles: collect, write, sync, publish.
+
+use std::collections::VecDeque;
+
+use junctor_kernel::{Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, WorldRequest, require};
+use junctor_model::id::CommitNumber;
+use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply};
+use junctor_signals::start_log::StartLog;
+use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
+use junctor_storage::log::{
+    BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GroupHeader, GroupKind, PIECE_HEADER_BYTES, Piece, SegmentSize,
+    encode_group, group_blocks,
+};
+
+use super::block::{LogBlock, Pending};
+
+/// Groups that are written before a sync. More records take several syncs, and only the last one makes the
+/// cycle's number durable.
+pub(super) const GROUPS_PER_CYCLE_MAX: usize = 16;
+
+/// The log keeps this distance between the ceiling and the numbers taken, so that the sequence never waits
+/// for a group.
+const CEILING_DISTANCE: u64 = 1 << 32;
+const CEILING_DISTANCE_MIN: u64 = 1 << 31;
+
+/// Time without a group after which a closing group confirms that the last one is synced.
+const CLOSE_AFTER_MS: u64 = 100;
+/// Time between two attempts to write a group to a full disk.
+const RETRY_MS: u64 = 1000;
+
+pub(super) const SYNC_TIMER: u64 = 1;
+pub(super) const CLOSE_TIMER: u64 = 2;
+pub(super) const RETRY_TIMER: u64 = 3;
+pub(super) const SEGMENT_TIMER: u64 = 4;
+
+/// What a file answer belongs to; the upper byte of its token.
+pub(super) const WRITE: u64 = 1;
+pub(super) const SYNC: u64 = 2;
+pub(super) const SEGMENT: u64 = 3;
+pub(super) const TOKEN_KIND_SHIFT: u32 = 56;
+
+/// The step of the cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The log has not been started.
+    #[default]
+    Stopped,
+    /// No cycle runs.
+    Idle,
+    /// Streams have formed records that are on their way.
+    Collecting,
+    /// Groups wait for their segment, or are being written.
+    Writing,
+    /// Every group is written.
+    Syncing,
+}
+
+/// The cycle that runs, and the end of the chain of groups.
+#[derive(Debug, Default)]
+pub(super) struct Cycle {
+    pub phase: Phase,
+    /// The stable number that the cycle makes durable.
+    stable: CommitNumber,
+    /// The count that each stream must have delivered.
+    wanted: Vec<u64>,
+    /// The records that the cycle writes, with the position of their stream.
+    collected: VecDeque<(usize, Pending)>,
+    /// Bytes that are delivered and not collected.
+    pub bytes_waiting: usize,
+    /// The kind of the last group of the cycle.
+    kind: Option<GroupKind>,
+    /// Groups that are encoded and not requested yet: their segment is being prepared, or the disk is full.
+    unwritten: VecDeque<(u64, FileBuffer)>,
+    /// Requested writes without an answer.
+    writes: usize,
+    /// Requested syncs without an answer.
+    syncs: usize,
+    /// Segments with unsynced groups.
+    unsynced: Vec<u64>,
+    /// Whether a write of the cycle found the disk full.
+    is_full: bool,
+    spare: Vec<FileBuffer>,
+
+    log_id: u64,
+    life: u64,
+    incarnation: u32,
+    previous_cut: CommitNumber,
+    previous_checksum: u32,
+    ceiling: CommitNumber,
+    /// The stable number of the last group.
+    last_stable: CommitNumber,
+    /// The position behind the last group.
+    pub position: u64,
+    /// The position up to which the log is synced.
+    pub synced: u64,
+    /// Whether the last group is a closing one.
+    is_closed: bool,
+    pub sync_timer_runs: bool,
+    close_timer_runs: bool,
+    retry_timer_runs: bool,
+    /// Whether the node stops after the running cycle.
+    is_stopping: bool,
+}
+
+impl Cycle {
+    /// Continues the chain with a new incarnation.
+    pub fn begin_life(&mut self, start: &StartLog, segments: SegmentSize) {
+        self.log_id = start.log_id;
+        self.life = start.life;
+        self.incarnation = start.incarnation;
+        self.previous_cut = start.previous_cut;
+        self.previous_checksum = start.previous_checksum;
+        self.stable = start.taken;
+        self.last_stable = start.taken;
+        self.ceiling = CommitNumber(start.taken.0 + CEILING_DISTANCE);
+        self.position = segments.place(start.position, 1);
+        self.synced = start.position;
+    }
+}
+
+impl LogBlock {
+    /// Writes the start group, once its segment is ready.
+    pub(super) fn begin_start(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        outbox.crash_point(crash_point::LOG_START.before());
+        self.cycle.kind = Some(GroupKind::Start);
+        self.write_groups(context, outbox);
+    }
+
+    /// Begins a cycle, whose last group has this kind.
+    pub(super) fn begin_cycle(&mut self, kind: GroupKind, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        require!(self.cycle.phase == Phase::Idle, "one cycle runs at a time");
+        outbox.crash_point(crash_point::LOG_COLLECT.before());
+        // The order matters: every commit up to the stable number has its records counted by now.
+        self.cycle.stable = self.shared.sequence.stable();
+        self.cycle.wanted.clear();
+        self.cycle.wanted.extend((0..self.streams.len()).map(|stream| self.shared.formed.count(stream)));
+        self.cycle.phase = Phase::Collecting;
+        self.cycle.kind = Some(kind);
+        self.collect(context, outbox);
+    }
+
+    /// Goes on once every stream has delivered what it had formed.
+    pub(super) fn collect(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let delivered = self.streams.iter().zip(&self.cycle.wanted).all(|(stream, wanted)| stream.received >= *wanted);
+        if !delivered {
+            return;
+        }
+        for (index, stream) in self.streams.iter_mut().enumerate() {
+            self.cycle.collected.extend(stream.buffers.drain(..).map(|pending| (index, pending)));
+        }
+        self.cycle.bytes_waiting = 0;
+        outbox.crash_point(crash_point::LOG_COLLECT.after());
+        self.write_groups(context, outbox);
+    }
+
+    /// Encodes the next groups and requests their writes and a sync.
+    fn write_groups(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.cycle.phase = Phase::Writing;
+        for _ in 0..GROUPS_PER_CYCLE_MAX {
+            if self.cycle.collected.is_empty() && self.cycle.kind.is_none() {
+                break;
+            }
+            self.encode_next_group(context, outbox);
+        }
+        self.request_writes(outbox);
+    }
+
+    fn encode_next_group(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let LogBlock { cycle, streams, shared, configuration, .. } = self;
+        let mut room = GROUP_BYTES_MAX - GROUP_HEADER_BYTES;
+        // For each piece: the buffer by its position in `collected`, where the piece lies, and its first record.
+        let mut cuts: Vec<(usize, std::ops::Range<usize>, Option<u32>)> = Vec::new();
+        for (position, (stream, pending)) in cycle.collected.iter_mut().enumerate() {
+            if room <= PIECE_HEADER_BYTES {
+                break;
+            }
+            let cutter = &mut streams[*stream].cutter;
+            let (length, first) = cutter.cut(&pending.bytes[pending.written..], room - PIECE_HEADER_BYTES);
+            if length == 0 {
+                break;
+            }
+            cuts.push((position, pending.written..pending.written + length, first));
+            pending.written += length;
+            room -= PIECE_HEADER_BYTES + length;
+            if pending.written < pending.bytes.len() {
+                break;
+            }
+        }
+        let pieces: Vec<Piece<'_>> = cuts
+            .iter()
+            .map(|(position, range, first_record)| {
+                let (stream, pending) = &cycle.collected[*position];
+                Piece { stream: streams[*stream].id, first_record: *first_record, bytes: &pending.bytes[range.clone()] }
+            })
+            .collect();
+        let is_last = cycle.collected.iter().all(|(_, pending)| pending.written == pending.bytes.len());
+        let kind = if is_last { cycle.kind.take() } else { None };
+        let blocks = group_blocks(pieces.len(), pieces.iter().map(|piece| piece.bytes.len()).sum());
+        let position = configuration.segment_size.place(cycle.position, blocks);
+        // Read after the records were collected, so that it covers all of them.
+        let taken = shared.sequence.taken();
+        if taken.0 + CEILING_DISTANCE_MIN > cycle.ceiling.0 {
+            cycle.ceiling = CommitNumber(taken.0 + CEILING_DISTANCE);
+        }
+        // Only the last group holds the records of every commit up to the cycle's stable number.
+        let stable = if is_last { cycle.stable } else { cycle.last_stable };
+        let header = GroupHeader {
+            kind: kind.unwrap_or(GroupKind::Data),
+            position,
+            log_id: cycle.log_id,
+            life: cycle.life,
+            incarnation: cycle.incarnation,
+            previous_checksum: cycle.previous_checksum,
+            stable,
+            taken,
+            ceiling: cycle.ceiling,
+            synced: cycle.synced,
+            previous_cut: cycle.previous_cut,
+            wall_clock_us: context.wall_clock_us,
+        };
+        let mut bytes = cycle.spare.pop().unwrap_or_default();
+        bytes.set_length(blocks as usize * BLOCK_BYTES);
+        cycle.previous_checksum = encode_group(&header, &pieces, &mut bytes);
+        cycle.last_stable = stable;
+        cycle.position = position + blocks;
+        cycle.is_closed = header.kind == GroupKind::Closing;
+        cycle.unwritten.push_back((position, bytes));
+        self.give_back_written(outbox);
+    }
+
+    /// Returns the buffers whose records are all in groups.
+    fn give_back_written(&mut self, outbox: &mut Outbox<Signal>) {
+        while let Some((_, pending)) = self.cycle.collected.front()
+            && pending.written == pending.bytes.len()
+        {
+            let Some((_, Pending { from, bytes, .. })) = self.cycle.collected.pop_front() else { return };
+            let reply = AppendRecordsReply { bytes };
+            outbox.send(
+                from,
+                match from.module == Module::Ldm {
+                    true => Signal::Ldm(LdmSignal::AppendRecordsReply(reply)),
+                    false => Signal::Main(MainSignal::AppendRecordsReply(reply)),
+                },
+            );
+        }
+    }
+
+    /// Requests the writes whose segments are ready, and the syncs once no group is left.
+    pub(super) fn request_writes(&mut self, outbox: &mut Outbox<Signal>) {
+        let size = self.configuration.segment_size;
+        while let Some((position, _)) = self.cycle.unwritten.front()
+            && let Some(file) = self.segments.file_at(size.segment_of(*position))
+        {
+            let Some((position, bytes)) = self.cycle.unwritten.pop_front() else { break };
+            outbox.crash_point(crash_point::LOG_WRITE.before());
+            let segment = size.segment_of(position);
+            if !self.cycle.unsynced.contains(&segment) {
+                self.cycle.unsynced.push(segment);
+            }
+            self.cycle.writes += 1;
+            let (offset, token) = (size.offset_of(position), WRITE << TOKEN_KIND_SHIFT | position);
+            outbox.request(WorldRequest::WriteFile { file, offset, bytes, token });
+        }
+        if !self.cycle.unwritten.is_empty() || self.cycle.is_full {
+            return;
+        }
+        // A file carries out its requests in order, so the sync need not wait for the answers to the writes.
+        outbox.crash_point(crash_point::LOG_SYNC.before());
+        self.cycle.phase = Phase::Syncing;
+        for segment in std::mem::take(&mut self.cycle.unsynced) {
+            let Some(file) = self.segments.file_at(segment) else {
+                junctor_kernel::invariant::fail("a segment stays open until it is synced", format_args!("{segment}"))
+            };
+            self.cycle.syncs += 1;
+            outbox.request(WorldRequest::SyncFile { file, token: SYNC << TOKEN_KIND_SHIFT | segment });
+        }
+        self.segments.prepare_next(size.segment_of(self.cycle.position), outbox);
+    }
+
+    pub(super) fn on_file_done(
+        &mut self,
+        (token, result, bytes): (u64, FileResult, FileBuffer),
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let value = token & ((1 << TOKEN_KIND_SHIFT) - 1);
+        match token >> TOKEN_KIND_SHIFT {
+            WRITE => self.on_written(value, &result, bytes, outbox),
+            SYNC => self.on_synced(&result, outbox),
+            _ => {
+                self.segments.on_file_done(value, &result, outbox);
+                if self.starting.is_some() && self.cycle.phase == Phase::Stopped && self.segments.is_ready() {
+                    self.begin_start(context, outbox);
+                } else if self.cycle.phase == Phase::Writing {
+                    self.request_writes(outbox);
+                }
+            }
+        }
+        if self.cycle.writes == 0 && self.cycle.syncs == 0 {
+            match self.cycle.phase {
+                Phase::Writing | Phase::Syncing if self.cycle.is_full => self.start_retry_timer(outbox),
+                Phase::Syncing => self.end_sync(context, outbox),
+                Phase::Writing | Phase::Stopped | Phase::Idle | Phase::Collecting => {}
+            }
+        }
+    }
+
+    fn on_written(&mut self, position: u64, result: &FileResult, bytes: FileBuffer, outbox: &mut Outbox<Signal>) {
+        require!(self.cycle.writes > 0, "a write is answered once: {position}");
+        self.cycle.writes -= 1;
+        match result {
+            Ok(FileOutcome::Written { length, .. }) => {
+                require!(*length as usize == bytes.len(), "a group is written whole: {length} bytes at {position}");
+                if self.cycle.spare.len() < GROUPS_PER_CYCLE_MAX {
+                    self.cycle.spare.push(bytes);
+                }
+            }
+            Err(FileError::DiskFull) => {
+                // Nothing is lost: the group is written again. Its sync proves nothing now.
+                self.cycle.is_full = true;
+                let at = self.cycle.unwritten.partition_point(|(other, _)| *other < position);
+                self.cycle.unwritten.insert(at, (position, bytes));
+            }
+            other => halt(outbox, "write", other),
+        }
+    }
+
+    fn on_synced(&mut self, result: &FileResult, outbox: &mut Outbox<Signal>) {
+        require!(self.cycle.syncs > 0, "a sync is answered once");
+        self.cycle.syncs -= 1;
+        if !matches!(result, Ok(FileOutcome::Synced)) {
+            // The operating system may have dropped the pages and may report success for the next sync.
+            halt(outbox, "sync", result);
+        }
+    }
+
+    /// Everything that was written is on disk.
+    fn end_sync(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        outbox.crash_point(crash_point::LOG_WRITE.after());
+        outbox.crash_point(crash_point::LOG_SYNC.after());
+        self.cycle.synced = self.cycle.position;
+        if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
+            return self.write_groups(context, outbox);
+        }
+        self.cycle.phase = Phase::Idle;
+        outbox.crash_point(crash_point::LOG_PUBLISH.before());
+        require!(self.durable <= self.cycle.stable, "the durable number never falls: {}", self.durable);
+        self.durable = self.cycle.stable;
+        if self.starting.is_some() {
+            outbox.crash_point(crash_point::LOG_START.after());
+            self.finish_start(outbox);
+        }
+        self.answer_waiting(outbox);
+        outbox.crash_point(crash_point::LOG_PUBLISH.after());
+        if !self.waiting.is_empty() {
+            return self.begin_cycle(GroupKind::Data, context, outbox);
+        }
+        if self.cycle.is_closed {
+            outbox.crash_point(crash_point::LOG_CLOSE.after());
+        } else if self.cycle.is_stopping {
+            self.close(context, outbox);
+        } else if !self.cycle.close_timer_runs {
+            self.cycle.close_timer_runs = true;
+            let after = Duration::from_millis(CLOSE_AFTER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: CLOSE_TIMER });
+        }
+        if self.cycle.bytes_waiting > 0 {
+            self.start_sync_timer(outbox);
+        }
+    }
+
+    /// Answers the blocks whose commits are durable.
+    pub(super) fn answer_waiting(&mut self, outbox: &mut Outbox<Signal>) {
+        let durable = self.durable;
+        self.waiting.retain(|to, number| {
+            let is_waiting = *number > durable;
+            if !is_waiting {
+                let reply = AwaitDurableReply { durable };
+                let signal = match to.module == Module::Tc {
+                    true => Signal::Tc(TcSignal::AwaitDurableReply(reply)),
+                    false => Signal::Main(MainSignal::AwaitDurableReply(reply)),
+                };
+                outbox.send(*to, signal);
+            }
+            is_waiting
+        });
+    }
+
+    pub(super) fn on_timer(&mut self, token: u64, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match token {
+            SYNC_TIMER => {
+                self.cycle.sync_timer_runs = false;
+                if self.cycle.phase == Phase::Idle && self.cycle.bytes_waiting > 0 {
+                    self.begin_cycle(GroupKind::Data, context, outbox);
+                }
+            }
+            CLOSE_TIMER => {
+                self.cycle.close_timer_runs = false;
+                if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
+                    self.close(context, outbox);
+                }
+            }
+            RETRY_TIMER => {
+                self.cycle.retry_timer_runs = false;
+                self.cycle.is_full = false;
+                self.cycle.phase = Phase::Writing;
+                self.request_writes(outbox);
+            }
+            _ => self.segments.on_timer(outbox),
+        }
+    }
+
+    /// Writes a closing group, which tells a later scan that the groups before it were synced.
+    fn close(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        outbox.crash_point(crash_point::LOG_CLOSE.before());
+        self.begin_cycle(GroupKind::Closing, context, outbox);
+    }
+
+    pub(super) fn on_stopping(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.cycle.is_stopping = true;
+        if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
+            self.close(context, outbox);
+        }
+    }
+
+    fn start_retry_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.cycle.retry_timer_runs {
+            self.cycle.retry_timer_runs = true;
+            let after = Duration::from_millis(RETRY_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: RETRY_TIMER });
+        }
+    }
+}
+
+/// Stops the node: what is on disk is unknown, so nothing more may be acknowledged.
+#[cold]
+fn halt(outbox: &mut Outbox<Signal>, action: &str, result: &FileResult) {
+    let message = format!("cannot {action} the log: {result:?}; the node stops, because commits could be lost");
+    outbox.request(WorldRequest::Halt { message: message.into() });
+}

@@ -1,0 +1,26 @@
+//! The log block: writes the records of all commits of the node to one file after the other, and tells which
+//! commits are durable.
+//!
+//! - Owns: the files of the log, the *durable* number, the groups that are being written.
+//! - Signals in: `StartLog`, `AppendRecords`, `AwaitDurable`.
+//! - Signals out: `StartLogReply`, `AppendRecordsReply`, `AwaitDurableReply`.
+//! - Never: interprets a record, or reads back what it wrote; recovery does.
+//!
+//! The block works in cycles, one at a time. A cycle reads the stable number, collects the records of every
+//! commit up to it, writes them in groups, syncs once, and makes the number durable. Commits that arrive
+//! meanwhile share the next cycle. The more clients commit, the more commits a sync serves.
+//!
+//! *Proof.* A commit N becomes stable after every participant has applied it. A participant counts N's record
+//! as formed before it applies N (`FormedRecords`). The cycle reads the stable number first and the counts
+//! second, and waits until every stream has delivered what it has counted. So the record of every commit up
+//! to the stable number is in this cycle's groups or in earlier ones.
+
+mod append_records;
+mod block;
+mod cycle;
+mod segment;
+
+pub use block::{LogBlock, LogConfiguration, LogShared};
+
+#[cfg(test)]
+mod tests;

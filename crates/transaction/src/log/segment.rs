@@ -1,0 +1,186 @@
+//! The files of the log. Each is filled with zeros and synced under another name before it is used, so that
+//! later writes change no metadata of the file system.
+
+use junctor_kernel::{Duration, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require};
+use junctor_signals::{Signal, crash_point};
+use junctor_storage::log::SegmentSize;
+
+use super::block::LogConfiguration;
+use super::cycle::{SEGMENT, SEGMENT_TIMER, TOKEN_KIND_SHIFT};
+
+/// Time between two attempts to create a segment after one failed.
+const RETRY_MS: u64 = 10_000;
+
+/// The segments that are open, and the one that is being prepared.
+#[derive(Debug)]
+pub(super) struct Segments {
+    folder: Box<str>,
+    size: SegmentSize,
+    /// Open segments by number: the present one, and the next once it is ready. Older ones are closed when a
+    /// later one is opened and all their groups are synced.
+    open: Vec<(u64, FileId)>,
+    preparing: Option<Preparation>,
+    retry_timer_runs: bool,
+}
+
+#[derive(Debug)]
+struct Preparation {
+    segment: u64,
+    step: Step,
+}
+
+/// The request that a preparation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    CreateFolder,
+    Create,
+    Fill(FileId),
+    Close,
+    Rename,
+    SyncFolder,
+    Open,
+}
+
+impl Segments {
+    pub fn new(configuration: &LogConfiguration) -> Segments {
+        let LogConfiguration { folder, segment_size, .. } = configuration;
+        let folder = folder.clone();
+        Segments { folder, size: *segment_size, open: Vec::new(), preparing: None, retry_timer_runs: false }
+    }
+
+    /// The file of a segment, if it is ready for writes.
+    pub fn file_at(&self, segment: u64) -> Option<FileId> {
+        self.open.iter().find(|(number, _)| *number == segment).map(|(_, file)| *file)
+    }
+
+    /// Whether the first segment is open.
+    pub fn is_ready(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Opens the segment in which the log goes on. A log that begins with it creates it.
+    pub fn open_first(&mut self, position: u64, outbox: &mut Outbox<Signal>) {
+        let segment = self.size.segment_of(position);
+        // A segment that has no group yet may be one that a crash left unfinished.
+        let step = if self.size.is_start(position) { Step::CreateFolder } else { Step::Open };
+        self.begin_step(segment, step, outbox);
+    }
+
+    /// Prepares the segment after `present`, and closes those before it.
+    pub fn prepare_next(&mut self, present: u64, outbox: &mut Outbox<Signal>) {
+        for (_, file) in self.open.extract_if(.., |(number, _)| *number < present) {
+            outbox.request(WorldRequest::CloseFile { file, token: token(u64::MAX) });
+        }
+        if self.preparing.is_none() && !self.retry_timer_runs && self.file_at(present + 1).is_none() {
+            self.begin_step(present + 1, Step::Create, outbox);
+        }
+    }
+
+    pub fn on_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        self.retry_timer_runs = false;
+        if let Some(preparation) = &self.preparing {
+            self.begin_step(preparation.segment, Step::Create, outbox);
+        }
+    }
+
+    pub fn on_file_done(&mut self, segment: u64, result: &FileResult, outbox: &mut Outbox<Signal>) {
+        let Some(Preparation { segment: awaited, step }) = self.preparing else { return };
+        if segment != awaited & u64::from(u32::MAX) {
+            // The answer to the close of an older segment.
+            return;
+        }
+        let next = match (step, result) {
+            (Step::CreateFolder, Ok(FileOutcome::FolderCreated)) => Step::Create,
+            (Step::Create, Ok(FileOutcome::Opened { file, .. })) => {
+                outbox.crash_point(crash_point::SEGMENT_CREATE.after());
+                Step::Fill(*file)
+            }
+            (Step::Fill(file), Ok(FileOutcome::Filled)) => {
+                outbox.crash_point(crash_point::SEGMENT_FILL.after());
+                outbox.crash_point(crash_point::SEGMENT_SYNC.after());
+                outbox.request(WorldRequest::CloseFile { file, token: token(awaited) });
+                self.preparing = Some(Preparation { segment: awaited, step: Step::Close });
+                return;
+            }
+            (Step::Close, Ok(FileOutcome::Closed)) => Step::Rename,
+            (Step::Rename, Ok(FileOutcome::Renamed)) => {
+                outbox.crash_point(crash_point::SEGMENT_RENAME.after());
+                Step::SyncFolder
+            }
+            (Step::SyncFolder, Ok(FileOutcome::FolderSynced)) => {
+                outbox.crash_point(crash_point::SEGMENT_DIRECTORY.after());
+                Step::Open
+            }
+            (Step::Open, Ok(FileOutcome::Opened { file, length, .. })) => {
+                require!(*length >= self.size.bytes(), "segment {awaited} has its size: {length} bytes");
+                self.open.push((awaited, *file));
+                self.preparing = None;
+                return;
+            }
+            (step, result) => return self.on_failure(awaited, step, result, outbox),
+        };
+        self.begin_step(awaited, next, outbox);
+    }
+
+    /// A segment that cannot be created is tried again: the present one may last for long.
+    fn on_failure(&mut self, segment: u64, step: Step, result: &FileResult, outbox: &mut Outbox<Signal>) {
+        if let Step::Fill(file) = step {
+            outbox.request(WorldRequest::CloseFile { file, token: token(u64::MAX) });
+        }
+        let can_retry = matches!(step, Step::CreateFolder | Step::Create | Step::Fill(_))
+            && matches!(result, Err(FileError::DiskFull | FileError::System(_) | FileError::TooManyOpen));
+        if !can_retry {
+            // After a failed sync of the folder, the names on disk are unknown.
+            let message = format!("cannot prepare segment {segment} of the log: {result:?} ({step:?})");
+            return outbox.request(WorldRequest::Halt { message: message.into() });
+        }
+        self.preparing = Some(Preparation { segment, step: Step::Create });
+        self.retry_timer_runs = true;
+        outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(RETRY_MS), token: SEGMENT_TIMER });
+    }
+
+    fn begin_step(&mut self, segment: u64, step: Step, outbox: &mut Outbox<Signal>) {
+        self.preparing = Some(Preparation { segment, step });
+        let (lane, token) = (FileLane::Bulk, token(segment));
+        let prepared = format!("{}/prepared", self.folder).into();
+        let name = segment_path(&self.folder, segment);
+        let request = match step {
+            Step::CreateFolder => WorldRequest::CreateFolder { path: self.folder.clone(), lane, token },
+            Step::Create => {
+                outbox.crash_point(crash_point::SEGMENT_CREATE.before());
+                let mode = FileMode::CreateEmpty;
+                WorldRequest::OpenFile { path: prepared, mode, lane, is_direct: true, token }
+            }
+            Step::Fill(file) => {
+                outbox.crash_point(crash_point::SEGMENT_FILL.before());
+                outbox.crash_point(crash_point::SEGMENT_SYNC.before());
+                WorldRequest::FillFile { file, length: self.size.bytes(), token }
+            }
+            // Requested together with the answer that precedes it.
+            Step::Close => return,
+            Step::Rename => {
+                outbox.crash_point(crash_point::SEGMENT_RENAME.before());
+                WorldRequest::RenameFile { from: prepared, to: name, lane, token }
+            }
+            Step::SyncFolder => {
+                outbox.crash_point(crash_point::SEGMENT_DIRECTORY.before());
+                WorldRequest::SyncFolder { path: self.folder.clone(), lane, token }
+            }
+            Step::Open => {
+                let (mode, lane) = (FileMode::ReadWrite, FileLane::Log);
+                WorldRequest::OpenFile { path: name, mode, lane, is_direct: true, token }
+            }
+        };
+        outbox.request(request);
+    }
+}
+
+/// The path of a segment. Recovery finds segments by these names.
+pub fn segment_path(folder: &str, segment: u64) -> Box<str> {
+    format!("{folder}/{segment:010}.log").into()
+}
+
+/// The token of a request about a segment, of whose number it keeps the low 32 bits.
+fn token(segment: u64) -> u64 {
+    SEGMENT << TOKEN_KIND_SHIFT | segment & u64::from(u32::MAX)
+}
