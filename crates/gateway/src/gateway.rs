@@ -451,7 +451,7 @@ impl Gateway {
             Module::Tc => self.tc_instances,
             Module::Ldm => self.ldm_instances,
             Module::Query => self.query_instances,
-            Module::Rep | Module::Send | Module::Io => 0,
+            Module::Rep | Module::Send | Module::Io | Module::Log => 0,
         }
     }
 

@@ -29,6 +29,20 @@ pub fn fail(condition: &str, explanation: fmt::Arguments<'_>) -> ! {
     std::process::abort();
 }
 
+/// Reports why the node cannot go on, and ends the process with status 3. For faults of a device, which are
+/// not faults of the program.
+#[cold]
+pub(crate) fn halt(message: &str) -> ! {
+    if PANICS.load(Ordering::Relaxed) {
+        panic!("the node stops: {message}");
+    }
+    let mut errors = std::io::stderr().lock();
+    // If standard error is closed, the report has nowhere else to go.
+    let _ = writeln!(errors, "the node stops: {message}");
+    let _ = errors.flush();
+    std::process::exit(3);
+}
+
 /// Stops the node if an invariant is broken, in release builds too. Do not use it for a condition that a
 /// user, a client, a disk or another node can break.
 #[macro_export]

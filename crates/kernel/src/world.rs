@@ -344,7 +344,8 @@ impl WorldRequest {
             | Self::CloseSocket { .. }
             | Self::PauseReading { .. }
             | Self::ResumeReading { .. }
-            | Self::Stop => None,
+            | Self::Stop
+            | Self::Halt { .. } => None,
         }
     }
 

@@ -2,6 +2,7 @@
 //! name; the others are snake_case with the unit last. `docs/generated/settings.md` is printed from this
 //! table.
 
+use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_gateway::route::ReadRule;
@@ -34,6 +35,12 @@ pub struct NodeConfig {
     pub users: Vec<(String, String)>,
     /// The folder of the node's files.
     pub data_directory: String,
+    /// Whether commits survive a stop. Not a setting of the file yet.
+    pub is_durable: bool,
+    /// Size of the log's files; a new data directory keeps it for ever.
+    pub log_segment_size: SegmentSize,
+    /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
+    pub time_between_global_checkpoints_ms: u64,
     /// Maximum length of a command in bytes.
     pub max_allowed_packet_bytes: u32,
     /// Maximum number of concurrent transactions with writes or locks.
@@ -75,6 +82,9 @@ impl Default for NodeConfig {
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
             data_directory: "junctor-data".into(),
+            is_durable: false,
+            log_segment_size: SegmentSize::default(),
+            time_between_global_checkpoints_ms: 2000,
             max_allowed_packet_bytes: 64 << 20,
             transactions_max: 4096,
             partitions_per_node: 2,

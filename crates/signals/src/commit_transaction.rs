@@ -34,8 +34,8 @@ pub struct CommitTransaction {
     pub reply_to: Address,
     /// The transaction's commit number.
     pub number: CommitNumber,
-    /// Number of partitions that the transaction has written, for the redo records.
-    pub participants: u32,
+    /// Number of ldm instances that the transaction has written to, for the log records.
+    pub participants: u16,
     /// Whether this ldm holds versions of the transaction, and not only locks. It must know the transaction
     /// then.
     pub has_written: bool,

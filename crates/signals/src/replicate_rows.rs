@@ -49,5 +49,5 @@ pub struct ApplyReplica {
     /// The commit number; 0 forgets.
     pub number: CommitNumber,
     /// Number of partitions that the transaction has written, for the backup's redo records.
-    pub participants: u32,
+    pub participants: u16,
 }

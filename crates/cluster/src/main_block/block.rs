@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
-use junctor_model::id::TableId;
+use junctor_model::id::{CommitNumber, TableId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
-use junctor_signals::{MainSignal, Signal};
+use junctor_signals::start_log::StartLog;
+use junctor_signals::{LogSignal, MainSignal, Signal};
 
 use super::lock_tables::LockedTables;
 use super::state::{Change, WaitingChanges};
@@ -21,6 +22,8 @@ pub struct MainConfiguration {
     /// The nodes that hold backups of every partition of this node, in chain order. Each must have the same
     /// number of ldm instances as this node. Empty without replicas.
     pub backup_nodes: Vec<NodeId>,
+    /// The log block of a durable node.
+    pub log: Option<Address>,
 }
 
 /// The main block. A node has one instance.
@@ -111,7 +114,26 @@ impl MainBlock {
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
+            MainSignal::StartLogReply(_) => {}
+            // Main forms no records yet, so it awaits none.
+            MainSignal::AppendRecordsReply(_) | MainSignal::AwaitDurableReply(_) => {}
         }
+    }
+
+    /// Begins a new log.
+    fn start_log(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(log) = self.configuration.log else { return };
+        let start = StartLog {
+            reply_to: self.own,
+            log_id: context.random.word(),
+            life: context.random.word(),
+            incarnation: 1,
+            position: 0,
+            previous_checksum: 0,
+            previous_cut: CommitNumber(0),
+            taken: CommitNumber(0),
+        };
+        outbox.send(log, Signal::Log(LogSignal::StartLog(start)));
     }
 
     /// Handles a timer or deferred work. Nothing is published at the start, because all blocks assume an
@@ -121,8 +143,8 @@ impl MainBlock {
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
-            WorldEvent::Started
-            | WorldEvent::Stopping
+            WorldEvent::Started => self.start_log(context, outbox),
+            WorldEvent::Stopping
             | WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }

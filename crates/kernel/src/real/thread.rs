@@ -156,6 +156,10 @@ impl World for RealWorld {
     fn stop(&mut self) {
         self.shared.request_stop();
     }
+
+    fn halt(&mut self, message: &str) {
+        crate::invariant::halt(message);
+    }
 }
 
 impl RealWorld {

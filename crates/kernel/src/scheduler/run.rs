@@ -174,6 +174,9 @@ pub(crate) trait World {
 
     /// Begins the node's stop.
     fn stop(&mut self);
+
+    /// Ends the node at once, for this reason.
+    fn halt(&mut self, message: &str);
 }
 
 /// The resources of an engine that a world uses while it carries out requests.
@@ -361,6 +364,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
             WorldRequest::SetSending { settings } => return world.set_sending(settings),
             WorldRequest::Stop => return world.stop(),
+            WorldRequest::Halt { message } => return world.halt(message),
             WorldRequest::SendBytes { socket, .. }
             | WorldRequest::CloseSocket { socket }
             | WorldRequest::PauseReading { socket }

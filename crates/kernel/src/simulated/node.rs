@@ -59,6 +59,8 @@ pub(super) struct NodeWorld {
     pub(super) files: VirtualFiles,
     pub(super) now: Time,
     pub(super) stop_requested: bool,
+    /// Why a block stopped the node at once, if one did.
+    pub(super) halted: Option<Box<str>>,
 }
 
 impl World for NodeWorld {
@@ -85,5 +87,9 @@ impl World for NodeWorld {
 
     fn stop(&mut self) {
         self.stop_requested = true;
+    }
+
+    fn halt(&mut self, message: &str) {
+        self.halted.get_or_insert(message.into());
     }
 }

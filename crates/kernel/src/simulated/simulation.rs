@@ -101,6 +101,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     digest: u64,
     handled: u64,
     crashes: Vec<(NodeId, CrashPoint)>,
+    halts: Vec<(NodeId, Box<str>)>,
 }
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
@@ -119,6 +120,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             digest: 0,
             handled: 0,
             crashes: Vec::new(),
+            halts: Vec::new(),
         }
     }
 
@@ -137,6 +139,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             files: VirtualFiles::new(mix(self.options.seed ^ u64::from(node.0)), file_options),
             now: self.now,
             stop_requested: false,
+            halted: None,
         };
         let layout = layout.clone();
         self.nodes.push(SimulatedNode {
@@ -191,6 +194,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     /// Removes the crashes at crash points since the last call, in order.
     pub fn take_crashes(&mut self) -> Vec<(NodeId, CrashPoint)> {
         std::mem::take(&mut self.crashes)
+    }
+
+    /// Removes the halts since the last call: nodes that a block stopped at once, and why.
+    pub fn take_halts(&mut self) -> Vec<(NodeId, Box<str>)> {
+        std::mem::take(&mut self.halts)
     }
 
     /// Whether a running node has nothing to do: no signal and no file request is under way, and no timer is
@@ -440,6 +448,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
 
     fn flush_thread(&mut self, position: usize, thread: usize) {
         self.carry_out(position, thread);
+        if let Some(message) = self.nodes[position].world.halted.take() {
+            let node = NodeId(position as u8 + 1);
+            self.halts.push((node, message));
+            return self.crash(node, NodeEnd::Process);
+        }
         let node = &mut self.nodes[position];
         let SimulatedThread { engine, is_busy, .. } = &mut node.threads[thread];
         *is_busy = false;

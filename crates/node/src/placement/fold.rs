@@ -8,6 +8,7 @@
 //! | tc, ldm, sql | one in each recv thread |
 //! | query | one in each thread that carries ldm |
 //! | io | in the thread that carries main |
+//! | log | in the thread that carries main; it never has a thread of its own |
 //! | send | nowhere: recv threads write to their sockets, and idle threads help them |
 
 use super::cpu_list::CpuList;
@@ -74,6 +75,7 @@ fn place_folded(threads: &mut [ThreadPlan], counts: &ThreadCounts) {
         // The workers of files then run wherever the operating system puts them.
         add_beside(threads, Module::Main, Module::Io);
     }
+    add_beside(threads, Module::Main, Module::Log);
 }
 
 fn add_beside(threads: &mut [ThreadPlan], host: Module, guest: Module) {

@@ -61,6 +61,8 @@ impl ThreadKind {
                 Module::Ldm | Module::Query => 332,
                 Module::Recv | Module::Send => 80,
                 Module::Sql => 512,
+                // Not a kind that a user can name.
+                Module::Log => 0,
             },
             ThreadKind::Watchdog | ThreadKind::IndexBuild => 1,
             ThreadKind::Recover => 332,
@@ -164,7 +166,7 @@ impl ThreadConfig {
             let default = match module {
                 Module::Main | Module::Ldm | Module::Recv | Module::Io => 1,
                 Module::Rep => u32::from(counts.get(Module::Main) > 0),
-                Module::Tc | Module::Query | Module::Send | Module::Sql => 0,
+                Module::Tc | Module::Query | Module::Send | Module::Sql | Module::Log => 0,
             };
             // The main module has one instance, so a second thread would have nothing to run.
             let count_most = if module == Module::Main { 1 } else { u32::MAX };

@@ -12,6 +12,7 @@ use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
 use junctor_transaction::ldm::LdmBlock;
+use junctor_transaction::log::LogBlock;
 use junctor_transaction::query::QueryBlock;
 use junctor_transaction::tc::TcBlock;
 
@@ -27,6 +28,7 @@ pub struct NodeHost {
     query: Option<QueryBlock>,
     main: Option<MainBlock>,
     rep: Option<RepBlock>,
+    log: Option<LogBlock>,
 }
 
 impl NodeHost {
@@ -64,12 +66,24 @@ impl NodeHost {
         self.main.as_ref()
     }
 
+    /// The block log of this thread. `None` if the node keeps everything in memory only.
+    pub fn log(&self) -> Option<&LogBlock> {
+        self.log.as_ref()
+    }
+
     fn add(&mut self, module: Module, own: Address, assignment: &ThreadAssignment, shared: &Arc<Shared>) {
         let directory = &*assignment.directory;
         match module {
             Module::Recv => self.recv = Some(RecvBlock::new(own, directory, recv_settings(assignment, shared))),
             Module::Sql => self.sql = Some(sql_block(own, assignment, shared)),
-            Module::Tc => self.tc = Some(TcBlock::new(own, directory, Arc::clone(&shared.sequence))),
+            Module::Tc => {
+                let block = TcBlock::new(own, directory, Arc::clone(&shared.sequence));
+                self.tc = Some(match shared.log_target(own.node) {
+                    Some(target) => block.with_log(target.log),
+                    None => block,
+                });
+            }
+            Module::Log => self.log = shared.log_block(),
             Module::Ldm => {
                 let block = LdmBlock::new(own, shared.ldm_shared(assignment), assignment.seed);
                 self.ldm = Some(block.with_readers(shared.readers_of(assignment.thread)));
@@ -78,7 +92,7 @@ impl NodeHost {
                 self.query = shared.take_slot(assignment.thread).map(QueryBlock::new);
                 require!(self.query.is_some(), "a thread with a query block has one reader slot");
             }
-            Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration())),
+            Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration(own.node))),
             Module::Rep => self.rep = Some(RepBlock::new()),
             // The kernel does the work of these modules.
             Module::Send | Module::Io => {}
@@ -94,6 +108,8 @@ impl NodeHost {
             Module::Query => self.query.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Main => self.main.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Rep => self.rep.as_mut().map(|block| block.on_world(event, context, outbox)),
+            // Without a data directory the module has no block.
+            Module::Log => self.log.as_mut().map_or(Some(()), |block| Some(block.on_world(event, context, outbox))),
             // Modules without a block: the kernel does their work, and their start event needs no answer.
             Module::Send | Module::Io => Some(()),
         };
@@ -118,6 +134,7 @@ impl Host<Signal> for NodeHost {
             (Signal::Ldm(signal), NodeHost { ldm: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Query(signal), NodeHost { query: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Main(signal), NodeHost { main: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            (Signal::Log(signal), NodeHost { log: Some(block), .. }) => block.handle(signal, context, outbox),
             (Signal::World(event), host) => host.on_world(to, event, context, outbox),
             // The directory names only instances that exist.
             (signal, _) => require!(false, "a signal to {to} found no block: {signal:?}"),
@@ -126,6 +143,9 @@ impl Host<Signal> for NodeHost {
 
     #[inline]
     fn before_publish(&mut self, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if let Some(ldm) = &mut self.ldm {
+            ldm.before_publish(outbox);
+        }
         if let Some(recv) = &mut self.recv {
             recv.before_publish(outbox);
         }

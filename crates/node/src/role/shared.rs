@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex};
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::MainConfiguration;
 use junctor_front::account::Accounts;
-use junctor_kernel::{NodeId, ThreadAssignment};
+use junctor_kernel::{Address, NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
+use junctor_storage::log::{FormedRecords, MAIN_STREAM, StreamId};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
-use junctor_transaction::ldm::LdmShared;
+use junctor_transaction::ldm::{LdmShared, LogTarget};
+use junctor_transaction::log::{LogBlock, LogConfiguration, LogShared};
 
 use crate::setting::NodeConfig;
 
@@ -40,6 +42,8 @@ pub struct Shared {
     readers: Vec<Vec<u16>>,
     /// The nodes that back up every partition, in the order of the chain.
     backup_nodes: Vec<NodeId>,
+    /// How many records each stream of the log has formed; `None` on a node without a log.
+    formed: Option<Arc<FormedRecords>>,
 }
 
 impl Shared {
@@ -88,6 +92,7 @@ impl Shared {
             slots,
             readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
+            formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
         Ok((shared, observer_slots))
     }
@@ -99,7 +104,27 @@ impl Shared {
             snapshots: Arc::clone(&self.snapshots),
             pages: Arc::clone(&self.pages),
             readers: self.groups[usize::from(seat.thread)].clone(),
+            log: self.log_target(seat.node),
         }
+    }
+
+    /// The way of records to the log of this node.
+    pub(super) fn log_target(&self, node: NodeId) -> Option<LogTarget> {
+        let formed = Arc::clone(self.formed.as_ref()?);
+        Some(LogTarget { log: Address::new(node, Module::Log, 0), formed })
+    }
+
+    /// The log block of this node.
+    pub(super) fn log_block(&self) -> Option<LogBlock> {
+        let formed = Arc::clone(self.formed.as_ref()?);
+        let ldms = (0..formed.len() as u16 - 1).map(StreamId);
+        let configuration = LogConfiguration {
+            folder: "log".into(),
+            segment_size: self.config.log_segment_size,
+            streams: ldms.chain([MAIN_STREAM]).collect(),
+            sync_interval_ms: self.config.time_between_global_checkpoints_ms,
+        };
+        Some(LogBlock::new(LogShared { sequence: Arc::clone(&self.sequence), formed }, configuration))
     }
 
     /// The query instances of a thread's read group, which may read the partitions of its ldm.
@@ -108,8 +133,11 @@ impl Shared {
     }
 
     /// The configuration of the block main.
-    pub(super) fn main_configuration(&self) -> MainConfiguration {
-        MainConfiguration { backup_nodes: self.backup_nodes.clone() }
+    pub(super) fn main_configuration(&self, node: NodeId) -> MainConfiguration {
+        MainConfiguration {
+            backup_nodes: self.backup_nodes.clone(),
+            log: self.log_target(node).map(|target| target.log),
+        }
     }
 
     /// The same, with backups on other nodes for every partition.
@@ -162,6 +190,11 @@ fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {
     let slots = slots.collect();
     let groups = plan.threads.iter().map(|thread| groups[usize::from(thread.group)].clone()).collect();
     (groups, slots, observer_slots)
+}
+
+/// One stream for each ldm instance, and one for main.
+fn stream_count(plan: &PlacementPlan) -> usize {
+    plan.instance_count(Module::Ldm) as usize + 1
 }
 
 fn query_instances(plan: &PlacementPlan, group: u16) -> Vec<u16> {

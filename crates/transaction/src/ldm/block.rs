@@ -19,7 +19,7 @@ use super::lock_wait::LockWaits;
 use super::participant_table::{ParticipantHandle, ParticipantTable};
 use super::partition_table::{PartitionSlot, PartitionTable, SlotIndex};
 use super::purge::PurgeQueue;
-use super::redo_log::RedoLog;
+use super::record_stream::{LogTarget, RecordStream};
 use super::state::{Batch, Participant, PreparedImages};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
@@ -36,6 +36,8 @@ pub struct LdmShared {
     pub pages: Arc<PagePool>,
     /// The read group of every partition of the node.
     pub readers: ReadGroup,
+    /// The log; `None` on a node that keeps everything in memory only.
+    pub log: Option<LogTarget>,
 }
 
 /// Memory that handlers reuse. It carries nothing from one signal to the next, except the reader's counts.
@@ -58,7 +60,7 @@ pub struct LdmBlock {
     pub(super) deferred: DeferredWork,
     /// Rows of transactions whose primary is at another node, while this ldm is a backup for them.
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
-    pub(super) redo: RedoLog,
+    pub(super) records: RecordStream,
     pub(super) purge: PurgeQueue,
     /// The largest commit number that this instance has begun to apply.
     pub(super) applied: CommitNumber,
@@ -72,16 +74,16 @@ impl LdmBlock {
     pub fn new(own: Address, shared: LdmShared, seed: u64) -> LdmBlock {
         LdmBlock {
             own,
-            shared,
             partitions: PartitionTable::new(seed),
             participants: ParticipantTable::new(seed),
             locks: LockTable::new(seed, LOCKS_MAX),
             waits: LockWaits::new(),
             deferred: DeferredWork::default(),
             backed_up: BTreeMap::new(),
-            redo: RedoLog::new(own.instance),
+            records: RecordStream::new(own.instance, shared.log.clone()),
             purge: PurgeQueue::new(),
             applied: CommitNumber(0),
+            shared,
             memory: WorkingMemory {
                 reader: RowReader::new(),
                 row_builder: RowBuilder::default(),
@@ -99,9 +101,9 @@ impl LdmBlock {
         self
     }
 
-    /// Sets the number of bytes of unwritten redo above which new writes are held back.
-    pub fn set_redo_bytes_waiting_max(&mut self, bytes: usize) {
-        self.redo.set_waiting_bytes_max(bytes);
+    /// Sets how many bytes that the log has not taken hold back new writes.
+    pub fn set_untaken_record_bytes_max(&mut self, bytes: usize) {
+        self.records.set_untaken_bytes_max(bytes);
     }
 
     /// Handles one signal.
@@ -116,6 +118,7 @@ impl LdmBlock {
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
+            LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
             LdmSignal::ChangePartition(signal) => self.on_change_partition(signal, context, outbox),
@@ -126,15 +129,16 @@ impl LdmBlock {
         self.run_granted(outbox);
     }
 
-    /// Handles a timer, a file event or the start of the node.
-    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    /// Handles one event of the world.
+    pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
-            WorldEvent::Started => self.redo.start(outbox),
-            WorldEvent::Timer { token } => self.on_timer(token, context, outbox),
-            WorldEvent::FileDone { result, bytes, .. } => self.on_file_done(result, bytes, context, outbox),
-            WorldEvent::Stopping => self.redo.stop(outbox),
-            WorldEvent::SocketOpened { .. }
+            // The only timer.
+            WorldEvent::Timer { .. } => self.on_purge_timer(outbox),
+            WorldEvent::Stopping => self.before_publish(outbox),
+            WorldEvent::Started
+            | WorldEvent::FileDone { .. }
+            | WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }
             | WorldEvent::SendDrained { .. }

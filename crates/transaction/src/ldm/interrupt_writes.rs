@@ -16,12 +16,12 @@ impl LdmBlock {
         if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
-        // Writes that are held back because of unwritten redo have not begun.
-        for _ in 0..self.redo.held_writes.len() {
-            let Some(request) = self.redo.held_writes.pop_front() else { break };
+        // Writes held back by a log that is behind have not begun.
+        for _ in 0..self.records.held_writes.len() {
+            let Some(request) = self.records.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {
                 true => refuse(request, Error::query_interrupted(), outbox),
-                false => self.redo.held_writes.push_back(request),
+                false => self.records.held_writes.push_back(request),
             }
         }
     }

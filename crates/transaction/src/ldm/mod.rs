@@ -14,7 +14,7 @@
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`resolve_transaction`] and [`replicate_rows`]; then [`read_rows`], [`deferred`],
-//! [`change_partition`], [`purge`], [`redo_log`], [`read_status`] and [`verify`].
+//! [`change_partition`], [`purge`], [`record_stream`], [`read_status`] and [`verify`].
 
 pub mod block;
 mod change_partition;
@@ -31,7 +31,7 @@ mod purge;
 mod range_lock;
 mod read_rows;
 mod read_status;
-mod redo_log;
+mod record_stream;
 mod replicate_rows;
 mod resolve_transaction;
 mod state;
@@ -41,6 +41,7 @@ mod verify;
 mod write_rows;
 
 pub use block::{LdmBlock, LdmShared};
+pub use record_stream::LogTarget;
 pub use verify::LdmWork;
 
 #[cfg(test)]

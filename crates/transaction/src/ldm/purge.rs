@@ -9,7 +9,6 @@ use junctor_signals::Signal;
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::partition_table::SlotIndex;
-use super::redo_log::PURGE_TIMER;
 
 /// Milliseconds from a commit to the first purge of the versions that it superseded.
 pub(super) const PURGE_TIMER_MS: u64 = 10;
@@ -130,7 +129,7 @@ impl LdmBlock {
         if !self.purge.timer_runs && !self.purge.partitions.is_empty() {
             self.purge.timer_runs = true;
             let after = Duration::from_millis(after_ms);
-            outbox.request(WorldRequest::StartTimer { after, token: PURGE_TIMER });
+            outbox.request(WorldRequest::StartTimer { after, token: 0 });
         }
     }
 

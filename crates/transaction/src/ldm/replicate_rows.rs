@@ -21,7 +21,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
-use super::state::{CommitDecision, PreparedImages};
+use super::state::PreparedImages;
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
@@ -186,7 +186,7 @@ impl LdmBlock {
         );
         let chain = &slot.chain;
         let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
-        if !self.apply_images(index, transaction, CommitDecision { number, participants }, outbox) {
+        if !self.apply_images(index, transaction, number) {
             let signal = ApplyReplica { transaction, partition, primary, place, number, participants };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
@@ -209,16 +209,9 @@ impl LdmBlock {
         }
     }
 
-    /// Resolves the next rows. Returns false if more rows are left, or a reader is inside the guard.
-    fn apply_images(
-        &mut self,
-        index: SlotIndex,
-        transaction: TransactionId,
-        CommitDecision { number, participants }: CommitDecision,
-        outbox: &mut Outbox<Signal>,
-    ) -> bool {
-        let LdmBlock { partitions, backed_up, redo, memory, .. } = self;
-        let builder = &mut memory.row_builder;
+    /// Resolves the next rows. Returns false when more rows are left, or a reader is inside the guard.
+    fn apply_images(&mut self, index: SlotIndex, transaction: TransactionId, number: CommitNumber) -> bool {
+        let LdmBlock { partitions, backed_up, .. } = self;
         let slot = partitions.slot(index);
         let key = (transaction, slot.id);
         let Some(kept) = backed_up.get_mut(&key) else {
@@ -227,19 +220,9 @@ impl LdmBlock {
             require!(number.0 == 0, "a backup holds the images of transaction {transaction} that commits as {number}");
             return true;
         };
-        let version = slot.layout.definition.version;
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         let end = kept.rows.len().min(kept.next + ROWS_SHIPPED_MAX);
         let rows = &kept.rows[kept.next..end];
-        let was_open = kept.next < kept.rows.len() || kept.rows.is_empty();
-        if number.0 != 0 && was_open {
-            redo.begin_of((slot.id, version), transaction, number, participants);
-            rows.iter().for_each(|row| redo.add_newest(&store, *row, transaction, builder));
-            match end == kept.rows.len() {
-                true => redo.end(),
-                false => redo.end_continued(),
-            }
-        }
         for row in rows {
             match number.0 {
                 0 => store.undo(*row, transaction, StatementNumber(0)),
@@ -249,8 +232,6 @@ impl LdmBlock {
         kept.next = end;
         let has_more = store.purge_step(EVERYTHING, PURGED_MAX).has_more || end < kept.rows.len();
         drop(store);
-        redo.flush_if_long(outbox);
-        self.start_write_timer(outbox);
         if has_more {
             return false;
         }

@@ -96,24 +96,18 @@ impl LdmBlock {
         // Set before the first row is stamped: inserted rows have no locks that would hide them until the
         // end.
         self.applied = self.applied.max(number);
-        let rows = self.participant(handle).rows.len();
-        let has_more = resolution.recorded > 0 && resolution.ordered < rows;
-        if resolution.next == resolution.recorded && has_more && self.redo.is_behind() {
-            // A long transaction waits for the redo file as new writes do. Records that are formed get
-            // written meanwhile.
-            return None;
-        }
         if resolution.next == resolution.recorded && !self.record_next(handle, resolution, decision, outbox) {
             return Some(true);
         }
         let LdmBlock { partitions, participants, purge, .. } = self;
         let participant = participants.record(handle);
         let rows = &participant.rows[resolution.next..resolution.recorded];
-        require!(!rows.is_empty(), "rows are stamped after their redo record is formed");
+        require!(!rows.is_empty(), "rows are stamped after their record is formed");
         let first = rows[0];
         let slot = partitions.slot(first.slot);
         let mut store = slot.guard.try_enter(&mut slot.token)?;
-        let count = rows.len().min(ROWS_PER_HOLD_MAX);
+        let in_partition = rows.partition_point(|touched| touched.slot == first.slot);
+        let count = in_partition.min(ROWS_PER_HOLD_MAX);
         for touched in &rows[..count] {
             store.commit(touched.row, participant.transaction, number);
         }
@@ -123,16 +117,15 @@ impl LdmBlock {
         }
         drop(store);
         resolution.next += count;
-        self.start_write_timer(outbox);
         self.start_purge_timer(PURGE_TIMER_MS, outbox);
         Some(false)
     }
 
-    /// Forms the redo record of the next partition; false when no partition is left. The owner reads its
-    /// changes without keeping readers out.
+    /// Groups the next rows by partition and forms their record; false when no row is left. The owner reads
+    /// its changes without keeping readers out.
     ///
-    /// A long transaction is grouped by partition and recorded in chunks. Its records are marked as
-    /// continued, and an empty record for each partition ends them.
+    /// A short transaction has one record. A long one has a chunk for each group of rows, and a record that
+    /// commits the chunks.
     fn record_next(
         &mut self,
         handle: ParticipantHandle,
@@ -141,53 +134,52 @@ impl LdmBlock {
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         let CommitDecision { number, participants } = decision;
-        let LdmBlock { partitions, participants: table, redo, memory, .. } = self;
+        let own = self.own;
+        let LdmBlock { partitions, participants: table, records, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let participant = table.record(handle);
+        let transaction = participant.transaction;
         let count = participant.rows.len();
         let is_long = count > ROWS_RECORDED_MAX;
-        if resolution.recorded == resolution.ordered && resolution.ordered < count {
-            let end = count.min(resolution.ordered + ROWS_RECORDED_MAX);
-            participant.rows[resolution.ordered..end].sort_unstable_by_key(|touched| (touched.slot, touched.row));
-            resolution.ordered = end;
+        if resolution.recorded == count {
+            // A short transaction without rows wrote and undid all of it. tc counts it, so recovery expects
+            // its record.
+            if number.0 != 0 && records.is_enabled() && (is_long || count == 0) {
+                match is_long {
+                    true => records.begin_chunk_commit(transaction, number, participants, resolution.chunks),
+                    false => records.begin_commit(transaction, number, participants),
+                }
+                records.end();
+            }
+            return false;
         }
-        let rows = &participant.rows[resolution.recorded..resolution.ordered];
-        let Some(TouchedRow { slot: index, .. }) = rows.first().copied() else {
-            if number.0 != 0 {
-                // Partitions whose changes were all undone are part of tc's count, so recovery expects a
-                // record of each.
-                for index in &participant.written {
-                    let is_recorded = !is_long && participant.rows.iter().any(|touched| touched.slot == *index);
-                    if !is_recorded {
-                        let slot = partitions.slot(*index);
-                        redo.begin(slot, participant.transaction, number, participants);
-                        redo.end();
+        let end = count.min(resolution.recorded + ROWS_RECORDED_MAX);
+        let rows = &mut participant.rows[resolution.recorded..end];
+        rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
+        resolution.recorded = end;
+        if !records.is_enabled() {
+            return true;
+        }
+        match is_long {
+            true => records.begin_chunk(transaction, resolution.chunks),
+            false => records.begin_commit(transaction, number, participants),
+        }
+        resolution.chunks += 1;
+        for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
+            let slot = partitions.slot(rows[0].slot);
+            records.begin_section(slot);
+            slot.guard.owner_read(&slot.token, |store| {
+                let mut previous = None;
+                for touched in rows {
+                    // A row that several statements changed is recorded once.
+                    if previous.replace(touched.row) != Some(touched.row) {
+                        records.add_newest(store, touched.row, transaction, builder);
                     }
                 }
-            }
-            redo.flush_if_long(outbox);
-            return false;
-        };
-        let count = rows.partition_point(|touched| touched.slot == index);
-        let slot = partitions.slot(index);
-        redo.begin(slot, participant.transaction, number, participants);
-        slot.guard.owner_read(&slot.token, |store| {
-            let mut previous = None;
-            for touched in &rows[..count] {
-                // A row that several statements changed is recorded once.
-                if previous.replace(touched.row) != Some(touched.row) {
-                    redo.add_newest(store, touched.row, participant.transaction, builder);
-                }
-            }
-        });
-        match is_long {
-            true => redo.end_continued(),
-            false => redo.end(),
+            });
         }
-        if is_long {
-            redo.flush_if_long(outbox);
-        }
-        resolution.recorded += count;
+        records.end();
+        records.deliver_if_long(own, outbox);
         true
     }
 

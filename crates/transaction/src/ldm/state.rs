@@ -86,20 +86,20 @@ pub(super) struct Resolution {
     pub reply_to: Address,
     /// The first row that is not resolved yet.
     pub next: usize,
-    /// Number of rows that have their redo record.
+    /// How many rows have their record.
     pub recorded: usize,
-    /// Number of rows that are grouped by partition.
-    pub ordered: usize,
+    /// How many records hold them.
+    pub chunks: u32,
     /// Whether only locks are left to release.
     pub is_done: bool,
 }
 
-/// The commit number and the participant count, as redo records contain them.
+/// How a transaction commits, as its records name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CommitDecision {
     pub number: CommitNumber,
-    /// Number of partitions that the transaction wrote. Recovery expects a record of each.
-    pub participants: u32,
+    /// How many ldm instances the transaction wrote to. Recovery expects a record of each.
+    pub participants: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ pub(super) enum RowChange {
 
 impl Resolution {
     pub fn new(kind: ResolutionKind, reply_to: Address) -> Resolution {
-        Resolution { kind, reply_to, next: 0, recorded: 0, ordered: 0, is_done: false }
+        Resolution { kind, reply_to, next: 0, recorded: 0, chunks: 0, is_done: false }
     }
 }
 

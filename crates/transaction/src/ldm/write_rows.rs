@@ -43,8 +43,8 @@ pub(super) enum StepEnd {
 
 impl LdmBlock {
     pub(super) fn on_write_rows(&mut self, request: WriteRows, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        if self.redo.is_behind() {
-            self.redo.held_writes.push_back(request);
+        if self.records.is_behind() {
+            self.records.held_writes.push_back(request);
             return;
         }
         self.begin_write_rows(request, context, outbox);

@@ -25,7 +25,9 @@ impl LogBlock {
         self.cycle.bytes_waiting += bytes.len();
         stream.buffers.push_back(Pending { from, bytes, written: 0 });
         match self.cycle.phase {
-            Phase::Idle if self.cycle.bytes_waiting >= CYCLE_BYTES => self.begin_cycle(GroupKind::Data, context, outbox),
+            Phase::Idle if self.cycle.bytes_waiting >= CYCLE_BYTES => {
+                self.begin_cycle(GroupKind::Data, context, outbox)
+            }
             Phase::Idle => self.start_sync_timer(outbox),
             Phase::Collecting => self.collect(context, outbox),
             Phase::Stopped | Phase::Writing | Phase::Syncing => {}

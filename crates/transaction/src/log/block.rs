@@ -38,7 +38,6 @@ pub struct LogConfiguration {
 /// The one instance of log.
 #[derive(Debug)]
 pub struct LogBlock {
-    pub(super) own: Address,
     pub(super) shared: LogShared,
     pub(super) configuration: LogConfiguration,
     pub(super) streams: Vec<Stream>,
@@ -73,8 +72,8 @@ pub(super) struct Pending {
 }
 
 impl LogBlock {
-    /// The instance at `own`. It writes nothing before `StartLog`.
-    pub fn new(own: Address, shared: LogShared, configuration: LogConfiguration) -> LogBlock {
+    /// The instance of a node. It writes nothing before `StartLog`.
+    pub fn new(shared: LogShared, configuration: LogConfiguration) -> LogBlock {
         require!(shared.formed.len() == configuration.streams.len(), "each stream has a count of formed records");
         let streams = configuration.streams.iter().map(|id| Stream {
             id: *id,
@@ -83,7 +82,6 @@ impl LogBlock {
             cutter: StreamCutter::new(),
         });
         LogBlock {
-            own,
             shared,
             streams: streams.collect(),
             segments: Segments::new(&configuration),

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use junctor_kernel::{Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, WorldRequest, require};
+use junctor_kernel::{
+    Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, WorldRequest, require,
+};
 use junctor_model::id::CommitNumber;
 use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply};
 use junctor_signals::start_log::StartLog;
@@ -261,7 +263,10 @@ impl LogBlock {
             let (offset, token) = (size.offset_of(position), WRITE << TOKEN_KIND_SHIFT | position);
             outbox.request(WorldRequest::WriteFile { file, offset, bytes, token });
         }
-        if !self.cycle.unwritten.is_empty() || self.cycle.is_full {
+        if let Some((position, _)) = self.cycle.unwritten.front() {
+            return self.segments.prepare(size.segment_of(*position), outbox);
+        }
+        if self.cycle.is_full {
             return;
         }
         // A file carries out its requests in order, so the sync need not wait for the answers to the writes.
@@ -274,7 +279,8 @@ impl LogBlock {
             self.cycle.syncs += 1;
             outbox.request(WorldRequest::SyncFile { file, token: SYNC << TOKEN_KIND_SHIFT | segment });
         }
-        self.segments.prepare_next(size.segment_of(self.cycle.position), outbox);
+        // The next segment is ready by the time this one is full.
+        self.segments.prepare(size.segment_of(self.cycle.position) + 1, outbox);
     }
 
     pub(super) fn on_file_done(
@@ -339,6 +345,7 @@ impl LogBlock {
         outbox.crash_point(crash_point::LOG_WRITE.after());
         outbox.crash_point(crash_point::LOG_SYNC.after());
         self.cycle.synced = self.cycle.position;
+        self.segments.close_before(self.configuration.segment_size.segment_of(self.cycle.position), outbox);
         if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
             return self.write_groups(context, outbox);
         }
@@ -396,7 +403,8 @@ impl LogBlock {
             }
             CLOSE_TIMER => {
                 self.cycle.close_timer_runs = false;
-                if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
+                // While records wait, the log is not idle.
+                if self.cycle.phase == Phase::Idle && !self.cycle.is_closed && self.cycle.bytes_waiting == 0 {
                     self.close(context, outbox);
                 }
             }

@@ -1,7 +1,9 @@
 //! The files of the log. Each is filled with zeros and synced under another name before it is used, so that
 //! later writes change no metadata of the file system.
 
-use junctor_kernel::{Duration, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require};
+use junctor_kernel::{
+    Duration, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
+};
 use junctor_signals::{Signal, crash_point};
 use junctor_storage::log::SegmentSize;
 
@@ -16,8 +18,8 @@ const RETRY_MS: u64 = 10_000;
 pub(super) struct Segments {
     folder: Box<str>,
     size: SegmentSize,
-    /// Open segments by number: the present one, and the next once it is ready. Older ones are closed when a
-    /// later one is opened and all their groups are synced.
+    /// Open segments by number: the present one, and the next once it is ready. Older ones are closed once
+    /// all their groups are synced.
     open: Vec<(u64, FileId)>,
     preparing: Option<Preparation>,
     retry_timer_runs: bool,
@@ -66,13 +68,17 @@ impl Segments {
         self.begin_step(segment, step, outbox);
     }
 
-    /// Prepares the segment after `present`, and closes those before it.
-    pub fn prepare_next(&mut self, present: u64, outbox: &mut Outbox<Signal>) {
+    /// Prepares a segment, unless it is ready or another one is being prepared.
+    pub fn prepare(&mut self, segment: u64, outbox: &mut Outbox<Signal>) {
+        if self.preparing.is_none() && !self.retry_timer_runs && self.file_at(segment).is_none() {
+            self.begin_step(segment, Step::Create, outbox);
+        }
+    }
+
+    /// Closes the segments before `present`. All their groups are synced.
+    pub fn close_before(&mut self, present: u64, outbox: &mut Outbox<Signal>) {
         for (_, file) in self.open.extract_if(.., |(number, _)| *number < present) {
             outbox.request(WorldRequest::CloseFile { file, token: token(u64::MAX) });
-        }
-        if self.preparing.is_none() && !self.retry_timer_runs && self.file_at(present + 1).is_none() {
-            self.begin_step(present + 1, Step::Create, outbox);
         }
     }
 

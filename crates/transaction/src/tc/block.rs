@@ -13,6 +13,7 @@ use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 
+use super::await_durable::DurableWaits;
 use super::follow_up::EntryPrograms;
 use super::state::{TransactionHandle, TransactionRecord};
 
@@ -32,7 +33,9 @@ pub struct TcBlock {
     /// Transactions that wait for a number to be stable: those of this tc, and those of other instances that
     /// wait for a number taken here.
     pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
-    /// Reused by `mark_applied`: the numbers that became stable, with the tc that took each.
+    /// `None` on a node without a log.
+    pub(super) durable_waits: Option<DurableWaits>,
+    /// Reused by `mark_applied`: numbers that became stable, with the tc that took each.
     pub(super) became_stable: Vec<(CommitNumber, u16)>,
     /// Programs that insert and delete entries of hidden tables.
     pub(super) entry_programs: BTreeMap<TableId, EntryPrograms>,
@@ -58,6 +61,7 @@ impl TcBlock {
             transactions: Pool::new(transactions_max),
             spare: Vec::new(),
             waiting_stable: BTreeSet::new(),
+            durable_waits: None,
             became_stable: Vec::new(),
             entry_programs: BTreeMap::new(),
             probes: Vec::new(),
@@ -65,6 +69,12 @@ impl TcBlock {
             wait_timer_runs: false,
             counted: TcCounters::default(),
         }
+    }
+
+    /// Answers commits only once this log block has made them durable.
+    #[must_use]
+    pub fn with_log(self, log: Address) -> TcBlock {
+        TcBlock { durable_waits: Some(DurableWaits::new(log)), ..self }
     }
 
     /// How many transactions are open.
@@ -84,6 +94,7 @@ impl TcBlock {
             TcSignal::PrepareTransactionReply(signal) => self.on_prepare_transaction_reply(signal, outbox),
             TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, context, outbox),
             TcSignal::UndoTransactionReply(signal) => self.on_undo_transaction_reply(signal, outbox),
+            TcSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, outbox),
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),

@@ -71,7 +71,7 @@ impl TcBlock {
         record.phase = Phase::Committing;
         record.outstanding = record.participants.len() as u32;
         record.unapplied = record.participants.iter().filter(|participant| participant.has_written).count() as u32;
-        let participants = record.written.len() as u32;
+        let participants = record.unapplied as u16;
         for participant in &record.participants {
             let has_written = participant.has_written;
             let commit = CommitTransaction { transaction: record.id, reply_to: own, number, participants, has_written };
@@ -105,7 +105,7 @@ impl TcBlock {
             // that.
             self.mark_applied(number, context, outbox);
         } else if is_complete && !self.wait_until_stable(handle, number, Phase::WaitingStable, outbox) {
-            self.finish_transaction(handle, outbox);
+            self.finish_commit(handle, outbox);
         }
     }
 
@@ -184,7 +184,7 @@ impl TcBlock {
 
     fn resume_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match self.record(handle).phase {
-            Phase::WaitingStable => self.finish_transaction(handle, outbox),
+            Phase::WaitingStable => self.finish_commit(handle, outbox),
             Phase::WaitingSeen => {
                 self.record(handle).phase = Phase::Executing;
                 self.advance_statement(handle, context, outbox);

@@ -245,7 +245,7 @@ impl TcBlock {
             // The partition has committed by itself, or had nothing to commit and has released its locks.
             record.number = newest;
             if !self.wait_until_stable(handle, newest, Phase::WaitingStable, outbox) {
-                self.finish_transaction(handle, outbox);
+                self.finish_commit(handle, outbox);
             }
             return;
         }

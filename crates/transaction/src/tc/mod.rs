@@ -5,7 +5,7 @@
 //!   numbers to become stable.
 //! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`,
 //!   `PrepareTransactionReply`, `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`,
-//!   `AwaitStable`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`,
+//!   `AwaitStable`, `AwaitDurableReply`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`,
 //!   `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`,
 //!   `InterruptWrites` to ldm; `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and
@@ -14,9 +14,10 @@
 //!
 //! Reading order: [`block`]; the records in [`state`]; the life of a transaction in [`execute_statement`],
 //! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`],
-//! [`end_transaction`] and [`commit_transaction`]; then [`lock_wait`], [`note_table_wait`] and
+//! [`end_transaction`], [`commit_transaction`] and [`await_durable`]; then [`lock_wait`], [`note_table_wait`] and
 //! [`read_status`].
 
+mod await_durable;
 pub mod block;
 mod commit_transaction;
 mod end_transaction;

@@ -36,9 +36,7 @@ pub(super) struct TransactionRecord {
     /// Number of participants with writes that have not applied the commit number.
     pub unapplied: u32,
     pub participants: Vec<Participant>,
-    /// Every partition that has, or had, versions of the transaction, including those of undone statements.
-    pub written: Vec<PartitionId>,
-    /// Number of rows changed by completed statements.
+    /// Rows changed by completed statements.
     pub changed: u64,
     /// The commit number; 0 until it is taken.
     pub number: CommitNumber,
@@ -75,7 +73,9 @@ pub(super) enum Phase {
     Committing,
     /// The number is applied, but not stable yet.
     WaitingStable,
-    /// A statement is complete, but a number that it has seen is not stable yet.
+    /// The number is stable, and its records are not on disk yet.
+    WaitingDurable,
+    /// A statement is complete, and a number that it has seen is not stable yet.
     WaitingSeen,
     /// Undoing everything, or releasing the locks of a transaction without writes.
     Releasing,
@@ -92,6 +92,7 @@ impl Phase {
             Phase::Preparing => "preparing",
             Phase::Committing => "committing",
             Phase::WaitingStable | Phase::WaitingSeen => "waiting for stable",
+            Phase::WaitingDurable => "waiting for the log",
             Phase::Releasing => "releasing",
         }
     }
@@ -304,7 +305,6 @@ impl TransactionRecord {
         self.outstanding = 0;
         self.unapplied = 0;
         self.participants.clear();
-        self.written.clear();
         self.changed = 0;
         self.number = CommitNumber(0);
         self.running.clear();
@@ -366,10 +366,8 @@ impl TransactionRecord {
             Some(participant) => participant.has_written = true,
             None => junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id)),
         }
-        for written in [&mut self.written, &mut self.running.written] {
-            if !written.contains(&partition) {
-                written.push(partition);
-            }
+        if !self.running.written.contains(&partition) {
+            self.running.written.push(partition);
         }
     }
 

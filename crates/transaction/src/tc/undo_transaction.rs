@@ -95,7 +95,6 @@ impl TcBlock {
         // The transaction's participants have forgotten it.
         if record.running.first.0 == 1 {
             record.participants.clear();
-            record.written.clear();
         }
         self.reply_statement(handle, true, outbox);
         self.begin_ending(handle, outbox);

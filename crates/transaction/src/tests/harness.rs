@@ -17,6 +17,7 @@ use junctor_model::schema::{
 };
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::Module;
+use junctor_signals::append_records::{AppendRecords, AppendRecordsReply};
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
 use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
@@ -25,14 +26,15 @@ use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteAction, Wr
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::undo_statements::UndoStatements;
-use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_signals::{LdmSignal, LogSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
+use junctor_storage::log::FormedRecords;
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use crate::GuardedPartition;
-use crate::ldm::{LdmBlock, LdmShared, LdmWork};
+use crate::ldm::{LdmBlock, LdmShared, LdmWork, LogTarget};
 use crate::query::QueryBlock;
 use crate::tc::TcBlock;
 
@@ -52,6 +54,11 @@ pub(crate) struct Harness {
     /// A reader slot that the query block does not use, to read partitions from a test.
     pub spare_slot: ReaderSlot,
     pub guards: BTreeMap<PartitionId, Arc<GuardedPartition>>,
+    /// The log records of the first node.
+    pub records: Vec<u8>,
+    /// Whether buffers of records stay with the log.
+    pub holds_records: bool,
+    held_records: Vec<AppendRecords>,
 }
 
 struct Node {
@@ -92,6 +99,9 @@ impl Harness {
             follow_ups_max: 0,
             spare_slot: slots.remove(0),
             guards: BTreeMap::new(),
+            records: Vec::new(),
+            holds_records: false,
+            held_records: Vec::new(),
         };
         harness.run();
         harness
@@ -122,6 +132,7 @@ impl Harness {
         let signal = match signal {
             Signal::Sql(signal) => return self.replies.push(signal),
             Signal::Main(signal) => return self.main_replies.push(signal),
+            Signal::Log(LogSignal::AppendRecords(append)) => return self.append_records(append),
             signal => signal,
         };
         if let Signal::Query(QuerySignal::OpenPartition(open)) = &signal {
@@ -136,7 +147,10 @@ impl Harness {
         let requests = self.delivery.handle(to, |context, outbox| match (Module::of(to.module), signal) {
             (Module::Tc, Signal::Tc(signal)) => node.tcs[instance].handle(signal, from, context, outbox),
             (Module::Tc, Signal::World(event)) => node.tcs[instance].on_world(event, context, outbox),
-            (Module::Ldm, Signal::Ldm(signal)) => node.ldms[instance].handle(signal, from, context, outbox),
+            (Module::Ldm, Signal::Ldm(signal)) => {
+                node.ldms[instance].handle(signal, from, context, outbox);
+                node.ldms[instance].before_publish(outbox);
+            }
             (Module::Ldm, Signal::World(event)) => node.ldms[instance].on_world(event, context, outbox),
             (Module::Query, Signal::Query(signal)) => node.queries[instance].handle(signal, from, context, outbox),
             (Module::Query, Signal::World(event)) => node.queries[instance].on_world(event, context, outbox),
@@ -145,8 +159,33 @@ impl Harness {
         assert!(requests.is_empty(), "{to} asked for {requests:?}");
     }
 
-    /// Advances time. Timers fire in order, and every signal that follows from one timer is delivered before
-    /// the next fires.
+    /// Takes records as a log would, and gives the buffer back unless the test holds buffers.
+    fn append_records(&mut self, append: AppendRecords) {
+        if append.from.node == NodeId(1) {
+            self.records.extend_from_slice(&append.bytes);
+        }
+        match self.holds_records {
+            true => self.held_records.push(append),
+            false => self.take_records(append),
+        }
+    }
+
+    fn take_records(&mut self, append: AppendRecords) {
+        let reply = AppendRecordsReply { bytes: append.bytes };
+        let log = Address::new(append.from.node, Module::Log, 0);
+        self.delivery.send(append.from, log, Signal::Ldm(LdmSignal::AppendRecordsReply(reply)));
+    }
+
+    /// Gives back the buffers that were held.
+    pub fn release_records(&mut self) {
+        self.holds_records = false;
+        for append in std::mem::take(&mut self.held_records) {
+            self.take_records(append);
+        }
+    }
+
+    /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the
+    /// next.
     pub fn advance(&mut self, duration: Duration) {
         let end = self.delivery.now.plus(duration);
         while self.delivery.fire_timer_until(end) {
@@ -543,6 +582,10 @@ impl Node {
             snapshots: Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1)),
             pages: PagePool::new(data_bytes).expect("address space"),
             readers,
+            log: Some(LogTarget {
+                log: Address::new(node, Module::Log, 0),
+                formed: Arc::new(FormedRecords::new(usize::from(ldms))),
+            }),
         };
         let address = |module, instance| Address::new(node, module, instance);
         for (module, count) in [(Module::Tc, tcs), (Module::Ldm, ldms), (Module::Query, 1)] {

@@ -379,6 +379,7 @@ fn no_reader_on_any_thread_sees_half_of_a_transaction() {
         pages: PagePool::new(64 << 20).expect("address space"),
         sequence,
         readers,
+        log: None,
     };
     let common = Arc::new(Common {
         table: SampleTable::new(PARTITIONS),

@@ -1,12 +1,9 @@
 //! Transactions with many rows: each step is bounded, and other work runs in between.
 
-use std::collections::BTreeMap;
-
-use junctor_kernel::Duration;
 use junctor_model::id::{PartitionId, TransactionId};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{Access, Output};
-use junctor_storage::redo::{RedoOperation, RedoRecords};
+use junctor_storage::log::{CHUNK_BYTES_MAX, RecordKind, decode_record};
 
 use super::{NONE, Row, filled};
 use crate::tests::harness::{Harness, K, SampleTable, TestSession, U};
@@ -30,7 +27,7 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     let snapshot = harness.stable();
     let (mut answered, mut steps) = (0, 0);
     let mut locks = locks_and_versions(harness, table);
-    let mut redo = harness.delivery.written.len();
+    let mut recorded = harness.records.len();
     let mut open = None;
     while harness.step() {
         steps += 1;
@@ -38,11 +35,11 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
         assert!(locks.saturating_sub(now) <= STEP_MAX, "{} locks went at once", locks - now);
         locks = now;
         assert!(
-            harness.delivery.written.len() - redo <= 256 * 1024,
-            "{} bytes of redo at once",
-            harness.delivery.written.len() - redo
+            harness.records.len() - recorded <= CHUNK_BYTES_MAX,
+            "{} bytes of records at once",
+            harness.records.len() - recorded
         );
-        redo = harness.delivery.written.len();
+        recorded = harness.records.len();
         if let Some(operation) = open
             && harness.rows_read(operation).is_some()
         {
@@ -56,20 +53,28 @@ fn run_with_reads(harness: &mut Harness, table: &SampleTable) -> usize {
     answered
 }
 
-/// The number of a transaction's records marked as the last one, for each partition; the number of records;
-/// the number of their changes.
-fn records_of(harness: &Harness, transaction: TransactionId) -> (BTreeMap<PartitionId, usize>, usize, usize) {
-    let (mut last, mut records, mut changes) = (BTreeMap::new(), 0, 0);
-    for record in RedoRecords::new(&harness.delivery.written) {
-        let record = record.expect("a whole record");
-        if record.header.transaction != transaction {
-            continue;
+/// The chunks of a transaction, the count in the record that commits them, and their changes.
+fn chunks_of(harness: &Harness, transaction: TransactionId) -> (u32, Vec<u32>, usize) {
+    let (mut chunks, mut commits, mut changes) = (0, Vec::new(), 0);
+    let mut rest = &harness.records[..];
+    while !rest.is_empty() {
+        let (record, length) = decode_record(rest).expect("a whole record");
+        rest = &rest[length..];
+        if record.header.transaction == transaction {
+            match record.header.kind {
+                RecordKind::Chunk => {
+                    assert_eq!(record.header.chunk, chunks);
+                    chunks += 1;
+                }
+                kind => {
+                    assert_eq!(kind, RecordKind::ChunkCommit);
+                    commits.push(record.header.chunk);
+                }
+            }
+            changes += record.sections().map(|section| section.operations().count()).sum::<usize>();
         }
-        records += 1;
-        changes += record.operations().filter(|change| matches!(change, RedoOperation::Put { .. })).count();
-        *last.entry(record.header.partition).or_default() += usize::from(!record.is_continued);
     }
-    (last, records, changes)
+    (chunks, commits, changes)
 }
 
 #[test]
@@ -87,10 +92,9 @@ fn a_long_commit_lets_others_read_and_records_every_row_once() {
     assert!(answered > 5, "{answered} reads were answered meanwhile");
     let rows: Vec<Row> = (1..=ROWS).map(|id| (id, id * 10 + 2, Some(id))).collect();
     assert_eq!(table.rows(&mut harness), rows);
-    harness.advance(Duration::from_millis(50));
-    let (last, records, changes) = records_of(&harness, transaction);
-    assert!(records > 10, "{records} records");
-    assert_eq!((last.values().copied().collect::<Vec<_>>(), changes), (vec![1], ROWS as usize));
+    let (chunks, commits, changes) = chunks_of(&harness, transaction);
+    assert!(chunks > 10, "{chunks} chunks");
+    assert_eq!((commits, changes), (vec![chunks], ROWS as usize));
     harness.check_idle();
 }
 

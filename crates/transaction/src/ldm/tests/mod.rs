@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_expression::program::{ArithmeticOperator, CompareOperator};
 use junctor_expression::{AggregateKind, Expression};
-use junctor_kernel::{Address, Buffer, Duration, NodeId, WorldEvent};
+use junctor_kernel::{Address, Buffer, Duration, NodeId};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
 use junctor_model::id::{ColumnNumber, CommitNumber, PartitionId, SchemaVersion, TransactionId};
@@ -21,7 +21,6 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
-use junctor_storage::redo::RedoRecords;
 
 use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestSession, U};
 
@@ -34,7 +33,7 @@ mod prepare_transaction;
 mod purge;
 mod random;
 mod read_rows;
-mod redo_log;
+mod record_stream;
 mod replicate_rows;
 mod snapshot;
 mod undo;

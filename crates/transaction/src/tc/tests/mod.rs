@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::context::TestContext;
 use junctor_kernel::{Address, Buffer, Directory, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::Module;
 use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
@@ -300,20 +300,20 @@ fn a_commit_is_stable_while_others_still_release_their_locks() {
 }
 
 #[test]
-fn every_written_partition_is_counted() {
+fn participants_that_wrote_are_counted_and_those_with_locks_are_not() {
     let mut stage = Stage::new(false);
-    let parts = stage.execute(NONE, false, &[0]);
+    let parts = stage.execute(NONE, false, &[0, 1]);
     let transaction = parts[0].1.transaction;
     stage.written(&parts[0], Vec::new());
-    let handle = stage.tc.find(transaction).expect("the transaction is open");
-    let table = stage.table.layout.definition.id;
-    // More than a 16-bit count can hold. Several tables together may have this many partitions.
-    let all =
-        (0..70_000).map(|index| PartitionId { table: TableId(table.0 + index / 1000), index: (index % 1000) as u16 });
-    stage.tc.record(handle).written = all.collect();
-    match stage.end(transaction, Ending::Commit).remove(0).1 {
-        Signal::Ldm(LdmSignal::CommitTransaction(commit)) => assert_eq!(commit.participants, 70_000),
-        other => panic!("{other:?}"),
+    let locked = WriteRowsReply { changed: 0, ..reply_of(&parts[1].1, Vec::new(), None) };
+    stage.send(ldm(1), TcSignal::WriteRowsReply(locked));
+    for (to, signal) in stage.end(transaction, Ending::Commit) {
+        match signal {
+            Signal::Ldm(LdmSignal::CommitTransaction(commit)) => {
+                assert_eq!((commit.participants, commit.has_written), (1, to == ldm(0)));
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 

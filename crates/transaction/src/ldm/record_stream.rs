@@ -1,0 +1,194 @@
+//! Hot path, budget 40 instructions a row besides the copy. The log records of one ldm, formed at commit and
+//! delivered to the log block at the end of the turn.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Buffer, Context, Outbox, require};
+use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::key::append_row_key;
+use junctor_signals::append_records::{AppendRecords, AppendRecordsReply};
+use junctor_signals::write_rows::WriteRows;
+use junctor_signals::{LogSignal, Signal};
+use junctor_storage::log::{FormedRecords, RecordBuffer, RecordHeader, RecordKind, SectionHeader};
+use junctor_storage::partition_store::PartitionStore;
+
+use super::block::LdmBlock;
+use super::partition_table::PartitionSlot;
+use super::update_row::RowBuilder;
+
+/// Bytes that are delivered before the end of the turn.
+const DELIVERED_BYTES: usize = 64 * 1024;
+/// Delivered bytes that the log has not taken yet, above which no new write begins.
+const UNTAKEN_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
+/// Buffers kept for reuse.
+const SPARE_BUFFERS_MAX: usize = 8;
+
+/// The way to the log of a durable node.
+#[derive(Clone, Debug)]
+pub struct LogTarget {
+    /// The log block.
+    pub log: Address,
+    /// How many records each stream has formed.
+    pub formed: Arc<FormedRecords>,
+}
+
+#[derive(Debug)]
+pub(super) struct RecordStream {
+    /// `None` on a node without a data directory, which forms no records.
+    target: Option<LogTarget>,
+    instance: u16,
+    buffer: RecordBuffer,
+    /// Records formed in this life, and how many of them are delivered.
+    formed: u64,
+    delivered: u64,
+    /// Bytes delivered whose buffer has not returned.
+    untaken_bytes: usize,
+    untaken_bytes_max: usize,
+    spare: Vec<Buffer>,
+    /// Writes that begin once the log has taken enough.
+    pub held_writes: VecDeque<WriteRows>,
+}
+
+impl RecordStream {
+    pub fn new(instance: u16, target: Option<LogTarget>) -> RecordStream {
+        RecordStream {
+            target,
+            instance,
+            buffer: RecordBuffer::new(),
+            formed: 0,
+            delivered: 0,
+            untaken_bytes: 0,
+            untaken_bytes_max: UNTAKEN_BYTES_MAX_DEFAULT,
+            spare: Vec::new(),
+            held_writes: VecDeque::new(),
+        }
+    }
+
+    /// Whether commits are recorded at all.
+    pub fn is_enabled(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Begins the record of a short participant.
+    pub fn begin_commit(&mut self, transaction: TransactionId, number: CommitNumber, participants: u16) {
+        let kind = RecordKind::Commit;
+        self.buffer.begin(&RecordHeader { kind, participants, number, transaction, chunk: 0 });
+    }
+
+    /// Begins a part of a long participant's changes.
+    pub fn begin_chunk(&mut self, transaction: TransactionId, chunk: u32) {
+        let (kind, number) = (RecordKind::Chunk, CommitNumber(0));
+        self.buffer.begin(&RecordHeader { kind, participants: 0, number, transaction, chunk });
+    }
+
+    /// Begins the record that commits the chunks of a long participant.
+    pub fn begin_chunk_commit(
+        &mut self,
+        transaction: TransactionId,
+        number: CommitNumber,
+        participants: u16,
+        chunks: u32,
+    ) {
+        let kind = RecordKind::ChunkCommit;
+        self.buffer.begin(&RecordHeader { kind, participants, number, transaction, chunk: chunks });
+    }
+
+    /// Begins the changes of a partition in the open record.
+    pub fn begin_section(&mut self, slot: &PartitionSlot) {
+        let row_format = slot.layout.definition.version;
+        self.buffer.begin_section(&SectionHeader { partition: slot.id, origin: 0, row_format });
+    }
+
+    /// Adds the transaction's final version of a row, unless the row was inserted and deleted by the
+    /// transaction.
+    pub fn add_newest(
+        &mut self,
+        store: &PartitionStore,
+        row: RowId,
+        transaction: TransactionId,
+        builder: &mut RowBuilder,
+    ) {
+        let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
+        if !newest.is_deleted() {
+            return self.buffer.put(row, store.view(&newest, &mut builder.image).image());
+        }
+        let Some(before) = store.newest_committed(row).filter(|before| !before.is_deleted()) else { return };
+        let definition = &store.layout().definition;
+        let view = store.view(&before, &mut builder.image);
+        builder.key.clear();
+        append_row_key(&definition.columns, &definition.primary().columns, view, &mut builder.key);
+        self.buffer.delete(row, &builder.key);
+    }
+
+    /// Ends the open record and publishes that it is formed. The caller stamps, replies or marks only
+    /// afterwards.
+    pub fn end(&mut self) {
+        let Some(target) = &self.target else {
+            junctor_kernel::invariant::fail("only a durable node forms records", format_args!("{}", self.instance))
+        };
+        self.buffer.end();
+        self.formed += 1;
+        target.formed.publish(usize::from(self.instance), self.formed);
+    }
+
+    /// Whether the log has so much to take that no new write may begin.
+    pub fn is_behind(&self) -> bool {
+        self.untaken_bytes > self.untaken_bytes_max
+    }
+
+    pub fn set_untaken_bytes_max(&mut self, bytes: usize) {
+        self.untaken_bytes_max = bytes;
+    }
+
+    /// Bytes formed that the log has not taken.
+    pub fn untaken_bytes(&self) -> usize {
+        self.untaken_bytes + self.buffer.len()
+    }
+
+    /// Delivers the formed records before the end of the turn if they are many.
+    pub fn deliver_if_long(&mut self, from: Address, outbox: &mut Outbox<Signal>) {
+        if self.buffer.len() >= DELIVERED_BYTES {
+            self.deliver(from, outbox);
+        }
+    }
+
+    fn deliver(&mut self, from: Address, outbox: &mut Outbox<Signal>) {
+        let Some(target) = self.target.as_ref().filter(|_| self.formed > self.delivered) else { return };
+        let bytes = self.buffer.take(self.spare.pop().unwrap_or_default());
+        self.untaken_bytes += bytes.len();
+        self.delivered = self.formed;
+        let signal = AppendRecords { from, stream: self.instance, formed: self.formed, bytes };
+        outbox.send(target.log, Signal::Log(LogSignal::AppendRecords(signal)));
+    }
+}
+
+impl LdmBlock {
+    /// Bytes of log records formed that the log has not taken.
+    pub fn untaken_record_bytes(&self) -> usize {
+        self.records.untaken_bytes()
+    }
+
+    /// Delivers the records of this turn.
+    pub fn before_publish(&mut self, outbox: &mut Outbox<Signal>) {
+        self.records.deliver(self.own, outbox);
+    }
+
+    pub(super) fn on_append_records_reply(
+        &mut self,
+        AppendRecordsReply { bytes }: AppendRecordsReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        require!(self.records.untaken_bytes >= bytes.len(), "a buffer of records returns once");
+        self.records.untaken_bytes -= bytes.len();
+        if self.records.spare.len() < SPARE_BUFFERS_MAX {
+            self.records.spare.push(bytes);
+        }
+        while !self.records.is_behind()
+            && let Some(request) = self.records.held_writes.pop_front()
+        {
+            self.begin_write_rows(request, context, outbox);
+        }
+    }
+}

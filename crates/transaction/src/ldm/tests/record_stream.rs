@@ -1,0 +1,64 @@
+//! The log records that commits form.
+
+use junctor_storage::log::{Operation, RecordHeader, RecordKind, decode_record};
+
+use super::*;
+
+/// The headers of all records of the first node, with their numbers of puts and deletions.
+fn records(harness: &Harness) -> Vec<(RecordHeader, usize, usize)> {
+    let (mut rest, mut found) = (&harness.records[..], Vec::new());
+    while !rest.is_empty() {
+        let (record, length) = decode_record(rest).expect("a whole record");
+        let operations = || record.sections().flat_map(|section| section.operations());
+        let puts = operations().filter(|operation| matches!(operation, Operation::Put { .. })).count();
+        found.push((record.header, puts, operations().count() - puts));
+        rest = &rest[length..];
+    }
+    found
+}
+
+#[test]
+fn each_commit_forms_one_record_at_each_participant() {
+    let (mut harness, table) = filled(1, 2, 4);
+    harness.records.clear();
+    harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[2]));
+    let undone = harness.execute(NONE, false, &table.insert(), table.images(&[(9, 9, None)]));
+    harness.end(undone.transaction, Ending::Rollback);
+    let records = records(&harness);
+    let deletions: usize = records.iter().map(|(_, _, deletions)| deletions).sum();
+    let puts: usize = records.iter().map(|(_, puts, _)| puts).sum();
+    assert_eq!((puts, deletions), (0, 2), "the row and its unique entry");
+    let number = records[0].0.number;
+    assert!(records.iter().all(|(header, ..)| header.kind == RecordKind::Commit && header.number == number));
+    assert!(records.iter().all(|(header, ..)| usize::from(header.participants) == records.len()));
+    harness.check_idle();
+}
+
+#[test]
+fn a_participant_whose_changes_were_undone_has_a_record_without_them() {
+    let (mut harness, table) = started(1, 1);
+    let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None)]));
+    harness.execute(first.transaction, false, &table.delete(Access::PrimaryKeys), table.keys(&[1]));
+    harness.end(first.transaction, Ending::Commit);
+    let records = records(&harness);
+    assert_eq!(records.iter().map(|(_, puts, deletions)| (*puts, *deletions)).collect::<Vec<_>>(), [(0, 0)]);
+    harness.check_idle();
+}
+
+#[test]
+fn writers_are_held_back_while_the_log_is_behind() {
+    let (mut harness, table) = filled(1, 1, 3);
+    let partition = PartitionId { table: table.layout.definition.id, index: 0 };
+    let owner = harness.owner(partition);
+    harness.ldm_mut(owner).set_untaken_record_bytes_max(0);
+    harness.holds_records = true;
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    assert_eq!(harness.execute(NONE, true, &write, table.keys(&[1])).error, None);
+    let held = harness.begin_execute(TestSession::autocommit(0), &write, table.keys(&[1]));
+    harness.advance(Duration::from_millis(50));
+    assert!(harness.statement(held).is_none());
+    harness.release_records();
+    harness.run();
+    assert_eq!(harness.statement(held).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    harness.check_idle();
+}

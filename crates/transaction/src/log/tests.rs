@@ -1,0 +1,433 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_kernel::context::TestContext;
+use junctor_kernel::{
+    Address, Duration, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, NodeId, NodeLayout, Outbox,
+    Time, WorldEvent, WorldRequest,
+};
+use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_signals::append_records::{AppendRecords, AwaitDurable};
+use junctor_signals::start_log::StartLog;
+use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, Signal, TcSignal};
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::log::{
+    ChainPosition, FormedRecords, GroupHeader, GroupKind, LogAnalysis, LogScan, MAIN_STREAM, RecordBuffer,
+    RecordHeader, RecordKind, ScanStep, SegmentSize, StreamId, StreamReader,
+};
+
+use super::{LogBlock, LogConfiguration, LogShared};
+
+const NODE: NodeId = NodeId(1);
+const SEGMENT_BYTES: u64 = 1 << 20;
+
+fn address(module: Module, instance: u16) -> Address {
+    Address::new(NODE, module, instance)
+}
+
+/// A log block with two ldm streams, and a disk that carries out its requests when the test says so.
+struct Stage {
+    block: LogBlock,
+    context: TestContext,
+    now: Time,
+    sequence: Arc<CommitSequence>,
+    formed: Arc<FormedRecords>,
+    /// Requests that are not carried out yet.
+    requests: Vec<WorldRequest>,
+    timers: Vec<(Time, u64)>,
+    files: BTreeMap<String, Vec<u8>>,
+    open: Vec<String>,
+    /// Signals that the block sent.
+    sent: Vec<(Address, Signal)>,
+    halted: Option<String>,
+    /// Writes beyond this number of bytes find the disk full.
+    room: u64,
+    fails_syncs: bool,
+    numbers: u64,
+    records: [u64; 3],
+}
+
+impl Stage {
+    fn new() -> Stage {
+        junctor_kernel::invariant::panic_on_failure();
+        let own = address(Module::Log, 0);
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let formed = Arc::new(FormedRecords::new(3));
+        let shared = LogShared { sequence: Arc::clone(&sequence), formed: Arc::clone(&formed) };
+        let configuration = LogConfiguration {
+            folder: "log".into(),
+            segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap(),
+            streams: vec![StreamId(0), StreamId(1), MAIN_STREAM],
+            sync_interval_ms: 2000,
+        };
+        let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Log, 0)][..]]);
+        Stage {
+            block: LogBlock::new(shared, configuration),
+            context: TestContext::new(own, &layout, 7).expect("a layout without gaps"),
+            now: Time(0),
+            sequence,
+            formed,
+            requests: Vec::new(),
+            timers: Vec::new(),
+            files: BTreeMap::new(),
+            open: Vec::new(),
+            sent: Vec::new(),
+            halted: None,
+            room: u64::MAX,
+            fails_syncs: false,
+            numbers: 0,
+            records: [0; 3],
+        }
+    }
+
+    fn started() -> Stage {
+        let mut stage = Stage::new();
+        let start = StartLog {
+            reply_to: address(Module::Main, 0),
+            log_id: 5,
+            life: 6,
+            incarnation: 1,
+            position: 0,
+            previous_checksum: 0,
+            previous_cut: CommitNumber(0),
+            taken: CommitNumber(0),
+        };
+        stage.handle(LogSignal::StartLog(start));
+        stage.run_disk();
+        assert!(matches!(stage.sent.remove(0).1, Signal::Main(MainSignal::StartLogReply(_))));
+        stage
+    }
+
+    fn with_block(
+        &mut self,
+        action: impl FnOnce(&mut LogBlock, &mut junctor_kernel::Context<'_>, &mut Outbox<Signal>),
+    ) {
+        let mut outbox = Outbox::for_test(address(Module::Log, 0));
+        action(&mut self.block, &mut self.context.at(self.now), &mut outbox);
+        self.sent.extend(outbox.take_sent());
+        for request in outbox.take_requests() {
+            match request {
+                WorldRequest::StartTimer { after, token } => self.timers.push((self.now.plus(after), token)),
+                WorldRequest::Halt { message } => self.halted = Some(message.into()),
+                request => self.requests.push(request),
+            }
+        }
+    }
+
+    fn handle(&mut self, signal: LogSignal) {
+        self.with_block(|block, context, outbox| block.handle(signal, context, outbox));
+    }
+
+    /// Carries out the requests of a lane, or of all, with those that follow from them.
+    fn run_disk(&mut self) {
+        while !self.requests.is_empty() {
+            self.run_request(0);
+        }
+    }
+
+    fn run_request(&mut self, index: usize) {
+        let request = self.requests.remove(index);
+        let (token, result, bytes) = self.carry_out(request);
+        let event = WorldEvent::FileDone { token, result, bytes };
+        self.with_block(|block, context, outbox| block.on_world(event, context, outbox));
+    }
+
+    /// Carries out requests of the lane `Log` only.
+    fn run_log_lane(&mut self) {
+        while let Some(index) = self.requests.iter().position(|request| request.file_lane() == Some(FileLane::Log)) {
+            self.run_request(index);
+        }
+    }
+
+    fn carry_out(&mut self, request: WorldRequest) -> (u64, FileResult, FileBuffer) {
+        let none = FileBuffer::new();
+        match request {
+            WorldRequest::CreateFolder { token, .. } => (token, Ok(FileOutcome::FolderCreated), none),
+            WorldRequest::SyncFolder { token, .. } => (token, Ok(FileOutcome::FolderSynced), none),
+            WorldRequest::OpenFile { path, lane, token, .. } => {
+                let length = self.files.entry(path.to_string()).or_default().len() as u64;
+                self.open.push(path.into());
+                let file = FileId::new(lane, self.open.len() - 1, 0);
+                (token, Ok(FileOutcome::Opened { file, length, is_direct: true }), none)
+            }
+            WorldRequest::FillFile { file, length, token } => {
+                let path = self.open[file.slot()].clone();
+                self.files.insert(path, vec![0; length as usize]);
+                (token, Ok(FileOutcome::Filled), none)
+            }
+            WorldRequest::CloseFile { token, .. } => (token, Ok(FileOutcome::Closed), none),
+            WorldRequest::RenameFile { from, to, token, .. } => {
+                let content = self.files.remove(&*from).expect("the file exists");
+                self.files.insert(to.into(), content);
+                (token, Ok(FileOutcome::Renamed), none)
+            }
+            WorldRequest::WriteFile { file, offset, bytes, token } => {
+                if self.room < bytes.len() as u64 {
+                    return (token, Err(FileError::DiskFull), bytes);
+                }
+                self.room -= bytes.len() as u64;
+                let content = self.files.get_mut(&self.open[file.slot()]).expect("the file exists");
+                content[offset as usize..offset as usize + bytes.len()].copy_from_slice(&bytes);
+                (token, Ok(FileOutcome::Written { offset, length: bytes.len() as u32 }), bytes)
+            }
+            WorldRequest::SyncFile { token, .. } if self.fails_syncs => (token, Err(FileError::System(5)), none),
+            WorldRequest::SyncFile { token, .. } => (token, Ok(FileOutcome::Synced), none),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Moves time on, and fires the timers that are due.
+    fn advance(&mut self, duration: Duration) {
+        self.now = self.now.plus(duration);
+        let now = self.now;
+        let due: Vec<u64> = self.timers.extract_if(.., |(time, _)| *time <= now).map(|(_, token)| token).collect();
+        for token in due {
+            self.with_block(|block, context, outbox| block.on_world(WorldEvent::Timer { token }, context, outbox));
+        }
+    }
+
+    /// Takes a number and forms its record of this size at a stream. Returns the records for delivery.
+    fn form(&mut self, stream: usize, size: usize) -> (CommitNumber, AppendRecords) {
+        let number = self.sequence.take(0).expect("a free number");
+        self.numbers += 1;
+        assert_eq!(number.0, self.numbers);
+        let mut buffer = RecordBuffer::new();
+        let kind = if size == 0 { RecordKind::Commit } else { RecordKind::Dictionary };
+        buffer.begin(&RecordHeader { kind, participants: 1, number, transaction: TransactionId(number.0), chunk: 0 });
+        if size > 0 {
+            buffer.append_body(&vec![number.0 as u8; size]);
+        }
+        buffer.end();
+        self.records[stream] += 1;
+        self.formed.publish(stream, self.records[stream]);
+        let from = address(Module::Ldm, stream as u16);
+        let bytes = buffer.take(Vec::new());
+        (number, AppendRecords { from, stream: stream as u16, formed: self.records[stream], bytes })
+    }
+
+    fn mark_applied(&self, number: CommitNumber) {
+        self.sequence.mark_applied(number, &mut |_, _| {}).expect("a number that was taken");
+    }
+
+    /// Forms a record, delivers it and makes it stable.
+    fn commit(&mut self, stream: usize, size: usize) -> CommitNumber {
+        let (number, append) = self.form(stream, size);
+        self.mark_applied(number);
+        self.handle(LogSignal::AppendRecords(append));
+        number
+    }
+
+    fn await_durable(&mut self, tc: u16, number: CommitNumber) {
+        self.handle(LogSignal::AwaitDurable(AwaitDurable { number, reply_to: address(Module::Tc, tc) }));
+    }
+
+    /// The answers to tc since the last call: instance and durable number.
+    fn answers(&mut self) -> Vec<(u16, u64)> {
+        let answers = self.sent.iter().filter_map(|(to, signal)| match signal {
+            Signal::Tc(TcSignal::AwaitDurableReply(reply)) => Some((to.instance, reply.durable.0)),
+            _ => None,
+        });
+        let answers = answers.collect();
+        self.sent.clear();
+        answers
+    }
+
+    /// Reads the files back as recovery would: the headers of all groups, and the numbers of all records.
+    fn read_back(&self) -> (Vec<GroupHeader>, Vec<u64>) {
+        let size = SegmentSize::of_bytes(SEGMENT_BYTES).unwrap();
+        let mut scan = LogScan::new(ChainPosition::beginning(5), size);
+        let (mut headers, mut numbers) = (Vec::new(), Vec::new());
+        let mut readers: BTreeMap<StreamId, StreamReader> = BTreeMap::new();
+        let mut analysis = LogAnalysis::new(CommitNumber(0));
+        loop {
+            let position = scan.chain().position;
+            let path = super::segment::segment_path("log", size.segment_of(position));
+            let segment = self.files.get(&*path).map_or(&[][..], Vec::as_slice);
+            match scan.step(segment.get(size.offset_of(position) as usize..).unwrap_or(&[])) {
+                ScanStep::Group(group) => {
+                    headers.push(group.header);
+                    analysis.observe_group(&group.header);
+                    for piece in group.pieces() {
+                        let reader = readers.entry(piece.stream).or_default();
+                        let mut visit = |record: &junctor_storage::log::Record<'_>| {
+                            numbers.push(record.header.number.0);
+                            analysis.observe_record(piece.stream, record);
+                        };
+                        reader.read(&piece, &mut visit).expect("a stream without gaps");
+                    }
+                }
+                ScanStep::NoGroup => {
+                    if scan.skip_to_next_segment().is_none() {
+                        analysis.finish(CommitNumber(0)).expect("a log without gaps");
+                        return (headers, numbers);
+                    }
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_commit_is_durable_once_its_group_is_synced() {
+    let mut stage = Stage::started();
+    let number = stage.commit(0, 0);
+    assert!(stage.requests.iter().all(|request| request.file_lane() != Some(FileLane::Log)), "nobody awaits it");
+    stage.await_durable(3, number);
+    assert!(stage.answers().is_empty());
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(3, 1)]);
+    assert_eq!(stage.block.durable(), number);
+    let (headers, numbers) = stage.read_back();
+    assert_eq!(headers.iter().map(|header| header.kind).collect::<Vec<_>>(), [GroupKind::Start, GroupKind::Data]);
+    assert_eq!((headers[1].stable, numbers), (number, vec![1]));
+    // What is durable already is answered without a group.
+    stage.await_durable(4, number);
+    assert_eq!(stage.answers(), [(4, 1)]);
+}
+
+#[test]
+fn a_cycle_waits_for_records_that_are_formed_and_on_their_way() {
+    let mut stage = Stage::started();
+    let (one, append_one) = stage.form(0, 0);
+    let (two, append_two) = stage.form(1, 0);
+    stage.mark_applied(one);
+    stage.mark_applied(two);
+    stage.await_durable(0, two);
+    stage.handle(LogSignal::AppendRecords(append_two));
+    stage.run_log_lane();
+    assert!(stage.answers().is_empty(), "the record of the first commit is not delivered");
+    stage.handle(LogSignal::AppendRecords(append_one));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, 2)]);
+    assert_eq!(stage.read_back().1.len(), 2);
+}
+
+#[test]
+fn a_record_above_the_stable_number_is_written_and_not_durable() {
+    let mut stage = Stage::started();
+    let first = stage.commit(0, 0);
+    let (_open, append) = stage.form(1, 0);
+    stage.handle(LogSignal::AppendRecords(append));
+    stage.await_durable(0, first);
+    stage.run_disk();
+    assert_eq!((stage.answers(), stage.block.durable()), (vec![(0, 1)], first));
+    let (headers, numbers) = stage.read_back();
+    assert_eq!((headers[1].stable, headers[1].taken), (CommitNumber(1), CommitNumber(2)));
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[test]
+fn commits_during_a_sync_share_the_next_one() {
+    let mut stage = Stage::started();
+    let number = stage.commit(0, 0);
+    stage.await_durable(0, number);
+    let (second, third) = (stage.commit(0, 0), stage.commit(1, 0));
+    stage.await_durable(1, second);
+    stage.await_durable(2, third);
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, 1), (1, 3), (2, 3)]);
+    assert_eq!(stage.read_back().0.len(), 3, "the start group and two groups of commits");
+}
+
+#[test]
+fn records_that_nobody_awaits_are_synced_after_the_interval() {
+    let mut stage = Stage::started();
+    stage.commit(0, 0);
+    stage.advance(Duration::from_millis(1900));
+    stage.run_disk();
+    assert_eq!(stage.block.durable(), CommitNumber(0));
+    stage.advance(Duration::from_millis(200));
+    stage.run_disk();
+    assert_eq!(stage.block.durable(), CommitNumber(1));
+}
+
+#[test]
+fn an_idle_log_closes_itself_once() {
+    let mut stage = Stage::started();
+    let number = stage.commit(0, 0);
+    stage.await_durable(0, number);
+    stage.run_disk();
+    for _ in 0..3 {
+        stage.advance(Duration::from_millis(150));
+        stage.run_disk();
+    }
+    let (headers, _) = stage.read_back();
+    let kinds: Vec<GroupKind> = headers.iter().map(|header| header.kind).collect();
+    assert_eq!(kinds, [GroupKind::Start, GroupKind::Data, GroupKind::Closing]);
+    assert_eq!(headers[2].synced, headers[2].position, "everything before the closing group is synced");
+}
+
+#[test]
+fn a_stop_writes_what_waits() {
+    let mut stage = Stage::started();
+    stage.commit(0, 0);
+    stage.with_block(|block, context, outbox| block.on_world(WorldEvent::Stopping, context, outbox));
+    stage.run_disk();
+    let (headers, numbers) = stage.read_back();
+    assert_eq!((headers.last().map(|header| header.kind), numbers), (Some(GroupKind::Closing), vec![1]));
+}
+
+#[test]
+fn large_records_pass_groups_and_segments() {
+    let mut stage = Stage::started();
+    let mut last = CommitNumber(0);
+    for size in [3 << 20, 100, 700_000, 2 << 20, 5] {
+        last = stage.commit(0, size);
+        stage.commit(1, size / 3 + 1);
+    }
+    stage.await_durable(0, last);
+    stage.run_disk();
+    assert_eq!(stage.answers().len(), 1);
+    let (headers, numbers) = stage.read_back();
+    assert_eq!(numbers.len(), 10);
+    assert!(headers.last().unwrap().position > 8 * SEGMENT_BYTES / 4096);
+    assert_eq!(headers.last().unwrap().stable, CommitNumber(10));
+    assert_eq!(headers[1].stable, CommitNumber(0), "only the last group of a cycle raises the number");
+}
+
+#[test]
+fn buffers_return_to_the_blocks_that_filled_them() {
+    let mut stage = Stage::started();
+    let number = stage.commit(1, 0);
+    stage.await_durable(0, number);
+    stage.run_disk();
+    let returned: Vec<Address> = stage
+        .sent
+        .iter()
+        .filter_map(|(to, signal)| matches!(signal, Signal::Ldm(LdmSignal::AppendRecordsReply(_))).then_some(*to))
+        .collect();
+    assert_eq!(returned, [address(Module::Ldm, 1)]);
+}
+
+#[test]
+fn a_failed_sync_stops_the_node_and_is_not_repeated() {
+    let mut stage = Stage::started();
+    let number = stage.commit(0, 0);
+    stage.fails_syncs = true;
+    stage.await_durable(0, number);
+    stage.run_log_lane();
+    assert!(
+        stage.halted.as_deref().is_some_and(|message| message.contains("cannot sync the log")),
+        "{:?}",
+        stage.halted
+    );
+}
+
+#[test]
+fn a_full_disk_delays_commits_until_there_is_room() {
+    let mut stage = Stage::started();
+    stage.run_disk();
+    stage.room = 0;
+    let number = stage.commit(0, 0);
+    stage.await_durable(0, number);
+    stage.run_disk();
+    stage.advance(Duration::from_millis(1100));
+    stage.run_disk();
+    assert!(stage.answers().is_empty() && stage.halted.is_none());
+    stage.room = u64::MAX;
+    stage.advance(Duration::from_millis(1100));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, 1)]);
+    assert_eq!(stage.read_back().1, [1]);
+}
