@@ -6,9 +6,9 @@
 //! valgrind --tool=callgrind --toggle-collect='*phase_long*' target/release/examples/decision 1000000
 //! ```
 //!
-//! The collected instructions divided by the number are those of one decision, including about ten of the
-//! loop around it. One decision in 32 is measured and considers other places than the best. No hand-over pays
-//! for a short read; a long read is compared.
+//! The collected instructions divided by the number of decisions are the cost of one decision, including
+//! about ten instructions of the loop. One decision in 32 is measured and considers other threads than the
+//! best. A hand-over never pays for a short read; for a long read the costs are compared.
 
 use std::hint::black_box;
 

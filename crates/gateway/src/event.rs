@@ -1,4 +1,4 @@
-//! Answers of the data plane to a session.
+//! Events: the answers of the data plane to a session.
 
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
@@ -6,16 +6,17 @@ use junctor_model::value::Value;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
 
-/// An answer to one operation.
+/// An answer to one operation of a session.
 #[derive(Debug)]
 pub enum Event {
     /// Rows of a read.
     Rows {
         /// The operation.
         operation: OperationId,
-        /// The rows in the form of the program's output. The session returns the buffer to the pool.
+        /// The rows, in the form that the program's output defines. The session returns the buffer to the
+        /// pool.
         output: Buffer,
-        /// Whether `output` begins with the session's prefix.
+        /// Whether `output` begins with the bytes that the session put into the reply buffer.
         is_prefixed: bool,
         /// Number of rows.
         rows: u32,
@@ -23,7 +24,7 @@ pub enum Event {
         partition: u16,
         /// Warnings, if any.
         diagnostics: Option<Box<Diagnostics>>,
-        /// Whether more replies follow, and whether the caller must request them.
+        /// What follows this reply.
         next: Next,
     },
     /// A read failed. The operation has ended.
@@ -35,7 +36,8 @@ pub enum Event {
         /// The error.
         error: Box<Error>,
     },
-    /// A writing or locking statement ended, and the operation with it. The transaction is up to date.
+    /// A writing or locking statement and its operation have ended. The session's view of its transaction is
+    /// updated.
     Statement {
         /// The operation.
         operation: OperationId,
@@ -43,7 +45,7 @@ pub enum Event {
         matched: u64,
         /// Number of rows changed.
         changed: u64,
-        /// Warnings, also of a failed statement.
+        /// Warnings; also present after a failed statement.
         diagnostics: Option<Box<Diagnostics>>,
         /// Rows of a locking read.
         outputs: Vec<Buffer>,
@@ -77,9 +79,9 @@ pub enum Event {
         operation: OperationId,
         /// The first number.
         first: u64,
-        /// How many consecutive numbers.
+        /// Number of consecutive numbers.
         count: u64,
-        /// The error, if there are none.
+        /// The error, if no numbers were reserved.
         error: Option<Box<Error>>,
     },
     /// Every sql block has handled an interrupt of a session.
@@ -112,12 +114,12 @@ pub enum Event {
     },
 }
 
-/// The continuation of a read after one reply.
+/// What follows one reply of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// More replies are outstanding.
     Coming,
-    /// Every partition has answered and some have more rows: call `Gateway::continue_read` or
+    /// Every partition has answered, and some have more rows: call `Gateway::continue_read` or
     /// `Gateway::end_read`.
     Ask,
     /// Nothing. The operation has ended.

@@ -1,4 +1,4 @@
-//! The operations of one sql block's sessions. Each request becomes signals; each reply becomes an event.
+//! The operations of one sql block's sessions. Each request becomes signals, and each reply becomes an event.
 
 use std::sync::Arc;
 
@@ -46,23 +46,23 @@ pub struct Gateway {
     pub(crate) route: Route,
     /// The query and ldm blocks of this thread.
     pub(crate) here: Vec<Address>,
-    /// Parts of a read that run on this thread and wait until the others are sent.
+    /// Parts of a read that run on this thread. They wait until the other parts are sent.
     pub(crate) held: Vec<(Address, ReadRows)>,
     pub(crate) catalog: Arc<Catalog>,
     snapshots: ActiveSnapshots,
     pub(crate) operations: Pool<Operation>,
-    /// Recent reply lengths of longer reads in bytes, by table, so that a reply buffer has room from the
-    /// start.
+    /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
+    /// the start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
 
-/// The id of operations whose replies are dropped.
+/// The id of operations whose replies nobody wants.
 const NO_OPERATION: OperationId = OperationId(u64::MAX);
 
 /// Options of a read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadOptions {
-    /// The wire form of the rows.
+    /// The encoding of the rows.
     pub protocol: RowProtocol,
     /// Maximum number of rows from each partition.
     pub bound: RowBound,
@@ -73,21 +73,21 @@ pub struct ReadOptions {
 /// Options of a writing or locking statement.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
-    /// The wire form of the rows of a locking read.
+    /// The encoding of the rows of a locking read.
     pub protocol: RowProtocol,
     /// Maximum wait for one lock, in milliseconds.
     pub lock_wait_ms: u32,
     /// Whether a lock wait timeout rolls back the whole transaction rather than the statement.
     pub timeout_ends: bool,
-    /// Whether a row that changed after the transaction's snapshot is an error, as
-    /// `innodb_snapshot_isolation` asks.
+    /// Whether changing a row that has changed after the transaction's snapshot is an error, as
+    /// `innodb_snapshot_isolation` requests.
     pub keeps_to_snapshot: bool,
-    /// Maximum number of rows a locking read takes from each partition; `u32::MAX` for all.
+    /// Maximum number of rows that a locking read takes from each partition; `u32::MAX` for no limit.
     pub rows_max: u32,
     /// Whether scanned ranges and absent keys may be locked. The isolation level decides whether they are.
     pub locks_ranges: bool,
-    /// The newest savepoint's statement number, which [`Gateway::undo_statements`] must be able to return to;
-    /// 0 without a savepoint.
+    /// Statement number of the newest savepoint, to which [`Gateway::undo_statements`] must be able to
+    /// return; 0 without a savepoint.
     pub savepoint: StatementNumber,
     /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
@@ -104,19 +104,19 @@ pub struct WriteRequest<'a> {
     pub inputs: &'a mut PartitionInputs,
 }
 
-/// AUTO_INCREMENT numbers that a statement needs.
+/// A request for AUTO_INCREMENT numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct AutoIncrementReservation {
-    /// The table that counts.
+    /// The table whose counter is used.
     pub table: TableId,
-    /// How many numbers.
+    /// How many numbers are needed.
     pub count: u64,
-    /// All numbers are greater than this one.
+    /// All reserved numbers must be greater than this one.
     pub beyond: u64,
 }
 
 impl Gateway {
-    /// The gateway of the sql block `own`, with at most `operations_max` operations in progress.
+    /// Creates the gateway of the sql block `own`, with at most `operations_max` operations in progress.
     pub fn new(
         own: Address,
         directory: &Directory,
@@ -152,12 +152,12 @@ impl Gateway {
         }
     }
 
-    /// The catalog that new statements are planned against.
+    /// The catalog against which new statements are planned.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// The choice of where reads run, with its measurements.
+    /// The routing state, which decides where reads run, with its measurements.
     pub fn route(&mut self) -> &mut Route {
         &mut self.route
     }
@@ -172,8 +172,8 @@ impl Gateway {
         self.snapshots.count()
     }
 
-    /// Executes a writing or locking statement, which [`Event::Statement`] answers. Outside an explicit
-    /// transaction it commits.
+    /// Executes a writing or locking statement. [`Event::Statement`] is the answer. Outside an explicit
+    /// transaction, the statement commits.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -211,13 +211,13 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Requests another step of the session's statement, after the other work of this thread.
+    /// Requests another step of the session's statement, to run after the other work of this thread.
     pub fn continue_later(&self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = ContinueStatement { connection: session };
         turn.outbox.send_long_running(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
     }
 
-    /// Interrupts a statement: it is undone and fails with error 1317, unless it is committing already. Other
+    /// Interrupts a statement: it is undone and fails with error 1317, unless it is already committing. Other
     /// operations continue.
     pub fn interrupt_statement(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let found = self.operations.get(Handle::from_u64(operation.0));
@@ -227,8 +227,8 @@ impl Gateway {
         }
     }
 
-    /// Interrupts the statement of another session of this node, and with `ends` closes that session.
-    /// [`Event::Interrupted`] answers.
+    /// Interrupts the statement of another session of this node and, with `ends`, closes that session.
+    /// [`Event::Interrupted`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -249,7 +249,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Takes, tests or releases user-level locks. [`Event::UserLock`] answers.
+    /// Takes, tests or releases user-level locks. [`Event::UserLock`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -265,8 +265,8 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Cancels a session's wait for a user-level lock, which fails with error 1317 unless the lock was
-    /// granted.
+    /// Cancels a session's wait for a user-level lock. The request fails with error 1317, unless the lock was
+    /// already granted.
     pub fn cancel_user_lock(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = CancelUserLock { connection: session };
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
@@ -278,7 +278,7 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
-    /// Publishes new values of global variables to every sql block. [`Event::GlobalsSet`] answers.
+    /// Publishes new values of global variables to every sql block. [`Event::GlobalsSet`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -294,8 +294,8 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Ends a transaction. [`Event::Ended`] answers, unless tc holds nothing for it: then it has ended and
-    /// the result is `None`.
+    /// Ends a transaction. [`Event::Ended`] is the answer. If tc holds nothing for the transaction, the
+    /// transaction ends immediately and the result is `None`.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; the transaction continues.
@@ -318,7 +318,7 @@ impl Gateway {
         Ok(Some(operation))
     }
 
-    /// Rolls back the transaction of a lost session without an answer. Unlike [`Gateway::end`] it cannot
+    /// Rolls back the transaction of a lost session. No event follows. Unlike [`Gateway::end`] this cannot
     /// fail, so no session leaves locks behind.
     pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
         if transaction.id.is_some() {
@@ -331,7 +331,7 @@ impl Gateway {
     }
 
     /// Undoes all statements after `newer_than`, a number that [`Transaction::statement`] returned.
-    /// [`Event::Undone`] answers, unless there are none: then the result is `None`.
+    /// [`Event::Undone`] is the answer. If no such statement exists, the result is `None`.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -364,7 +364,7 @@ impl Gateway {
         }
     }
 
-    /// Takes the transaction's snapshot now, for START TRANSACTION WITH CONSISTENT SNAPSHOT.
+    /// Takes the transaction's snapshot immediately, for START TRANSACTION WITH CONSISTENT SNAPSHOT.
     ///
     /// # Errors
     /// `OutOfResources` if this thread holds too many snapshots.
@@ -378,7 +378,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Ends a statement's snapshot that covered several reads, unless it belongs to the transaction.
+    /// Ends a snapshot that several reads of one statement shared, unless it belongs to the transaction.
     pub fn end_statement(&mut self, transaction: &mut Transaction) {
         let is_of_transaction = transaction.explicit && transaction.isolation != Isolation::ReadCommitted;
         if !is_of_transaction && let Some((handle, _)) = transaction.snapshot.take() {
@@ -386,7 +386,7 @@ impl Gateway {
         }
     }
 
-    /// Reserves AUTO_INCREMENT numbers. [`Event::AutoIncrement`] answers.
+    /// Reserves AUTO_INCREMENT numbers. [`Event::AutoIncrement`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -403,7 +403,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Reads a status table from every block that has rows of it. [`Event::Status`] answers.
+    /// Reads a status table from every block that has rows of it. [`Event::Status`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -442,7 +442,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Number of instances of a module, each of which has rows of status tables.
+    /// Number of instances of a module. Each instance has rows of status tables.
     fn instances_of(&self, module: Module) -> u16 {
         match module {
             Module::Main => 1,
@@ -462,7 +462,7 @@ impl Gateway {
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
 
-    /// Ends a statement and updates the session's view of its transaction.
+    /// Handles the end of a statement: updates the session's view of its transaction.
     ///
     /// `transaction` belongs to the operation's session; see [`Gateway::session_of`].
     pub fn on_execute_statement_reply(
@@ -511,8 +511,7 @@ impl Gateway {
         Some(Event::Statement { operation, matched, changed, diagnostics, outputs, error })
     }
 
-    /// Whether the last statement rolled back the whole transaction, as a deadlock does. Reading clears the
-    /// flag.
+    /// Whether the last statement rolled back the whole transaction, as a deadlock does. Clears the flag.
     pub fn take_ended(&mut self, transaction: &mut Transaction) -> bool {
         std::mem::take(&mut transaction.ended)
     }
@@ -662,8 +661,8 @@ impl Gateway {
         Ok((handle.number(), Some(handle)))
     }
 
-    /// The tc on the thread that owns a partition. An autocommit statement on one partition then crosses
-    /// threads only once in each direction.
+    /// The tc on the thread that owns a partition. With this tc, an autocommit statement on one partition
+    /// crosses threads only once in each direction.
     fn tc_near(&self, partition: PartitionId) -> Option<Address> {
         let owner = self.catalog.distribution.owner(partition)?;
         let instance = (*self.tc_of_ldm.get(usize::from(owner.instance))?)?;

@@ -1,18 +1,18 @@
-//! Hot path, budget 60 instructions a key: sorts the keys, ranges and rows of a statement into one input per
-//! partition.
+//! Hot path, budget 60 instructions a key: distributes the keys, ranges and rows of a statement over one
+//! input per partition.
 
 use junctor_kernel::{Buffer, BufferPool};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 
-/// The inputs of one statement, one for each partition that it touches. Reusable; buffers come from the
-/// thread's pool.
+/// The inputs of one statement, one for each partition that the statement touches. Reusable; buffers come
+/// from the thread's pool.
 #[derive(Debug, Default)]
 pub struct PartitionInputs {
     slots: Vec<Option<Buffer>>,
     touched: Vec<u16>,
-    /// Buffer for the first reply of each partition. Its content precedes the rows.
+    /// The reply buffer for the first reply of each partition. Rows are appended after its content.
     output: Option<Buffer>,
 }
 
@@ -48,18 +48,18 @@ impl PartitionInputs {
         }
     }
 
-    /// Sets the buffer for the first reply of each partition. Its content precedes the rows.
+    /// Sets the reply buffer for the first reply of each partition. Rows are appended after its content.
     pub fn set_output(&mut self, output: Buffer) {
         self.output = Some(output);
     }
 
-    /// Whether replies begin with the content of an output buffer.
+    /// Whether replies begin with the content of such a buffer.
     pub(crate) fn has_output(&self) -> bool {
         self.output.is_some()
     }
 
-    /// The output buffer for the partition popped last: a copy while other partitions remain, the buffer
-    /// itself for the last one.
+    /// The reply buffer for the partition that was popped last: a copy while other partitions remain, and the
+    /// buffer itself for the last one.
     #[inline]
     pub(crate) fn take_output(&mut self, buffers: &mut BufferPool) -> Option<Buffer> {
         if self.touched.is_empty() {

@@ -1,13 +1,13 @@
-//! The node's own typed way to its data: sessions ask operations of the [`Gateway`] of their sql block, which
-//! turns them into signals, and turns the replies into [`Event`]s.
+//! The node's typed access to its own data. Sessions request operations from the [`Gateway`] of their sql
+//! block. The gateway turns them into signals, and turns the replies into [`Event`]s.
 //!
 //! In reading order:
-//! - [`gateway`]: the operations of one sql block; [`operation`]: the record of one that is under way;
-//!   [`event`]: its answers;
-//! - [`keys`]: keys, ranges and rows of a statement, sorted by partition;
-//! - [`transaction`]: what a session knows of its transaction;
-//! - [`route`]: where a read runs, decided here and nowhere else;
-//! - [`turn_context`]: what a session may use while its block handles a signal;
+//! - [`gateway`]: the operations of one sql block; [`operation`]: the record of an operation in progress;
+//!   [`event`]: the answers;
+//! - [`keys`]: keys, ranges and rows of a statement, distributed over partitions;
+//! - [`transaction`]: a session's view of its transaction;
+//! - [`route`]: decides where a read runs; no other module does;
+//! - [`turn_context`]: the resources of a session while its block handles a signal;
 //! - [`threads`]: the load figures and run-time settings of the node's threads.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -11,18 +11,19 @@ use junctor_storage::snapshot::SnapshotHandle;
 use crate::gateway::ReadOptions;
 use crate::route::Sample;
 
-/// Bound on the rows that a read asks a partition for.
+/// Limit on the rows that a read requests from a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowBound {
-    /// Maximum in one reply. The session asks for more while it wants more.
+    /// Maximum in one reply. The session requests more rows as long as it wants them.
     Reply(u32),
-    /// Maximum over all replies; `u32::MAX` for no bound. It suffices for a LIMIT, because the wanted rows of
-    /// a partition are among its first.
+    /// Maximum over all replies; `u32::MAX` for no limit. It implements LIMIT, because the wanted rows of a
+    /// partition are among its first ones.
     Partition(u32),
 }
 
 impl RowBound {
-    /// Maximum rows of the next reply of a partition that has returned `rows`; 0 if no more are wanted.
+    /// Maximum number of rows in the next reply of a partition that has returned `rows`; 0 if no more rows
+    /// are wanted.
     pub(crate) fn left(self, rows: u32) -> u32 {
         match self {
             RowBound::Reply(most) | RowBound::Partition(most @ u32::MAX) => most,
@@ -46,17 +47,17 @@ pub(crate) enum Work {
     Statement(Address),
     End,
     Undo,
-    /// Whether the operation outlives an answer, for the next change of the same statement.
+    /// Whether the operation stays open after an answer, for the next change of the same statement.
     Schema {
         stays: bool,
     },
     AutoIncrement,
-    /// Outstanding replies of sql blocks, and whether one of them has the session.
+    /// Number of outstanding replies of sql blocks, and whether one of them has the session.
     Interrupt {
         outstanding: u32,
         is_known: bool,
     },
-    /// Outstanding replies of sql blocks.
+    /// Number of outstanding replies of sql blocks.
     Globals {
         outstanding: u32,
     },
@@ -67,7 +68,7 @@ pub(crate) enum Work {
     },
 }
 
-/// A read. All parts are sent together. A part that was cut at a limit waits until the session wants more.
+/// A read. All parts are sent together. A part that stopped at a limit waits until the session wants more.
 #[derive(Debug)]
 pub(crate) struct ReadWork {
     pub program: Arc<ReadProgram>,
@@ -77,7 +78,8 @@ pub(crate) struct ReadWork {
     pub own_snapshot: Option<SnapshotHandle>,
     pub transaction: TransactionId,
     pub outstanding: u32,
-    /// Outstanding replies that begin with the session's prefix: the first of each partition, or none.
+    /// Number of outstanding replies that begin with the session's bytes: the first of each partition, or
+    /// none.
     pub prefixed: u32,
     pub cut: Vec<CutPart>,
     /// The partition of the measured part, and its sample.
@@ -86,7 +88,7 @@ pub(crate) struct ReadWork {
     pub abandoned: bool,
 }
 
-/// A part with more rows.
+/// A part that stopped at a limit and has more rows.
 #[derive(Debug)]
 pub(crate) struct CutPart {
     pub partition: PartitionId,

@@ -1,4 +1,4 @@
-//! Hot path, budget 150 instructions a read besides its keys: no allocation for a read that one reply
+//! Hot path, budget 150 instructions a read, keys not counted: no allocation for a read that one reply
 //! answers. A read has a part for each partition. Each part is sent to the block that runs it.
 
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use crate::turn_context::TurnContext;
 
 /// Number of remembered reply lengths. Tables share them by hash.
 pub(crate) const REPLY_BYTES_PLACES: usize = 64;
-/// Bytes reserved for the reply to a read of one key, and the minimum for any read.
+/// Number of bytes reserved for the reply to a read of one key, and the minimum for any read.
 const POINT_REPLY_BYTES: usize = 512;
-/// Input length in bytes up to which a read has one key.
+/// Maximum length in bytes of an input that is taken for a single key.
 const POINT_INPUT_BYTES_MAX: usize = 64;
 
 /// A read to start.
@@ -38,7 +38,7 @@ pub struct ReadRequest<'a> {
     pub inputs: &'a mut PartitionInputs,
 }
 
-/// A part of a read that may be measured.
+/// A part of a read that could be measured.
 struct SampledPart<'a> {
     operation: OperationId,
     partition: PartitionId,
@@ -55,11 +55,11 @@ impl Gateway {
         if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
     }
 
-    /// Reads what is committed now and what the transaction has written, whatever its isolation level, and
-    /// takes no snapshot for the transaction. Otherwise as [`Gateway::read`].
+    /// Reads what is committed now and what the transaction has written, whatever the isolation level. Takes
+    /// no snapshot for the transaction. Otherwise as [`Gateway::read`].
     ///
     /// # Errors
-    /// The errors of [`Gateway::read`].
+    /// As [`Gateway::read`].
     pub fn read_latest(
         &mut self,
         session: ConnectionId,
@@ -75,8 +75,8 @@ impl Gateway {
         operation
     }
 
-    /// Reads rows of every partition in the request's `inputs`. [`Event::Rows`] answers until its `next` is
-    /// `Done`, or [`Event::ReadFailed`].
+    /// Reads rows of every partition in the request's `inputs`. The answers are [`Event::Rows`], until their
+    /// `next` is `Done`, or [`Event::ReadFailed`].
     ///
     /// # Errors
     /// `TemporaryFailure` or `OutOfResources`; nothing was started.
@@ -151,7 +151,7 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Asks every partition with more rows for the next batch.
+    /// Requests the next batch from every partition that has more rows.
     pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let own = self.own;
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
@@ -272,8 +272,8 @@ impl Gateway {
         ))
     }
 
-    /// Sends the parts that run on this thread. If other parts went to other threads, these run after those
-    /// are published, so that all threads work in parallel.
+    /// Sends the parts that run on this thread. If other parts went to other threads, these parts run after
+    /// the others are published, so that all threads work in parallel.
     fn send_held(&mut self, after_publishing: bool, turn: &mut TurnContext<'_>) {
         for (to, request) in self.held.drain(..) {
             match after_publishing {
@@ -283,7 +283,7 @@ impl Gateway {
         }
     }
 
-    /// Records which part of a read is measured; at most one.
+    /// Records which part of a read is measured. At most one part is.
     #[cold]
     fn note_sample(&mut self, part: SampledPart<'_>, turn: &mut TurnContext<'_>) -> bool {
         let SampledPart { operation, partition, input, choice } = part;
@@ -298,7 +298,8 @@ impl Gateway {
         true
     }
 
-    /// Answers a part whose partition no longer exists, as its owner would: the plan is stale.
+    /// Fails a part whose partition no longer exists with the error that its owner would return: the plan is
+    /// stale.
     fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, turn: &mut TurnContext<'_>) {
         let error = Error::table_definition_changed();
         let reply = ReadRowsReply {
@@ -330,8 +331,9 @@ fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
     }
 }
 
-/// Sends a part of a read. On this thread, a long part waits in the outbox's queue of long work, and one of
-/// several parts is held back. Returns whether one of several parts went to another thread.
+/// Sends a part of a read. If the part runs on this thread, a long part goes to the outbox's queue of
+/// long-running work, and one of several parts is held back. Returns whether one of several parts went to
+/// another thread.
 #[inline]
 fn send_part(
     to: Address,
@@ -340,7 +342,8 @@ fn send_part(
     (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
     turn: &mut TurnContext<'_>,
 ) -> bool {
-    // A part that was cut is known to be long, and nothing bounds a scan of all rows. The rest is prediction.
+    // A part that stopped at a limit is known to be long, and a scan of all rows is unbounded. For all
+    // others, the cost is a prediction.
     let is_long = is_long(request.booked_cost) || request.resume.is_some() || request.program.access == Access::AllRows;
     if !(several || is_long) || !here.contains(&to) {
         send_read(to, request, turn);
@@ -361,7 +364,7 @@ fn read_signal(to: Address, request: ReadRows) -> Signal {
     }
 }
 
-/// Units of work in a part: keys, estimated from their bytes at sixteen each, or one for all ranges.
+/// Units of work in a part: keys, estimated at sixteen bytes each, or 1 for any number of ranges.
 #[inline]
 fn units_of(program: &ReadProgram, input: &[u8]) -> u32 {
     match program.access {

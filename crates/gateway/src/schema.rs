@@ -16,19 +16,19 @@ use crate::turn_context::TurnContext;
 /// A schema change, with the settings of the session that requests it.
 #[derive(Debug)]
 pub struct SchemaRequest {
-    /// The session that requests it.
+    /// The requesting session.
     pub session: ConnectionId,
     /// The change.
     pub change: SchemaChange,
-    /// Maximum wait for other sessions to stop using the tables, in milliseconds.
+    /// Maximum time to wait until other sessions stop using the tables, in milliseconds.
     pub wait_ms: u64,
     /// Whether foreign keys are checked.
     pub foreign_key_checks: bool,
 }
 
 impl Gateway {
-    /// Opens the operation that all changes of one statement share. With `stays` it outlives an answer until
-    /// [`Gateway::close_schema`], so that a statement that has begun can always end.
+    /// Opens the operation that all changes of one statement share. With `stays`, the operation stays open
+    /// after an answer until [`Gateway::close_schema`], so that a statement that has begun can always finish.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
@@ -41,8 +41,8 @@ impl Gateway {
         self.operations.remove(Handle::from_u64(operation.0));
     }
 
-    /// Changes the schema once no other session uses the tables, and waits for that at most `wait_ms`.
-    /// [`Event::SchemaChanged`] answers.
+    /// Changes the schema once no other session uses the tables. Waits for that at most `wait_ms`.
+    /// [`Event::SchemaChanged`] is the answer.
     pub fn change_schema(&mut self, operation: OperationId, request: SchemaRequest, turn: &mut TurnContext<'_>) {
         let SchemaRequest { session, change, wait_ms, foreign_key_checks } = request;
         let request = ChangeSchema {
@@ -56,7 +56,7 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
     }
 
-    /// Cancels a schema change that has not begun. It is answered nevertheless.
+    /// Cancels a schema change that has not begun. Its answer still arrives.
     pub fn cancel_schema_change(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let request = CancelSchemaChange { operation, reply_to: self.own };
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelSchemaChange(request)));
@@ -68,7 +68,7 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::BlockTablesReply(reply)));
     }
 
-    /// Reports to every tc that a transaction waits for tables, or has stopped waiting.
+    /// Notifies every tc that a transaction waits for tables, or no longer waits.
     pub fn note_table_wait(
         &mut self,
         connection: ConnectionId,

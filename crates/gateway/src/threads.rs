@@ -1,7 +1,7 @@
-//! The load figures that threads publish, and the settings of spinning and sending that sessions may change
-//! at run time.
+//! The load figures that threads publish, and the spin and send settings that sessions may change at run
+//! time.
 //!
-//! Crate `sql` shows and sets them (`junctor_info`, system variables) without naming the kernel.
+//! Crate `sql` shows and sets these (`junctor_info`, system variables) without depending on the kernel.
 
 pub use junctor_kernel::scheduler::load::ThreadState;
 pub use junctor_kernel::{

@@ -1,4 +1,4 @@
-//! A session's view of its transaction. tc holds its locks and participants.
+//! A session's view of its transaction. tc holds the locks and participants.
 
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_signals::execute_statement::Reading;
@@ -6,7 +6,7 @@ use junctor_storage::snapshot::SnapshotHandle;
 
 use crate::gateway::WriteOptions;
 
-/// Isolation level: which snapshot a statement reads.
+/// The isolation level, which decides the snapshot that a statement reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// One snapshot per statement; serves READ UNCOMMITTED, too.
@@ -14,11 +14,11 @@ pub enum Isolation {
     /// One snapshot per transaction, taken by its first read.
     #[default]
     RepeatableRead,
-    /// As REPEATABLE READ, and statements of an explicit transaction lock the rows that they read.
+    /// As REPEATABLE READ, but statements of an explicit transaction also lock the rows that they read.
     Serializable,
 }
 
-/// A session's transaction; the default is one that has not begun.
+/// A session's transaction. The default value is a transaction that has not begun.
 #[derive(Debug, Default)]
 pub struct Transaction {
     pub(crate) id: TransactionId,
@@ -32,29 +32,30 @@ pub struct Transaction {
     pub explicit: bool,
     /// The isolation level of its statements.
     pub isolation: Isolation,
-    /// The last write was rolled back together with the whole transaction, for example as a deadlock victim.
+    /// Whether the last write was rolled back together with the whole transaction, for example as a deadlock
+    /// victim.
     pub(crate) ended: bool,
 }
 
 impl Transaction {
-    /// The transaction's id at tc; the default id while nothing has been written or locked.
+    /// The transaction's id at tc; the default id as long as nothing has been written or locked.
     pub fn id(&self) -> TransactionId {
         self.id
     }
 
-    /// Whether tc holds locks or writes for it.
+    /// Whether tc holds locks or writes for the transaction.
     pub fn has_begun(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Number of its last statement, which a savepoint set now keeps.
+    /// Number of the transaction's last statement. A savepoint set now keeps it and all earlier ones.
     pub fn statement(&self) -> StatementNumber {
         self.statement
     }
 
-    /// How its statements read the rows that they lock or change. An autocommit statement locks ranges, too:
-    /// it visits its partitions one after the other and may wait between them, so without range locks it
-    /// could see one row of another transaction and miss an earlier one.
+    /// How statements read the rows that they lock or change. An autocommit statement locks ranges, too: it
+    /// visits its partitions one after the other and may wait between them. Without range locks it could
+    /// therefore see one row of another transaction and miss an earlier row.
     #[inline]
     pub(crate) fn reading(&self, options: &WriteOptions) -> Reading {
         let WriteOptions { keeps_to_snapshot, rows_max, warnings_max, .. } = *options;
@@ -70,7 +71,7 @@ impl Transaction {
         Reading { locks_ranges, changed_after, rows_max, warnings_max }
     }
 
-    /// Whether the snapshot is older than the table, in which case it cannot show the table's rows.
+    /// Whether the snapshot is older than the table, so that it cannot show the table's rows.
     pub fn is_older_than(&self, table: TableId) -> bool {
         self.snapshot.is_some() && table > self.newest_table
     }

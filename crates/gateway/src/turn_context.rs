@@ -5,9 +5,10 @@ use junctor_kernel::{
 };
 use junctor_signals::Signal;
 
-/// The outbox and the context of a handler. Sessions know no address and send only through the gateway.
+/// The outbox and the context of a handler. Sessions do not know addresses; they send only through the
+/// gateway.
 pub struct TurnContext<'a> {
-    /// Receives signals from the gateway and the block itself.
+    /// Collects the signals that the gateway and the block send.
     pub outbox: &'a mut Outbox<Signal>,
     /// The thread's buffer pool.
     pub buffers: &'a mut BufferPool,
@@ -15,7 +16,7 @@ pub struct TurnContext<'a> {
     pub random: &'a mut Random,
     /// Published load figures of all threads.
     pub loads: &'a LoadBoard,
-    /// Time at the beginning of the turn, in nanoseconds since the node started.
+    /// Time at the start of the turn, in nanoseconds since the node started.
     pub turn_start: Time,
     /// The clock behind [`TurnContext::clock_now`].
     pub turn_clock: &'a mut TurnClock,
@@ -52,7 +53,7 @@ impl<'a> TurnContext<'a> {
         self.outbox.request(WorldRequest::SetSending { settings });
     }
 
-    /// Asks for a timer event with `token`.
+    /// Requests a timer event with `token`.
     pub fn start_timer(&mut self, after: Duration, token: u64) {
         self.outbox.request(WorldRequest::StartTimer { after, token });
     }

@@ -1,17 +1,18 @@
-//! Hot path, budget 50 instructions a decision for a short read. The controller sends each read to the place
-//! of least predicted cost: measurements in, decisions out, in integers, without a clock.
+//! Hot path, budget 50 instructions a decision for a short read. The controller sends each read to the
+//! location with the lowest predicted cost. It computes with integers and reads no clock: its inputs are
+//! measurements, its outputs decisions.
 //!
-//! The cost of a place is the delay that the read causes there: its own execution time, and the time that it
-//! takes from other work of the thread. The *price* of a thread expresses the second part. A nanosecond of a
-//! thread that is busy for a share p of the time delays later work by p / (1 - p) nanoseconds, as in a queue
-//! with one server.
+//! The cost of a location is the delay that the read causes there: its own execution time, and the time by
+//! which it delays other work of the thread. The *price* of a thread expresses the second part. A nanosecond
+//! on a thread that is busy for a share p of the time delays later work by p / (1 - p) nanoseconds, as in a
+//! queue with one server.
 //!
-//! A hand-over costs both threads signals and turns, and it adds a latency, which is measured separately for
-//! threads that were executing, spinning and sleeping. In addition a read waits for unanswered work that was
-//! sent to the same thread earlier. That work is known, so the price covers only the rest of the thread's
-//! load.
+//! A hand-over costs both threads signals and turns. It also adds a latency, which is measured separately for
+//! threads that were executing, spinning and sleeping. In addition, a read waits for unanswered work that was
+//! sent to the same thread earlier. That work is known, so the price covers only the remainder of the
+//! thread's load.
 //!
-//! A small difference does not move a read, because two equally busy threads would otherwise exchange their
+//! A small difference in cost does not move a read. Otherwise two equally busy threads would exchange their
 //! work.
 
 use junctor_kernel::KernelLimits;
@@ -20,21 +21,22 @@ use junctor_signals::read_rows::BookedCost;
 
 use super::estimate::Mean;
 
-/// Kinds of reads with their own estimates. Further kinds share them.
+/// Maximum number of kinds of reads with separate estimates. Further kinds share them.
 pub const KINDS_MAX: usize = 64;
 
-/// One decision of a kind in this many is measured.
+/// One in this many decisions of a kind is measured.
 const DECISIONS_PER_SAMPLE: u32 = 32;
 
-/// The first decisions of a kind: all are measured and take the places in turn.
+/// Number of first decisions of a kind. All of them are measured, and they use the locations in turn.
 const FIRST_DECISIONS: u32 = 8;
 
-/// One measured decision in this many tries another place than the best: if its cost seems at most 1.5 times
-/// the best, at most 8 times, and more than that.
+/// One in this many measured decisions tries a location other than the best. The first number applies if the
+/// predicted cost there is at most 1.5 times the best, the second if at most 8 times, the third otherwise.
 const EXPLORE_EVERY: [u32; 3] = [4, 64, 1_024];
 
-/// Cost of a hand-over to each of the two threads, in nanoseconds: one signal sent, one received, and their
-/// share of additional turns. Measured: 9 microseconds for a read and its answer, including a wake-up.
+/// Cost of a hand-over to each of the two threads, in nanoseconds: one signal sent, one received, and the
+/// thread's share of additional turns. Measured: 9 microseconds for a read and its answer, including a
+/// wake-up.
 const HAND_OVER_NS: u64 = 1_500;
 
 /// Additional cost to the own thread of waking a sleeping thread, in nanoseconds.
@@ -43,14 +45,14 @@ const WAKE_NS: u64 = 3_000;
 /// Assumed latency of a hand-over before any measurement, for each [`ThreadState`], in nanoseconds.
 const LATENCY_GUESS_NS: [u64; ThreadState::COUNT] = [4_000, 4_000, 2_000, 30_000, 100_000];
 
-/// Another place must be cheaper than the own thread by the read's own cost shifted right by this.
+/// Another location must be cheaper than this thread by the read's own cost shifted right by this.
 const STAY_SHIFT: u32 = 3;
 
-/// Thousandths by which a thread may be less busy than the own one and still count as equally busy.
+/// A thread that is less busy than this one by at most this many thousandths counts as equally busy.
 const SAME_PER_MILLE: u32 = 100;
 
-/// A read of this much work, 50 microseconds, waits in the queue of long work even on the own thread. The
-/// thread takes in other requests meanwhile, and the next decision sees the queued work.
+/// A read with at least this much work, 50 microseconds, goes to the queue of long-running work even on this
+/// thread. The thread can then handle other requests first, and the next decision sees the queued work.
 const LONG_READ_WORK: u64 = 50_000 >> BookedCost::UNIT_SHIFT;
 
 /// Assumed time of one key or range before any measurement, in nanoseconds.
@@ -62,10 +64,10 @@ pub const PRICE_ONE: u32 = 16;
 /// Busy share in thousandths above which the price no longer rises.
 const BUSY_PER_MILLE_MAX: u32 = 960;
 
-/// Where a read may run.
+/// Where a read can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadLocation {
-    /// The query or ldm block of the own thread.
+    /// The query or ldm block on this thread.
     Here = 0,
     /// The owner ldm, on another thread.
     Owner = 1,
@@ -73,32 +75,32 @@ pub enum ReadLocation {
     Query = 2,
 }
 
-/// The present state of another thread that may run a read.
+/// The present state of another thread that can run a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The thread's index.
     pub thread: u16,
-    /// Number of signals waiting there.
+    /// Number of signals that wait there.
     pub queue_length: u32,
     /// Whether it executes, spins or sleeps.
     pub state: ThreadState,
 }
 
-/// A thread's recent load.
+/// The recent load of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Busy share in thousandths.
     pub busy_per_mille: u32,
-    /// Mean nanoseconds of one of its signals.
+    /// Mean nanoseconds per signal of the thread.
     pub signal_ns: u64,
 }
 
-/// The other threads that may run a read.
+/// The other threads that can run a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteCandidates {
-    /// The thread of the owner ldm, unless it is the own one.
+    /// The thread of the owner ldm, unless it is this thread.
     pub owner: Option<Candidate>,
-    /// The thread of a query block, unless it is the own one.
+    /// The thread of a query block, unless it is this thread.
     pub query: Option<Candidate>,
 }
 
@@ -111,7 +113,7 @@ struct Options {
 /// The decision for one read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The place of least predicted cost, or one to explore.
+    /// The location with the lowest predicted cost, or one to explore.
     pub location: ReadLocation,
     /// Whether the read is to be measured.
     pub is_sampled: bool,
@@ -126,13 +128,13 @@ pub struct Measurement {
     pub kind: u8,
     /// Number of keys or ranges.
     pub units: u32,
-    /// The thread that ran it, unless it was the own one.
+    /// The thread that ran the read; `None` for this thread.
     pub away: Option<u16>,
     /// That thread's state when the read was sent.
     pub state: ThreadState,
     /// Nanoseconds of execution.
     pub service_ns: u64,
-    /// Nanoseconds of unanswered work there when it was sent.
+    /// Nanoseconds of unanswered work on that thread when the read was sent.
     pub waiting_ns: u64,
     /// Nanoseconds from sending to the answer.
     pub total_ns: u64,
@@ -141,15 +143,15 @@ pub struct Measurement {
 /// Costs and decisions of one kind of reads.
 #[derive(Clone, Copy, Debug)]
 pub struct KindFigures {
-    /// Mean nanoseconds of a key or range in the own thread.
+    /// Mean nanoseconds of a key or range on this thread.
     pub here: Mean,
-    /// Mean nanoseconds of a key or range in other threads.
+    /// Mean nanoseconds of a key or range on other threads.
     pub away: Mean,
     /// Number of decisions for each [`ReadLocation`].
     pub chosen: [u64; 3],
-    /// Number of decisions for a place other than the best.
+    /// Number of decisions for a location other than the best.
     pub explored: u64,
-    /// Predicted additional cost of those, in nanoseconds.
+    /// Predicted additional cost of these decisions, in nanoseconds.
     pub regret_ns: u64,
     /// Decisions until the next measured one.
     until_sample: u32,
@@ -164,21 +166,21 @@ impl Default for KindFigures {
     }
 }
 
-/// A thread as decisions see it.
+/// The figures of a thread on which decisions are based.
 #[derive(Clone, Copy, Debug)]
 struct ThreadFigures {
-    /// Cost of a hand-over alone, by state of the thread: the cost to both threads at their prices, and the
-    /// latency.
+    /// Cost of a hand-over by itself, by state of the thread: the cost to both threads at their prices, plus
+    /// the latency.
     hand_over_ns: [u64; ThreadState::COUNT],
-    /// Mean nanoseconds of one of its signals.
+    /// Mean nanoseconds per signal of the thread.
     signal_ns: u64,
     price: u64,
-    /// Unanswered work that was sent there, in units of work.
+    /// Unanswered work that was sent to the thread, in units of work.
     outstanding: u64,
-    /// The long part of it, for which a short read on the own thread does not wait.
+    /// The long-running part of that work, for which a short read on this thread does not wait.
     long_outstanding: u64,
-    /// Units of visible work sent there since the last refresh, and the share of time that such work took
-    /// recently, in thousandths.
+    /// Units of known work that were sent to the thread since the last refresh, and the share of time that
+    /// such work took recently, in thousandths.
     seen: u64,
     seen_per_mille: u32,
 }
@@ -200,7 +202,7 @@ impl ThreadFigures {
         busy_per_mille.saturating_sub(self.seen_per_mille)
     }
 
-    /// Cost of `work_ns` on the own thread, less the margin by which another place must be cheaper.
+    /// Cost of `work_ns` on this thread, minus the margin by which another location must be cheaper.
     #[inline(always)]
     fn cost_here(&self, work_ns: u64) -> u64 {
         let passes = if work_ns >> BookedCost::UNIT_SHIFT < LONG_READ_WORK { self.long_outstanding } else { 0 };
@@ -208,8 +210,8 @@ impl ThreadFigures {
         (self.outstanding.saturating_sub(passes) << BookedCost::UNIT_SHIFT) + cost - (cost >> STAY_SHIFT)
     }
 
-    /// Cost of `work_ns` after a hand-over. The thread's published queue includes part of the unanswered work
-    /// from here, so the larger of the two counts.
+    /// Cost of `work_ns` after a hand-over. The thread's published queue includes some of the unanswered work
+    /// that this block sent, so only the larger of the two counts.
     #[inline(always)]
     fn cost_away(&self, candidate: Candidate, work_ns: u64) -> u64 {
         let waiting_ns = (u64::from(candidate.queue_length) * self.signal_ns).max(self.under_way_ns());
@@ -221,10 +223,10 @@ impl ThreadFigures {
 #[derive(Debug)]
 pub struct Controller {
     kinds: Box<[KindFigures; KINDS_MAX]>,
-    /// The thread of the block.
+    /// The thread of this sql block.
     own: ThreadFigures,
     own_busy_per_mille: u32,
-    /// The least cost of any hand-over.
+    /// The lowest cost of any hand-over.
     hand_over_ns_min: u64,
     /// All threads by index.
     threads: Box<[ThreadFigures; THREADS]>,
@@ -234,7 +236,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// The controller of a block on the thread `own` of `threads`.
+    /// Creates the controller of a block on the thread `own` of `threads`.
     pub fn new(own: u16, threads: usize) -> Controller {
         let thread = ThreadFigures {
             hand_over_ns: [0; ThreadState::COUNT],
@@ -258,8 +260,9 @@ impl Controller {
         controller
     }
 
-    /// Chooses a place for a read of `units` keys or ranges and books its cost there. Other threads are
-    /// considered only if the read is long enough for a hand-over to pay, or if it is to be measured.
+    /// Chooses a location for a read of `units` keys or ranges, and books the read's cost there. Other
+    /// threads are considered only if the read is long enough for a hand-over to pay, or if it is to be
+    /// measured.
     #[inline]
     pub fn choose(&mut self, kind: u8, units: u32, here: bool, away: impl FnOnce() -> RemoteCandidates) -> Decision {
         let figures = &mut self.kinds[usize::from(kind) % KINDS_MAX];
@@ -287,7 +290,7 @@ impl Controller {
         figures.seen += if is_own { long } else { work };
     }
 
-    /// Removes the cost of a read that was answered.
+    /// Removes the cost of a read that has been answered.
     #[inline]
     pub fn release(&mut self, booked_cost: BookedCost) {
         let work = u64::from(booked_cost.work);
@@ -348,7 +351,7 @@ impl Controller {
         Decision { location, is_sampled, booked_cost }
     }
 
-    /// Learns from a measurement.
+    /// Updates the estimates with a measurement.
     pub fn observe(&mut self, measured: &Measurement) {
         let figures = &mut self.kinds[usize::from(measured.kind) % KINDS_MAX];
         let units = u64::from(measured.units.max(1));
@@ -356,8 +359,8 @@ impl Controller {
             None => figures.here.add(measured.service_ns / units),
             Some(thread) => {
                 figures.away.add(measured.service_ns / units);
-                // Part of the unanswered work may have been done already, so a sample counts only if most of
-                // its time has another explanation.
+                // Some of the unanswered work may already have been done. A sample therefore counts only if
+                // most of its time has another explanation.
                 if measured.waiting_ns > measured.total_ns / 2 {
                     return;
                 }
@@ -369,8 +372,8 @@ impl Controller {
         }
     }
 
-    /// Sets a thread's recent load, `elapsed_ns` after the previous call. `weight`, in sixteenths, raises the
-    /// price of a thread that should run fewer reads. Call it for the own thread first.
+    /// Sets a thread's recent load. The previous call was `elapsed_ns` ago. `weight`, in sixteenths, raises
+    /// the price of a thread that should run fewer reads. Call this for the block's own thread first.
     pub fn set_load(&mut self, thread: u16, load: &Load, elapsed_ns: u64, weight: u32) {
         let Load { busy_per_mille, signal_ns } = *load;
         let busy_per_mille = self.figures_mut(thread).unseen_per_mille(busy_per_mille, elapsed_ns);
@@ -410,8 +413,8 @@ impl Controller {
         figures.hand_over_ns[ThreadState::Sleeping as usize] += priced(WAKE_NS, self.own.price);
     }
 
-    /// A measured decision: mostly the best place, occasionally another one, so that the estimates stay true.
-    /// The more expensive a place, the rarer its trial.
+    /// Decides a measured read: mostly for the best location, sometimes for another one, so that the
+    /// estimates stay correct. The more expensive a location, the more rarely it is tried.
     #[cold]
     #[inline(never)]
     fn sample(&mut self, kind: u8, best: ReadLocation, units: u32, options: &Options) -> ReadLocation {
@@ -432,7 +435,7 @@ impl Controller {
             .into_iter()
             .filter(|location| *location != best);
         let others = others.filter_map(|location| Some((location, cost(location)?)));
-        // Explore the place that was tried least.
+        // Explore the location that was tried least often.
         let Some((other, other_cost)) = others.min_by_key(|(location, _)| figures.chosen[*location as usize]) else {
             return best;
         };
@@ -452,7 +455,7 @@ impl Controller {
     }
 }
 
-/// Whether a read on the own thread waits in the queue of long work.
+/// Whether a read on this thread goes to the queue of long-running work.
 #[inline(always)]
 pub(crate) fn is_long(booked_cost: BookedCost) -> bool {
     u64::from(booked_cost.work) >= LONG_READ_WORK

@@ -1,4 +1,4 @@
-//! Hot path, budget 80 instructions a short read. The choice of one sql block: the blocks that may read a
+//! Hot path, budget 80 instructions a short read. The routing state of one sql block: which blocks can read a
 //! partition, the state of their threads, and the rule that chooses among them.
 
 use junctor_kernel::scheduler::load::{ThreadState, Usage};
@@ -21,13 +21,13 @@ const REFRESH_EVERY: Duration = Duration::from_millis(100);
 /// A thread that has slept for this long counts as idle, whatever its last published figures.
 const RESTED: Duration = Duration::from_millis(50);
 
-/// The query blocks of each ldm instance's read group, by instance. They may read its partitions.
+/// For each ldm instance, the query blocks of its read group. These may read the instance's partitions.
 pub type Readers = Vec<Vec<u16>>;
 
 /// Where one read runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The block that runs it.
+    /// The block that runs the read.
     pub to: Address,
     /// Whether the read is to be measured.
     pub is_sampled: bool,
@@ -36,7 +36,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// A fixed place, neither measured nor booked.
+    /// A fixed receiver, which is neither measured nor booked.
     #[inline]
     pub fn of(to: Address) -> Choice {
         Choice { to, is_sampled: false, booked_cost: BookedCost::default() }
@@ -88,7 +88,7 @@ pub struct Route {
     turns: Turns,
     busy: Vec<ThreadBusy>,
     refreshed: Time,
-    /// Table and shape of each kind, with the words for it in status tables.
+    /// Table and shape of each kind, with their names for status tables.
     seen: Box<[Option<SeenKind>]>,
 }
 
@@ -102,25 +102,25 @@ struct SeenKind {
     operation: &'static str,
 }
 
-/// One ldm instance and the other blocks that may read its partitions.
+/// One ldm instance, and the other blocks that can read its partitions.
 #[derive(Debug)]
 struct Owner {
     thread: u16,
     /// The query blocks of its read group, and their threads.
     queries: Vec<Address>,
     query_threads: Vec<u16>,
-    /// Whether a query block of the own thread is one of them.
+    /// Whether a query block on this thread is one of them.
     reads_here: bool,
-    /// Those on threads other than the own and the owner's.
+    /// Those query blocks that are neither on this thread nor on the owner's.
     others: Vec<(Address, u16)>,
-    /// The one that reads go to now, and the index of the one to compare it with next.
+    /// The query block to which reads go now, and the index of the one to compare it with next.
     best: Option<(Address, u16)>,
     challenger: usize,
 }
 
 impl Owner {
-    /// Returns the better of the current query block and the next one, by queue length. Two choices with
-    /// memory keep many sql blocks from all choosing the same query block.
+    /// Returns the better of the current query block and the next one, by queue length. This scheme (two
+    /// choices with memory) keeps many sql blocks from all choosing the same query block.
     fn better_query(&mut self, loads: &LoadBoard) -> Option<Candidate> {
         let challenger = *self.others.get(self.challenger)?;
         self.challenger = (self.challenger + 1) % self.others.len();
@@ -135,7 +135,7 @@ impl Owner {
 }
 
 impl Route {
-    /// The routing state of the block `own`. `readers` lists the query blocks of each read group.
+    /// Creates the routing state of the block `own`. `readers` lists the query blocks of each read group.
     pub fn new(rule: ReadRule, own: Address, directory: &Directory, readers: &Readers) -> Route {
         let own_thread = directory.thread_of(own.module, own.instance).unwrap_or(0);
         let local = directory.instance_on(Module::Query, own_thread);
@@ -209,7 +209,7 @@ impl Route {
         }
     }
 
-    /// Books the cost of a part that continues at the same place.
+    /// Books the cost of a part that continues at the same location.
     #[inline]
     pub fn book(&mut self, booked_cost: BookedCost) {
         self.controller.book(booked_cost);
@@ -224,20 +224,21 @@ impl Route {
         }
     }
 
-    /// Removes the cost of a part that was answered.
+    /// Removes the cost of a part that has been answered.
     #[inline]
     pub fn release(&mut self, booked_cost: BookedCost) {
         self.controller.release(booked_cost);
     }
 
-    /// Learns from a measured read that the block `from` answered at `now` after `service_ns` of execution.
+    /// Updates the estimates with a measured read, which the block `from` answered at `now` after
+    /// `service_ns` of execution.
     pub fn observe(&mut self, sample: &Sample, from: Address, service_ns: u64, now: Time) {
         let total_ns = now.since(sample.sent).0;
         let Sample { kind, units, away, state, waiting_ns, .. } = *sample;
         let passed_on = from != sample.to;
         if passed_on && away.is_some() {
-            // The guard was busy and the query block forwarded the read: neither time nor latency belong to
-            // that thread.
+            // The guard was busy and the query block forwarded the read, so neither the time nor the latency
+            // belongs to that thread.
             return;
         }
         if passed_on && waiting_ns > total_ns / 2 {
@@ -258,12 +259,12 @@ impl Route {
         seen.filter_map(row).collect()
     }
 
-    /// The own thread.
+    /// The thread of this sql block.
     pub fn thread(&self) -> u16 {
         self.own_thread
     }
 
-    /// The present rule.
+    /// The current rule.
     pub fn rule(&self) -> ReadRule {
         self.rule
     }
@@ -346,7 +347,7 @@ impl Route {
         let elapsed_ns = now.since(std::mem::replace(&mut self.refreshed, now)).0;
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
-            // Windows end only while a thread works, so a sleeping thread's figures are old.
+            // Load windows end only while a thread works, so the figures of a sleeping thread are old.
             let rests = load.state == ThreadState::Sleeping && now.since(load.state_since).0 > RESTED.0;
             let busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
             busy.busy_per_mille = if rests { 0 } else { busy_per_mille };
@@ -366,7 +367,8 @@ impl Route {
         }
     }
 
-    /// The kind of a program's reads. Each has its own until all slots near its hash are taken.
+    /// Returns the kind of a program's reads. Each form of program gets a kind of its own until all slots
+    /// near its hash are taken.
     #[inline]
     fn kind_of(&mut self, program: &ReadProgram) -> u8 {
         let (table, shape) = (program.table.definition.id, shape_of(program));

@@ -1,22 +1,22 @@
 //! Moving means in integers, which follow a change within a few samples.
 
-/// Weight of one sample: one part in this many.
+/// Weight of one sample: one part in two to this power.
 const WEIGHT_SHIFT: u32 = 3;
 
 /// Means are kept in sixteenths.
 const FRACTION_BITS: u32 = 4;
 
-/// A sample counts as at most this many times the mean, because an interrupted thread measures the
-/// interruption.
+/// A sample counts at most as this many times the mean, because a measurement on an interrupted thread
+/// includes the interruption.
 const OUTLIER_FACTOR: u64 = 4;
 
-/// Lowest cap on a sample, in the unit of the samples, so that a mean near zero can grow.
+/// Minimum cap on a sample, in the unit of the samples, so that a mean near zero can grow.
 const OUTLIER_MIN: u64 = 1_000;
 
-/// The first samples meet cold caches, so only the least of them counts.
+/// Number of first samples, which meet cold caches. Only the lowest of them counts.
 const COLD_SAMPLES: u32 = 4;
 
-/// Largest sample. It keeps sums and products of estimates far from overflow.
+/// Maximum sample. It keeps sums and products of estimates far from overflow.
 const SAMPLE_MAX: u64 = 1 << 36;
 
 /// A moving mean.
@@ -27,7 +27,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// A mean that starts at a guess, which the first sample replaces.
+    /// A mean that starts with a guess. The first sample replaces the guess.
     pub const fn guessed(value: u64) -> Mean {
         Mean { sixteenths: value << FRACTION_BITS, samples: 0 }
     }

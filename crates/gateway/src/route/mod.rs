@@ -1,9 +1,8 @@
-//! Chooses where a read runs: in a query block of the own thread, in the owner ldm, or in another query
-//! block.
+//! Chooses where a read runs: in a query block of this thread, in the owner ldm, or in another query block.
 //!
 //! In reading order: [`rule`] names the rules; [`choice`] applies one of them to each read; [`adaptive`]
-//! predicts costs from the means in [`estimate`]; [`weighted`] and [`static_rule`] do not learn and are the
-//! controls of experiments.
+//! predicts costs from the means in [`estimate`]; [`weighted`] and [`static_rule`] do not learn, and serve as
+//! controls in experiments.
 
 pub mod adaptive;
 mod choice;

@@ -1,12 +1,12 @@
-//! The rules that choose where reads run.
+//! The rules by which the thread of a read is chosen.
 
-/// A routing rule. All but the first are controls of experiments.
+/// A routing rule. All but the first serve as controls in experiments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadRule {
-    /// The place of least predicted cost.
+    /// The location with the lowest predicted cost.
     #[default]
     Adaptive,
-    /// The query block of the own thread if there is one, otherwise the owner and the query blocks in turn.
+    /// The query block on this thread if one exists; otherwise the owner and the query blocks in turn.
     Local,
     /// Always the owner ldm.
     Owner,

@@ -1,16 +1,16 @@
-//! The rule that takes places in turn.
+//! The rule that uses all blocks in turn.
 
 use junctor_kernel::Address;
 
-/// Consecutive reads that go to the same query block, so that they share a wake-up and warm caches.
+/// Number of consecutive reads that go to the same query block, so that they share a wake-up and warm caches.
 const READS_PER_TURN: usize = 4;
 
-/// Takes the owner and the query blocks in turn.
+/// Uses the owner and the query blocks in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turns(usize);
 
 impl Turns {
-    /// The place of the next read.
+    /// The block for the next read.
     #[inline]
     pub fn next(&mut self, owner: Address, queries: &[Address]) -> Address {
         self.0 = (self.0 + 1) % ((queries.len() + 1) * READS_PER_TURN);

@@ -28,7 +28,7 @@ fn both() -> RemoteCandidates {
     RemoteCandidates { owner: Some(candidate(OTHER)), query: None }
 }
 
-/// A world of two threads: what a read takes in each of them, and how late an answer comes.
+/// A simulated node with two threads: how long a read takes on each, and how late an answer arrives.
 #[derive(Clone, Copy)]
 struct World {
     here_ns: u64,
@@ -37,8 +37,8 @@ struct World {
     busy_per_mille: [u32; 2],
 }
 
-/// Lets a controller decide so many times, each after the answer of the one before, and tells it what it asks
-/// for. Returns the part of reads that stayed, in thousandths.
+/// Makes this many decisions, each after the answer to the previous one, and reports the requested
+/// measurements to the controller. Returns the share of reads that stayed on the own thread, in thousandths.
 fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> u64 {
     let mut stayed = 0;
     for turn in from..from + decisions {
@@ -92,11 +92,12 @@ fn threads_that_are_equally_busy_keep_what_is_theirs_unless_another_is_faster_by
     let saturated = World { busy_per_mille: [990, 990], ..EQUAL };
     let mut controller = Controller::new(OWN, 2);
     assert!(run(&mut controller, saturated, 10_000, 0) > 950);
-    // The other thread has the code in its caches: 30 per cent of a long read is more than two signals.
+    // The other thread has the code in its caches: saving 30 per cent of a long read is worth more than two
+    // signals.
     let mut controller = Controller::new(OWN, 2);
     let faster = World { here_ns: 40_000, away_ns: 28_000, ..saturated };
     assert!(run(&mut controller, faster, 10_000, 0) < 50);
-    // For a short read a fifth is less than two signals.
+    // For a short read, saving a fifth is worth less than two signals.
     let mut controller = Controller::new(OWN, 2);
     let short = World { here_ns: 500, away_ns: 400, ..saturated };
     assert!(run(&mut controller, short, 10_000, 0) > 950);
@@ -115,7 +116,7 @@ fn the_choice_follows_the_load_within_two_refreshes() {
 
 #[test]
 fn an_estimate_that_was_true_once_is_tried_again() {
-    // At first the other thread seems to be slow; then it is fast, and only trying shows it.
+    // At first the other thread seems slow. Then it becomes fast, which only trying can show.
     let mut controller = Controller::new(OWN, 2);
     let slow = World { here_ns: 20_000, away_ns: 25_000, latency_ns: 1_000, busy_per_mille: [500, 500] };
     assert!(run(&mut controller, slow, 5_000, 0) > 900);
@@ -131,7 +132,7 @@ fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
     run(&mut controller, long, 10_000, 0);
     let locations: Vec<ReadLocation> = (0..4).map(|_| controller.choose(KIND, 1, true, both).location).collect();
     assert_eq!(locations.iter().filter(|location| **location == ReadLocation::Here).count(), 2, "{locations:?}");
-    // Short ones are not.
+    // Short reads are not spread.
     let mut controller = Controller::new(OWN, 2);
     run(&mut controller, World { here_ns: 1_000, away_ns: 1_000, ..long }, 10_000, 0);
     let locations: Vec<ReadLocation> = (0..4).map(|_| controller.choose(KIND, 1, true, both).location).collect();
@@ -146,7 +147,7 @@ fn long_reads_go_where_less_is_under_way_until_it_is_answered() {
     let mut outstanding: Vec<_> = (0..8).map(|_| controller.choose(KIND, 1, true, both)).collect();
     let count_here = |all: &[Decision]| all.iter().filter(|one| one.location == ReadLocation::Here).count();
     assert!((4..=5).contains(&count_here(&outstanding)), "{outstanding:?}");
-    // Whatever is answered makes room for the next at its place, in whichever order answers come.
+    // Every answer makes room for the next read at its location, in whatever order answers arrive.
     for answered in [0, 3, 3, 5, 1, 1, 6] {
         let answered = outstanding.remove(answered);
         controller.release(answered.booked_cost);
@@ -184,7 +185,7 @@ fn short_reads_do_not_wait_for_long_ones_that_stay() {
 #[test]
 fn waiting_for_what_was_sent_before_is_no_latency() {
     let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
-    // The time may include a wait behind earlier work. It makes a hand-over neither expensive nor free.
+    // The time may include a wait behind earlier work. That makes a hand-over neither expensive nor free.
     for (waiting_ns, total_ns, goes) in
         [(200_000, 420_000, true), (2_000_000, 2_220_000, true), (900_000, 220_000, false)]
     {
@@ -388,10 +389,11 @@ fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
 /// Query blocks that the tests below choose among.
 const QUERIES: usize = 4;
 
-/// Blocks that choose, each on a thread of its own.
+/// Number of blocks that choose, each on its own thread.
 const CHOOSERS: usize = 4;
 
-/// Threads with a sql block, then the owner, then the query blocks, and a route of each sql block.
+/// Addresses of the owner and the routes of the sql blocks. The threads are those of the sql blocks, then the
+/// owner, then the query blocks.
 fn choosers() -> (Address, Vec<Route>) {
     let sql: Vec<[(Module, u16); 1]> = (0..CHOOSERS as u16).map(|instance| [(Module::Sql, instance)]).collect();
     let queries: Vec<[(Module, u16); 1]> = (0..QUERIES as u16).map(|instance| [(Module::Query, instance)]).collect();
@@ -405,7 +407,8 @@ fn choosers() -> (Address, Vec<Route>) {
     (directory.address(Module::Ldm, 0), (0..CHOOSERS as u16).map(route).collect())
 }
 
-/// Threads that have been as busy, with so many signals at each query block; at the owner there are many.
+/// A load board on which all threads are equally busy. Each query block has the given number of waiting
+/// signals; the owner has many.
 fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
     let moment = Usage { executing_ns: 10_000_000, sleeping_ns: 40_000_000, signals: 10_000, ..Usage::default() };
     let thread = |queue_length| ThreadLoad { queue_length, moment, ..ThreadLoad::default() };
@@ -413,11 +416,11 @@ fn queues(lengths: [u32; QUERIES]) -> LoadBoard {
     LoadBoard::of(&others.chain(lengths).map(thread).collect::<Vec<_>>())
 }
 
-/// Chooses for so many reads of one key, the first in the turn `from`, and says which query blocks got them;
-/// reads that explore the owner are none of them.
+/// Chooses for `reads` reads of one key, the first one in turn `from`. Returns the query blocks that got
+/// them, without reads that explore the owner.
 fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], from: u64, reads: u64) -> Vec<usize> {
     let (program, loads) = (key_reads(), queues(lengths));
-    // Prices are made in the first turn, and not anew.
+    // Prices are computed in the first turn and not again.
     let to = (from..from + reads).map(|turn| {
         route.choose(RoutedRead { program: &program, units: 1 }, owner, &loads, Time(1_000_000_000 + turn)).to
     });
@@ -455,7 +458,7 @@ fn many_who_choose_do_not_all_choose_the_same_query_block() {
     let (owner, mut routes) = choosers();
     let (mut lengths, mut counts, mut alike, mut longest) = ([0_u32; QUERIES], [0_u32; QUERIES], 0, 0);
     for round in 0..ROUNDS {
-        // All of them see the queues as they were at the end of the round before.
+        // All of them see the queues as they were at the end of the previous round.
         let seen = lengths;
         let before = counts;
         for route in &mut routes {

@@ -1,29 +1,29 @@
-//! Weights of threads, adjusted to their load every 100 ms, and the rule that spreads reads by weights alone.
-//! As in RonDB, the owner comes first while it has a share left, then the others in turn.
+//! Weights of threads, adjusted to their load every 100 ms, and the rule that distributes reads by weights
+//! alone. As in RonDB, the owner comes first while it has a share left, and then the others in turn.
 //!
-//! Source of the figures: RonDB's distribution of query work, with load indicators from 1 to 5, weights up to
-//! 16, four key reads in a row and a scan counted as five.
+//! The figures come from RonDB's distribution of query work: load indicators from 1 to 5, weights up to 16,
+//! four key reads in a row, and a scan that counts as five reads.
 
-/// Largest weight of a thread.
+/// Maximum weight of a thread.
 pub const WEIGHT_MAX: u32 = 16;
 
-/// Weight of an owner at the start and while the node is lightly loaded.
+/// Weight of an owner at the start, and while the node is lightly loaded.
 const OWNER_WEIGHT: u32 = 8;
 
 /// Weight of any other thread at these times.
 const OTHER_WEIGHT: u32 = 4;
 
-/// The node is lightly loaded below this mean and this maximum busy share, in thousandths. Weights then
-/// return to their start.
+/// The node is lightly loaded if the mean and the maximum busy share are below these, in thousandths. Weights
+/// then return to their initial values.
 const IDLE_PER_MILLE: [u32; 2] = [300, 400];
 
-/// Target by which a thread with recv or tc is less busy than the mean of the others, in thousandths.
+/// Target by which a thread with recv or tc should be less busy than the mean of the others, in thousandths.
 const MARGIN_PER_MILLE: i64 = 60;
 
 /// Differences in thousandths that change no weight.
 const TOLERANCE_PER_MILLE: i64 = 30;
 
-/// Consecutive key reads that go to one thread.
+/// Number of consecutive key reads that go to one thread.
 const KEY_READS_IN_A_ROW: u32 = 4;
 
 /// Cost of a scan, in key reads.
@@ -37,13 +37,13 @@ const FACTOR: [u32; 2] = [16, 64];
 pub struct ThreadBusy {
     /// Share of time spent executing or sending, in thousandths.
     pub busy_per_mille: u32,
-    /// Mean signals of a turn.
+    /// Mean number of signals per turn.
     pub signals_per_turn: u32,
     /// Whether it runs recv or tc, which must not become the bottleneck.
     pub keeps_free: bool,
-    /// Whether it runs a block that reads.
+    /// Whether it runs a block that can read.
     pub reads: bool,
-    /// Whether it owns partitions.
+    /// Whether it runs an ldm, which owns partitions.
     pub owns: bool,
 }
 
@@ -58,7 +58,7 @@ struct ThreadWeight {
     weight: u32,
     /// Factor on the thread's price, in sixteenths.
     factor: u32,
-    /// Load indicator, from 1 to 5: the cost of one read.
+    /// Load indicator, from 1 to 5, which is the cost of one read.
     indicator: u32,
     used: u32,
 }
@@ -113,7 +113,7 @@ impl Weights {
         }
     }
 
-    /// Takes a thread's share for one read. False if none is left in this round.
+    /// Uses up a thread's share for one read. Returns false if no share is left in this round.
     fn take(&mut self, thread: u16, reads: u32) -> bool {
         let Some(one) = self.threads.get_mut(usize::from(thread)) else { return false };
         if one.used >= one.weight * SHARE {
@@ -128,7 +128,7 @@ impl Weights {
     }
 }
 
-/// Reads for each unit of weight in a round.
+/// Number of reads per unit of weight in a round.
 const SHARE: u32 = 8;
 
 /// The state of the rule in one sql block.
@@ -140,7 +140,7 @@ pub struct WeightedRule {
 }
 
 impl WeightedRule {
-    /// The thread for a read: the owner's, or one of `queries`, the threads with a query block.
+    /// Chooses the thread for a read: the owner's, or one of `queries`, the threads with a query block.
     pub fn choose(&mut self, weights: &mut Weights, owner: u16, queries: &[u16], is_scan: bool) -> u16 {
         if !is_scan && self.repeats > 0 && self.last.is_some_and(|last| last == owner || queries.contains(&last)) {
             self.repeats -= 1;
@@ -179,7 +179,7 @@ fn first_weight(one: &ThreadBusy) -> u32 {
     }
 }
 
-/// The load indicator for this many signals in a turn.
+/// The load indicator for this number of signals per turn.
 fn indicator(signals_per_turn: u32) -> u32 {
     match signals_per_turn {
         0..16 => 1,
