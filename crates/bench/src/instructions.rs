@@ -8,13 +8,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 use crate::failure::Explain;
 use crate::fill::fill;
 use crate::load::{Load, Until};
-use crate::process::{JunctorOptions, Server, TemporaryFolder, command, start_junctor};
+use crate::process::{JunctorOptions, Server, TemporaryFolder, callgrind, start_junctor};
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::sysbench::StatementMode;
 use crate::sysbench_matrix::thread_config;
@@ -23,7 +21,6 @@ use crate::{Failure, Outcome};
 const ROWS: u64 = 2000;
 const READY_TIMEOUT_S: u64 = 180;
 const COUNT_TRIES_MAX: u32 = 5;
-const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Options of `instructions`.
 #[derive(Debug, clap::Args)]
@@ -167,9 +164,9 @@ impl Counter {
     /// a dump differ, and the load runs again.
     fn count_load(&mut self, load: &Load) -> Outcome<u64> {
         for _ in 0..COUNT_TRIES_MAX {
-            self.control("--zero")?;
+            callgrind::control(&self.server, "--zero")?;
             load.run()?;
-            self.control("--dump")?;
+            callgrind::control(&self.server, "--dump")?;
             self.dumps += 1;
             let dump = format!("{}.{}", self.file.display(), self.dumps);
             if let Some(total) = total(&fs::read_to_string(&dump).explain(&dump)?) {
@@ -177,16 +174,6 @@ impl Counter {
             }
         }
         Err(Failure::new(format!("callgrind contradicted itself {COUNT_TRIES_MAX} times")))
-    }
-
-    fn control(&self, action: &str) -> Outcome<()> {
-        let process_id = self.server.process_id().to_string();
-        let mut control = Command::new("callgrind_control");
-        let finished = command::run(control.args([action, &process_id]), CONTROL_TIME_MAX)?;
-        if finished.status.success() && finished.output.contains("OK") {
-            return Ok(());
-        }
-        Err(Failure::new(format!("callgrind_control {action}: {}{}", finished.output, finished.errors)))
     }
 }
 

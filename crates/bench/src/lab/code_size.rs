@@ -8,8 +8,6 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 use super::client::Client;
 use super::data::{self, DATABASE};
@@ -18,13 +16,12 @@ use super::setup::setups;
 use super::workload::WORKLOADS;
 use crate::failure::Explain;
 use crate::mysql::Connection;
-use crate::process::{JunctorOptions, Server, TemporaryFolder, command, start_junctor};
+use crate::process::{JunctorOptions, Server, TemporaryFolder, callgrind, start_junctor};
 use crate::report::Table;
 use crate::{Failure, Outcome};
 
 const ROWS: u64 = 2000;
 const READY_TIMEOUT_S: u64 = 180;
-const CONTROL_TIME_MAX: Duration = Duration::from_secs(60);
 const LINE_BITS: u32 = 6;
 const PAGE_BITS: u32 = 12;
 /// Minimum instructions of a thread to be reported. A thread below it has only read its clock.
@@ -128,13 +125,13 @@ impl CountedNode {
         for (client, connection) in &mut clients {
             client.operate(operation, connection)?;
         }
-        self.control("--zero")?;
+        callgrind::control(&self.server, "--zero")?;
         for _ in 0..options.operations {
             for (client, connection) in &mut clients {
                 client.operate(operation, connection)?;
             }
         }
-        self.control("--dump")?;
+        callgrind::control(&self.server, "--dump")?;
         let threads = self.threads()?;
         let mut counted = Vec::new();
         for (path, thread) in self.dumps()? {
@@ -177,16 +174,6 @@ impl CountedNode {
         }
         dumps.sort_by_key(|(_, thread)| *thread);
         Ok(dumps)
-    }
-
-    fn control(&self, action: &str) -> Outcome<()> {
-        let process_id = self.server.process_id().to_string();
-        let mut control = Command::new("callgrind_control");
-        let finished = command::run(control.args([action, &process_id]), CONTROL_TIME_MAX)?;
-        if finished.status.success() && finished.output.contains("OK") {
-            return Ok(());
-        }
-        Err(Failure::new(format!("callgrind_control {action}: {}{}", finished.output, finished.errors)))
     }
 }
 

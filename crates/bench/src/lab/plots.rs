@@ -11,6 +11,7 @@ use crate::Outcome;
 use crate::failure::Explain;
 use crate::plot::axis::Scale;
 use crate::plot::bar_chart::{Bar, BarChart, BarSeries};
+use crate::plot::frame::Labels;
 use crate::statistics::median;
 
 /// Selects the figure that a bar shows.
@@ -29,12 +30,9 @@ pub fn write_plots(
 ) -> Outcome<()> {
     fs::create_dir_all(folder).explain(folder.display())?;
     let medians = |title: &str, y_label: &str, y_scale, figure: &Figure| BarChart {
-        title: title.into(),
-        x_label: "workload".into(),
-        y_label: y_label.into(),
+        labels: Labels { title: title.into(), x_label: "workload".into(), y_label: y_label.into(), reference: None },
         y_scale,
         groups: workloads.iter().map(|workload| workload.name.to_string()).collect(),
-        reference: None,
         series: setups.iter().map(|setup| series(setup, workloads, records, figure)).collect(),
     };
     let mut charts = vec![
@@ -85,12 +83,14 @@ fn ratios(setups: &[Setup], comparisons: &[Comparison]) -> BarChart {
         bars: comparisons.iter().map(|comparison| bar(setup, comparison)).collect(),
     };
     BarChart {
-        title: "Each setup to the best static one".into(),
-        x_label: "workload".into(),
-        y_label: "ratio, with 95 per cent intervals".into(),
+        labels: Labels {
+            title: "Each setup to the best static one".into(),
+            x_label: "workload".into(),
+            y_label: "ratio, with 95 per cent intervals".into(),
+            reference: Some((RATIO_MIN, "adaptive's aim".into())),
+        },
         y_scale: Scale::Linear,
         groups: comparisons.iter().map(|comparison| comparison.workload.to_string()).collect(),
-        reference: Some((RATIO_MIN, "adaptive's aim".into())),
         series: setups.iter().map(series).collect(),
     }
 }
@@ -116,12 +116,14 @@ fn phases(workload: &Workload, setups: &[Setup], records: &[Record]) -> BarChart
         bars: (0..workload.phases.len()).map(|phase| bar(setup, phase)).collect(),
     };
     BarChart {
-        title: "The changing workload, phase by phase".into(),
-        x_label: "phase".into(),
-        y_label: "operations in a second".into(),
+        labels: Labels {
+            title: "The changing workload, phase by phase".into(),
+            x_label: "phase".into(),
+            y_label: "operations in a second".into(),
+            reference: None,
+        },
         y_scale: Scale::Linear,
         groups: (1..=workload.phases.len()).map(|phase| phase.to_string()).collect(),
-        reference: None,
         series: setups.iter().map(series).collect(),
     }
 }

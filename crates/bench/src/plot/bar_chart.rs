@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::axis::{Axis, Scale, figure_text};
-use super::frame::{Drawn, Frame, INK, PLOT_WIDTH, Plot, anchor, colour, font};
+use super::frame::{Drawn, Frame, INK, Labels, PLOT_WIDTH, Plot, anchor, colour, font};
 use crate::Outcome;
 
 /// One bar. It is not drawn if its figure is not finite.
@@ -35,18 +35,12 @@ pub struct BarSeries {
 /// A chart of groups of bars.
 #[derive(Clone, Debug, Default)]
 pub struct BarChart {
-    /// Title, one line.
-    pub title: String,
-    /// What the groups are.
-    pub x_label: String,
-    /// Quantity of the bars, with its unit.
-    pub y_label: String,
+    /// The texts, and a figure to compare with.
+    pub labels: Labels,
     /// Scale of the y axis.
     pub y_scale: Scale,
     /// Names of the groups, from left to right.
     pub groups: Vec<String>,
-    /// A figure to compare with, and its name.
-    pub reference: Option<(f64, String)>,
     /// The series, in the order of the legend.
     pub series: Vec<BarSeries>,
 }
@@ -72,17 +66,14 @@ impl BarChart {
             .iter()
             .flat_map(|series| &series.bars)
             .flat_map(|bar| [bar.figure].into_iter().chain(bar.interval.into_iter().flatten()))
-            .chain(self.reference.iter().map(|reference| reference.0))
+            .chain(self.labels.reference.iter().map(|reference| reference.0))
             .collect();
         let x = Axis::groups(self.groups.len());
         let y = Axis::new(self.y_scale, &figures, &[]);
         let frame = Frame {
-            title: &self.title,
-            x_label: &self.x_label,
-            y_label: &self.y_label,
+            labels: &self.labels,
             x: &x,
             y: &y,
-            reference: self.reference.as_ref(),
             names: self.series.iter().map(|series| series.name.as_str()).collect(),
         };
         frame.draw(|plot| {

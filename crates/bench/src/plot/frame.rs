@@ -38,21 +38,28 @@ pub type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>
 /// The result of drawing. It is an error only if `plotters` cannot lay out the chart.
 pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
+/// The texts of a chart, and a figure to compare with.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// Title, one line.
+    pub title: String,
+    /// Quantity on the x axis, with its unit; for bars, what the groups are.
+    pub x_label: String,
+    /// Quantity on the y axis, with its unit.
+    pub y_label: String,
+    /// A figure to compare with, drawn as a dashed horizontal line, and its name.
+    pub reference: Option<(f64, String)>,
+}
+
 /// Everything except the series of a chart.
 pub struct Frame<'a> {
-    /// Title, one line.
-    pub title: &'a str,
-    /// Quantity on the x axis, with its unit.
-    pub x_label: &'a str,
-    /// Quantity on the y axis, with its unit.
-    pub y_label: &'a str,
+    /// The texts, and a figure to compare with.
+    pub labels: &'a Labels,
     /// The x axis. Its ticks are labelled with their figures. If it has none, the chart prints its own
     /// labels.
     pub x: &'a Axis,
     /// The y axis. Each tick gets a label and a grid line.
     pub y: &'a Axis,
-    /// A figure to compare with, drawn as a dashed horizontal line, and its name.
-    pub reference: Option<&'a (f64, String)>,
     /// Names of the series. The legend is omitted if there is only one.
     pub names: Vec<&'a str>,
 }
@@ -72,7 +79,7 @@ impl Frame<'_> {
     /// `plotters` cannot lay out the chart.
     pub fn draw(&self, series: impl FnOnce(&mut Plot<'_, '_>) -> Drawn) -> Outcome<String> {
         let mut svg = String::new();
-        self.draw_into(&mut svg, series).map_err(|error| Failure::new(format!("{}: {error}", self.title)))?;
+        self.draw_into(&mut svg, series).map_err(|error| Failure::new(format!("{}: {error}", self.labels.title)))?;
         Ok(svg)
     }
 
@@ -83,7 +90,7 @@ impl Frame<'_> {
         root.fill(&WHITE)?;
         let (upper, lower) = root.split_vertically(HEIGHT);
         let mut plot = ChartBuilder::on(&upper)
-            .caption(self.title, font(17).pos(anchor(HPos::Center, VPos::Center)))
+            .caption(&self.labels.title, font(17).pos(anchor(HPos::Center, VPos::Center)))
             .margin(MARGIN)
             .x_label_area_size(X_LABELS_HEIGHT)
             .y_label_area_size(Y_LABELS_WIDTH)
@@ -97,8 +104,8 @@ impl Frame<'_> {
             .axis_desc_style(font(14))
             .x_label_formatter(&|figure| figure_text(*figure))
             .y_label_formatter(&|figure| figure_text(*figure))
-            .x_desc(self.x_label)
-            .y_desc(self.y_label)
+            .x_desc(&self.labels.x_label)
+            .y_desc(&self.labels.y_label)
             .draw()?;
         series(&mut plot)?;
         self.draw_reference(&mut plot)?;
@@ -115,7 +122,9 @@ impl Frame<'_> {
     }
 
     fn draw_reference(&self, plot: &mut Plot<'_, '_>) -> Drawn {
-        let Some((y, name)) = self.reference.filter(|(figure, _)| self.y.shows(*figure)) else { return Ok(()) };
+        let Some((y, name)) = self.labels.reference.as_ref().filter(|(figure, _)| self.y.shows(*figure)) else {
+            return Ok(());
+        };
         let ([left, right], y) = (self.x.ends(), *y);
         plot.draw_series(DashedLineSeries::new([(left, y), (right, y)], 6, 4, REFERENCE.stroke_width(2)))?;
         let text = Text::new(name.clone(), (-4, -4), font(13).pos(anchor(HPos::Right, VPos::Bottom)));

@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::axis::{Axis, Scale};
-use super::frame::{Drawn, Form, Frame, Plot, colour, form};
+use super::frame::{Drawn, Form, Frame, Labels, Plot, colour, form};
 use crate::Outcome;
 
 /// One point of a series.
@@ -36,20 +36,14 @@ pub struct Series {
 /// A chart of lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineChart {
-    /// Title, one line.
-    pub title: String,
-    /// Quantity on the x axis, with its unit.
-    pub x_label: String,
-    /// Quantity on the y axis, with its unit.
-    pub y_label: String,
+    /// The texts, and a figure to compare with.
+    pub labels: Labels,
     /// Scale of the x axis.
     pub x_scale: Scale,
     /// Scale of the y axis.
     pub y_scale: Scale,
     /// Figures to label on the x axis. If this is empty, round ones are chosen.
     pub x_ticks: Vec<f64>,
-    /// A figure to compare with, and its name.
-    pub reference: Option<(f64, String)>,
     /// Series, in the order of the legend.
     pub series: Vec<Series>,
 }
@@ -64,17 +58,14 @@ impl LineChart {
         let xs: Vec<f64> = points().map(|point| point.x).collect();
         let ys: Vec<f64> = points()
             .flat_map(|point| [point.y].into_iter().chain(point.interval.into_iter().flatten()))
-            .chain(self.reference.iter().map(|reference| reference.0))
+            .chain(self.labels.reference.iter().map(|reference| reference.0))
             .collect();
         let x = Axis::new(self.x_scale, &xs, &self.x_ticks);
         let y = Axis::new(self.y_scale, &ys, &[]);
         let frame = Frame {
-            title: &self.title,
-            x_label: &self.x_label,
-            y_label: &self.y_label,
+            labels: &self.labels,
             x: &x,
             y: &y,
-            reference: self.reference.as_ref(),
             names: self.series.iter().map(|series| series.name.as_str()).collect(),
         };
         frame.draw(|plot| {

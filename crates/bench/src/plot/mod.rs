@@ -15,4 +15,5 @@ mod tests;
 
 pub use axis::Scale;
 pub use bar_chart::{Bar, BarChart, BarSeries};
+pub use frame::Labels;
 pub use line_chart::{LineChart, Point, Series};

@@ -1,17 +1,19 @@
 use plotters::coord::ranged1d::Ranged;
 
 use super::axis::{Axis, figure_text};
-use super::{Bar, BarChart, BarSeries, LineChart, Point, Scale, Series};
+use super::{Bar, BarChart, BarSeries, Labels, LineChart, Point, Scale, Series};
 
 fn lines() -> LineChart {
     let interval = Some([80.0, 130.0]);
     LineChart {
-        title: "a < b & c".into(),
-        x_label: "connections".into(),
-        y_label: "us".into(),
+        labels: Labels {
+            title: "a < b & c".into(),
+            x_label: "connections".into(),
+            y_label: "us".into(),
+            reference: Some((120.0, "aim".into())),
+        },
         x_scale: Scale::Logarithmic,
         x_ticks: vec![1.0, 64.0, 1024.0],
-        reference: Some((120.0, "aim".into())),
         series: vec![
             Series { name: "one".into(), points: vec![Point::new(1.0, 10.0), Point { x: 64.0, y: 100.0, interval }] },
             Series { name: "other".into(), points: vec![Point::new(1.0, f64::NAN), Point::new(1024.0, 50.0)] },

@@ -1,6 +1,7 @@
 //! Runs servers and other programs. Each gets a temporary folder and a free port, and is stopped by its
 //! process id.
 
+pub mod callgrind;
 pub mod command;
 pub mod folder;
 pub mod junctor;

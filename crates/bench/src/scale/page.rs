@@ -9,7 +9,7 @@ use super::demand::MEASURED;
 use super::request::Workload;
 use super::study::Study;
 use crate::Outcome;
-use crate::plot::{Bar, BarChart, BarSeries, LineChart, Point, Scale, Series};
+use crate::plot::{Bar, BarChart, BarSeries, Labels, LineChart, Point, Scale, Series};
 use crate::report::Table;
 
 const READING: &str = "automatic, if recv could read";
@@ -166,9 +166,12 @@ fn by_cpus(studies: &[Study]) -> LineChart {
     let best = studies.iter().map(|study| Point::new(f64::from(study.cpus), study.best.score())).collect();
     series.push(Series { name: "best pipeline found".into(), points: best });
     LineChart {
-        title: "Throughput, geometric mean of five workloads (simulated)".into(),
-        x_label: "CPUs".into(),
-        y_label: "operations a second".into(),
+        labels: Labels {
+            title: "Throughput, geometric mean of five workloads (simulated)".into(),
+            x_label: "CPUs".into(),
+            y_label: "operations a second".into(),
+            ..Labels::default()
+        },
         x_scale: Scale::Logarithmic,
         y_scale: Scale::Logarithmic,
         x_ticks: studies.iter().map(|study| f64::from(study.cpus)).collect(),
@@ -192,9 +195,12 @@ fn role_chart(study: &Study) -> BarChart {
         })
         .collect();
     BarChart {
-        title: format!("How busy the threads of each role are, automatic table, {} CPUs (simulated)", study.cpus),
-        x_label: "workload".into(),
-        y_label: "per cent of the time".into(),
+        labels: Labels {
+            title: format!("How busy the threads of each role are, automatic table, {} CPUs (simulated)", study.cpus),
+            x_label: "workload".into(),
+            y_label: "per cent of the time".into(),
+            ..Labels::default()
+        },
         groups: Workload::ALL.map(|workload| workload.name().to_string()).to_vec(),
         series,
         ..BarChart::default()
@@ -211,9 +217,12 @@ fn sensitivity_chart(studies: &[Study]) -> LineChart {
         })
         .collect();
     LineChart {
-        title: "The automatic table by the best pipeline found, each demand 30 per cent off (simulated)".into(),
-        x_label: "change: 0 none, then each demand of the table less and more, last all".into(),
-        y_label: "score by the best score".into(),
+        labels: Labels {
+            title: "The automatic table by the best pipeline found, each demand 30 per cent off (simulated)".into(),
+            x_label: "change: 0 none, then each demand of the table less and more, last all".into(),
+            y_label: "score by the best score".into(),
+            ..Labels::default()
+        },
         series,
         ..LineChart::default()
     }
@@ -235,9 +244,12 @@ fn changing_chart(setups: &[Setup], placement: &str) -> LineChart {
         })
         .collect();
     LineChart {
-        title: format!("A workload that changes each second, 16 CPUs, placement {placement} (simulated)"),
-        x_label: "seconds".into(),
-        y_label: "operations a second".into(),
+        labels: Labels {
+            title: format!("A workload that changes each second, 16 CPUs, placement {placement} (simulated)"),
+            x_label: "seconds".into(),
+            y_label: "operations a second".into(),
+            ..Labels::default()
+        },
         y_scale: Scale::Logarithmic,
         series,
         ..LineChart::default()
