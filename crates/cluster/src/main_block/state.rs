@@ -12,7 +12,7 @@ use junctor_signals::block_tables::{BlockedTable, TableUsers};
 use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 
-/// Who requested a change, and with which options.
+/// The origin of a change, with the options of its request.
 #[derive(Clone, Debug)]
 pub(super) struct Requester {
     pub operation: OperationId,

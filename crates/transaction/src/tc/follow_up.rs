@@ -133,8 +133,8 @@ impl TcBlock {
         true
     }
 
-    /// Plans the follow-ups of a part's rows. Those of foreign keys come later, and cascades use programs of
-    /// their own.
+    /// Plans the follow-ups of a part's rows, except foreign keys, which come later. Cascades use their own
+    /// programs.
     pub(super) fn take_follow_ups(
         &mut self,
         handle: TransactionHandle,

@@ -5,8 +5,8 @@
 //!   numbers to become stable.
 //! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`,
 //!   `PrepareTransactionReply`, `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`,
-//!   `AwaitStable`, `AwaitDurableReply`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`,
-//!   `PublishCatalog`.
+//!   `AwaitStable`, `AwaitDurableReply`, `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`,
+//!   `NoteTableWait`, `ReadStatus`, `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`,
 //!   `InterruptWrites` to ldm; `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and
 //!   `HastenTransaction` to sql.
@@ -14,8 +14,8 @@
 //!
 //! Reading order: [`block`]; the records in [`state`]; the life of a transaction in [`execute_statement`],
 //! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`],
-//! [`end_transaction`], [`commit_transaction`] and [`await_durable`]; then [`lock_wait`], [`note_table_wait`] and
-//! [`read_status`].
+//! [`end_transaction`], [`commit_transaction`] and [`await_durable`]; then [`lock_wait`],
+//! [`note_table_wait`] and [`read_status`].
 
 mod await_durable;
 pub mod block;

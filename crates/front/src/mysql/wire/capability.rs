@@ -1,6 +1,8 @@
 //! Capability bits: the protocol features that server and client support.
 
-use std::ops::{BitAnd, BitOr};
+use std::ops::BitAnd;
+
+use super::bit_set::bit_set;
 
 /// A set of capability bits. A connection uses the intersection of the server's and the client's sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -73,35 +75,13 @@ impl Capabilities {
             | Self::DEPRECATE_EOF.0,
     );
 
-    /// The set with exactly these bits.
-    pub const fn from_bits(bits: u32) -> Self {
-        Self(bits)
-    }
-
-    /// The bits as they are sent.
-    pub const fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// Whether this set contains every capability of `other`.
-    #[inline]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// This set without the capabilities of `other`.
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 }
 
-impl BitOr for Capabilities {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
+bit_set!(Capabilities, u32);
 
 impl BitAnd for Capabilities {
     type Output = Self;

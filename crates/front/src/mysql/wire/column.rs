@@ -1,7 +1,6 @@
 //! Column definitions: the metadata of a result column, of a statement's parameter, or of a table's column.
 
-use std::ops::BitOr;
-
+use super::bit_set::bit_set;
 use super::error::ProtocolError;
 use super::field::{FieldReader, NULL_MARK, put_length_encoded_bytes, put_u16, put_u32};
 use super::parameter_type::ColumnType;
@@ -46,30 +45,9 @@ impl ColumnFlags {
     pub const ON_UPDATE_NOW: Self = Self(1 << 13);
     /// A number.
     pub const NUMBER: Self = Self(1 << 15);
-
-    /// The set with exactly these bits.
-    pub const fn from_bits(bits: u16) -> Self {
-        Self(bits)
-    }
-
-    /// The bits as they are sent.
-    pub const fn bits(self) -> u16 {
-        self.0
-    }
-
-    /// Whether this set contains every flag of `other`.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
 
-impl BitOr for ColumnFlags {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
+bit_set!(ColumnFlags, u16);
 
 /// The definition of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

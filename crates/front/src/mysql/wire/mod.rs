@@ -6,6 +6,7 @@
 
 pub mod packet;
 
+mod bit_set;
 pub mod capability;
 pub mod error;
 pub mod field;

@@ -1,6 +1,6 @@
 //! Status flags: the state of the session and of the last result, sent in every OK and EOF packet.
 
-use std::ops::BitOr;
+use super::bit_set::bit_set;
 
 /// A set of status flags. Drivers read AUTOCOMMIT and IN_TRANSACTION from every OK packet, so every packet
 /// must have them whenever they are set.
@@ -33,31 +33,10 @@ impl StatusFlags {
     /// The open transaction is read only.
     pub const IN_TRANSACTION_READONLY: Self = Self(1 << 13);
 
-    /// The set with exactly these bits.
-    pub const fn from_bits(bits: u16) -> Self {
-        Self(bits)
-    }
-
-    /// The bits as they are sent.
-    pub const fn bits(self) -> u16 {
-        self.0
-    }
-
-    /// Whether this set contains every flag of `other`.
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
     /// This set with the flags of `other` added or removed.
     pub const fn with(self, other: Self, on: bool) -> Self {
         if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }
     }
 }
 
-impl BitOr for StatusFlags {
-    type Output = Self;
-
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
+bit_set!(StatusFlags, u16);
