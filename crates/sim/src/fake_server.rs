@@ -28,7 +28,8 @@ pub struct Misbehaviour {
     pub misnumber_one_in: u64,
 }
 
-pub struct FakeSignal(WorldEvent);
+/// An event of the world.
+pub struct FakeSignal(pub WorldEvent);
 
 impl Signal for FakeSignal {
     fn class(&self) -> SignalClass {

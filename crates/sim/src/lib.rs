@@ -32,3 +32,5 @@ pub mod workload;
 
 #[cfg(test)]
 mod fake_server;
+#[cfg(test)]
+mod toy_store;

@@ -115,7 +115,7 @@ impl Ledger {
     /// values become those from which the next check starts.
     ///
     /// # Errors
-    /// What was lost, torn or invented, up to three findings.
+    /// Up to three findings: lost, torn or invented writes.
     pub fn check(&mut self, found: &BTreeMap<i64, i64>, durability: Durability) -> Result<(), String> {
         let mut faults = Vec::new();
         let mut traces = vec![Trace::default(); self.entries.len()];
