@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let result = match arguments.split_first() {
         Some((command, [])) if command == "tidy" => tidy::run(),
         Some((command, [])) if command == "list" => tidy::list(None),
-        Some((command, [owner])) if command == "list" => tidy::list(Some(owner)),
+        Some((command, [area])) if command == "list" => tidy::list(Some(area)),
         Some((command, [])) if command == "generate" => generate::run(),
         Some((command, rest)) if command == "generate-collation" => generate_collation::run(rest),
         _ => Err(USAGE.into()),

@@ -18,7 +18,7 @@ use std::time::Instant;
 use junctor_model::id::CommitNumber;
 use junctor_storage::page::PagePool;
 use junctor_storage::partition_store::{Batch, PartitionStore};
-use table::{Work, key};
+use table::{Run, key};
 
 const ROUNDS: usize = 31;
 /// Ranks among 31 sorted values that bound the median with 95 per cent confidence.
@@ -36,14 +36,14 @@ fn main() {
 
 #[expect(clippy::disallowed_methods, reason = "a measurement is no block code")]
 fn measure(rows: u32) {
-    let mut work = Work::new(rows, KEYS_PER_ROUND);
+    let mut run = Run::new(rows, KEYS_PER_ROUND);
     let pool = PagePool::new(16 << 30).expect("address space");
-    let mut store = PartitionStore::new(Arc::clone(&work.layout), pool);
-    (0..rows).for_each(|id| work.insert(&mut store, id));
-    let snapshot = CommitNumber(work.number);
+    let mut store = PartitionStore::new(Arc::clone(&run.layout), pool);
+    (0..rows).for_each(|id| run.insert(&mut store, id));
+    let snapshot = CommitNumber(run.last_commit);
     let mut times = vec![Vec::new(); GROUPS.len()];
     for round in 0..ROUNDS {
-        let keys: Vec<_> = (0..work.operations).map(|_| key(work.any_id())).collect();
+        let keys: Vec<_> = (0..run.operations).map(|_| key(run.any_id())).collect();
         let mut sums = Vec::new();
         for turn in 0..GROUPS.len() {
             let at = (turn + round) % GROUPS.len();

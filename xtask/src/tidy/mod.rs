@@ -91,12 +91,12 @@ pub fn run() -> Result<(), String> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn list(owner: Option<&str>) -> Result<(), String> {
+pub fn list(area: Option<&str>) -> Result<(), String> {
     let root = generate::root();
     let files = source::rust_files(&root)?;
     let mut violations = check_prose(&files, &source::documents(&root)?);
     violations.extend(test_layout::check(&files));
-    violations.retain(|violation| owner.is_none_or(|owner| prose::owner(&violation.place) == owner));
+    violations.retain(|violation| area.is_none_or(|area| prose::area(&violation.place) == area));
     for violation in &violations {
         println!("{violation}");
     }

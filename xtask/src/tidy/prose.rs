@@ -46,7 +46,7 @@ pub fn check_page(path: &str, text: &str) -> Vec<Violation> {
 }
 
 /// The area to which a file or page belongs: the folder of a crate, `xtask`, or `docs` for every page.
-pub fn owner(path: &str) -> &str {
+pub fn area(path: &str) -> &str {
     let inside = path.split(':').next().unwrap_or(path);
     match inside.strip_prefix("crates/") {
         Some(rest) => rest.split('/').next().unwrap_or(rest),
@@ -79,10 +79,10 @@ fn opens_with(text: &str, length: usize, opening: &str) -> bool {
     let (head, tail) = opening.split_once(" ... ").unwrap_or((opening, ""));
     text.match_indices(head).filter(|(at, _)| *at < length).any(|(at, _)| {
         let rest = &text[at + head.len()..];
-        let alone = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || "_`\"'".contains(letter));
-        let whole = rest.starts_with([' ', '\n']);
+        let at_word_start = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || "_`\"'".contains(letter));
+        let at_word_end = rest.starts_with([' ', '\n']);
         let sentence = rest.split(['.', '?', ':', ';']).next().unwrap_or(rest);
-        alone && whole && (tail.is_empty() || sentence.contains(&format!(" {tail} ")))
+        at_word_start && at_word_end && (tail.is_empty() || sentence.contains(&format!(" {tail} ")))
     })
 }
 
@@ -213,6 +213,6 @@ mod tests {
     #[test]
     fn owners_are_crates_xtask_and_the_pages() {
         let paths = ["crates/sql/src/plan.rs:3", "xtask/src/main.rs", "docs/style.md:1", "README.md"];
-        assert_eq!(paths.map(owner), ["sql", "xtask", "docs", "docs"]);
+        assert_eq!(paths.map(area), ["sql", "xtask", "docs", "docs"]);
     }
 }

@@ -19,21 +19,21 @@ pub const STATEMENT: StatementNumber = StatementNumber(1);
 const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
 
 /// The settings and the state of one run: row and operation counts, last commit number, random state.
-pub struct Work {
+pub struct Run {
     pub layout: Arc<TableLayout>,
     /// Rows in the table after the insert phase.
     pub rows: u32,
     /// Operations of each phase.
     pub operations: u32,
     /// The last commit number.
-    pub number: u64,
+    pub last_commit: u64,
     random: u64,
 }
 
-impl Work {
+impl Run {
     /// A run over `rows` rows, which are not inserted yet.
-    pub fn new(rows: u32, operations: u32) -> Work {
-        Work { layout: layout(), rows, operations, number: 0, random: 1 }
+    pub fn new(rows: u32, operations: u32) -> Run {
+        Run { layout: layout(), rows, operations, last_commit: 0, random: 1 }
     }
 
     /// A random row id.
@@ -44,8 +44,8 @@ impl Work {
 
     /// The next commit number.
     pub fn next_number(&mut self) -> CommitNumber {
-        self.number += 1;
-        CommitNumber(self.number)
+        self.last_commit += 1;
+        CommitNumber(self.last_commit)
     }
 
     /// Inserts and commits a row.

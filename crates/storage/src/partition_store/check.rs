@@ -18,7 +18,7 @@ impl PartitionStore {
             self.check_ordered(entry).map_err(|problem| format!("index {}: {problem}", entry.id))?;
         }
         let is_live = |row: &RowId| self.newest_committed(*row).is_some_and(|version| !version.is_deleted());
-        let live = (0..self.row_end().0).map(RowId).filter(is_live).count() as u64;
+        let live = (0..self.row_id_limit().0).map(RowId).filter(is_live).count() as u64;
         if live != self.live_rows {
             return Err(format!("{live} live rows, counted {}", self.live_rows));
         }
@@ -53,7 +53,7 @@ impl PartitionStore {
         let mut allowed: BTreeSet<(Vec<u8>, RowId)> = BTreeSet::new();
         let mut required = BTreeSet::new();
         let mut scratch = Vec::new();
-        for row in (0..self.row_end().0).map(RowId) {
+        for row in (0..self.row_id_limit().0).map(RowId) {
             let mut is_reachable = true;
             for version in self.versions(row) {
                 if !version.is_deleted() {

@@ -31,7 +31,7 @@ impl PartitionStore {
     pub fn digest(&self, snapshot: CommitNumber) -> u64 {
         let mut scratch = Vec::new();
         let mut digest = 0u64;
-        for row in (0..self.row_end().0).map(RowId) {
+        for row in (0..self.row_id_limit().0).map(RowId) {
             let Some(version) = self.visible(row, snapshot, None) else { continue };
             let image = key_hash(self.rows.image(&version, &mut scratch));
             let pair = [u64::from(row.0).to_le_bytes(), image.to_le_bytes()].concat();

@@ -72,7 +72,7 @@ impl PartitionStore {
         }
         for ((key, hash, _), location) in sought.iter().zip(&locations) {
             images.push(match self.rows.at(*location) {
-                Some(newest) if newest.is_seen_by(snapshot, own) && self.is_stored_with(&newest, *location, key) => {
+                Some(newest) if newest.is_seen_by(snapshot, own) && self.is_live_with_key(&newest, *location, key) => {
                     newest.stored()
                 }
                 Some(_) => self.read_single(key, *hash, snapshot, own),
@@ -83,7 +83,7 @@ impl PartitionStore {
 
     /// Whether a version is not a deletion and belongs to the row with this key.
     #[inline(always)]
-    fn is_stored_with(&self, version: &RowVersion<'_>, location: Location, key: &[u8]) -> bool {
+    fn is_live_with_key(&self, version: &RowVersion<'_>, location: Location, key: &[u8]) -> bool {
         !version.is_deleted()
             && match self.primary.stored_matches(version.stored(), key) {
                 Some(matches) => matches,
@@ -141,7 +141,7 @@ impl PartitionStore {
     }
 
     /// One past the largest row id in use.
-    pub fn row_end(&self) -> RowId {
+    pub fn row_id_limit(&self) -> RowId {
         self.rows.map().end()
     }
 

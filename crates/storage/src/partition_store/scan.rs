@@ -179,7 +179,7 @@ impl PartitionStore {
         mut visit: impl FnMut(RowId, RowView<'_>) -> ControlFlow<()>,
     ) -> Option<RowId> {
         let mut scratch = Vec::new();
-        let end = self.row_end().0;
+        let end = self.row_id_limit().0;
         let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
         for row in (from.0..stop).map(RowId) {
             let Some(newest) = self.rows.newest(row) else { continue };

@@ -249,7 +249,7 @@ impl Evaluation<'_> {
             if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         // The scan has seen the awaited row. No rows beyond the end can have appeared while it ran.
-        self.work.next_row = next.unwrap_or(store.row_end());
+        self.work.next_row = next.unwrap_or(store.row_id_limit());
         let waiter = outcome?;
         if waiter.is_none() && self.has_enough() {
             // Enough rows are found. The limit makes further rows irrelevant, so the remainder of the range

@@ -54,7 +54,7 @@ impl LdmBlock {
         let rows = slot.guard.owner_read(&slot.token, |store| {
             let mut rows = Vec::new();
             let mut scratch = Vec::new();
-            for row in (0..store.row_end().0).map(RowId) {
+            for row in (0..store.row_id_limit().0).map(RowId) {
                 let version = store.newest_committed(row).filter(|version| !version.is_deleted());
                 if let Some(version) = version {
                     rows.push((row, store.view(&version, &mut scratch).image().to_vec()));

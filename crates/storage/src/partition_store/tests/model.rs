@@ -18,26 +18,26 @@ enum Step {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Stamp {
+enum VersionState {
     Committed(u64),
     Open(usize, u32),
 }
 
 /// The simplest specification of a partition: every committed version of every key, never purged.
 struct Model {
-    versions: BTreeMap<i32, Vec<(Stamp, Option<Values>)>>,
+    versions: BTreeMap<i32, Vec<(VersionState, Option<Values>)>>,
     statements: [u32; 3],
     committed: u64,
     snapshots: Vec<u64>,
 }
 
 impl Model {
-    fn newest(&self, id: i32) -> Option<&(Stamp, Option<Values>)> {
+    fn newest(&self, id: i32) -> Option<&(VersionState, Option<Values>)> {
         self.versions.get(&id).and_then(|versions| versions.last())
     }
 
     fn is_locked_by_other(&self, id: i32, transaction: usize) -> bool {
-        matches!(self.newest(id), Some((Stamp::Open(owner, _), _)) if *owner != transaction)
+        matches!(self.newest(id), Some((VersionState::Open(owner, _), _)) if *owner != transaction)
     }
 
     fn exists(&self, id: i32) -> bool {
@@ -45,35 +45,35 @@ impl Model {
     }
 
     fn put(&mut self, transaction: usize, id: i32, values: Option<Values>) {
-        let stamp = Stamp::Open(transaction, self.statements[transaction]);
+        let stamp = VersionState::Open(transaction, self.statements[transaction]);
         self.versions.entry(id).or_default().push((stamp, values));
     }
 
     fn visible(&self, id: i32, snapshot: u64, own: Option<usize>) -> Option<&Values> {
-        let seen = |stamp: &Stamp| match stamp {
-            Stamp::Committed(number) => *number <= snapshot,
-            Stamp::Open(transaction, _) => own == Some(*transaction),
+        let seen = |stamp: &VersionState| match stamp {
+            VersionState::Committed(number) => *number <= snapshot,
+            VersionState::Open(transaction, _) => own == Some(*transaction),
         };
         let (_, values) = self.versions.get(&id)?.iter().rev().find(|(stamp, _)| seen(stamp))?;
         values.as_ref()
     }
 }
 
-struct Pair {
+struct ModelCheck {
     store: PartitionStore,
     model: Model,
     /// Number of writes refused for lack of memory.
     refused: usize,
 }
 
-impl Pair {
-    fn new() -> Pair {
-        Pair::with_pages(4096)
+impl ModelCheck {
+    fn new() -> ModelCheck {
+        ModelCheck::with_pages(4096)
     }
 
-    fn with_pages(pages: usize) -> Pair {
+    fn with_pages(pages: usize) -> ModelCheck {
         let model = Model { versions: BTreeMap::new(), statements: [1; 3], committed: 0, snapshots: Vec::new() };
-        Pair { store: PartitionStore::new(layout(), pool(pages)), model, refused: 0 }
+        ModelCheck { store: PartitionStore::new(layout(), pool(pages)), model, refused: 0 }
     }
 
     fn run(&mut self, step: Step) {
@@ -100,7 +100,7 @@ impl Pair {
         let (key, hash) = integer_key(id);
         let image = row_image(self.store.layout(), id, &values);
         let statement = StatementNumber(self.model.statements[transaction]);
-        let result = self.store.insert(HashedKey { hash, key: &key }, &image, writer(name_of(transaction), statement));
+        let result = self.store.insert(HashedKey { hash, key: &key }, &image, writer(id_of(transaction), statement));
         if self.model.is_locked_by_other(id, transaction) {
             assert!(matches!(result, Err(WriteError::Uncommitted(_))), "{result:?}");
         } else if self.model.exists(id) {
@@ -123,9 +123,9 @@ impl Pair {
         let result = match &values {
             Some(values) => {
                 let image = row_image(self.store.layout(), id, values);
-                self.store.update(row, &image, writer(name_of(transaction), statement))
+                self.store.update(row, &image, writer(id_of(transaction), statement))
             }
-            None => self.store.delete(row, writer(name_of(transaction), statement)),
+            None => self.store.delete(row, writer(id_of(transaction), statement)),
         };
         if self.model.is_locked_by_other(id, transaction) {
             assert_eq!(result, Err(WriteError::Uncommitted(row)));
@@ -140,8 +140,8 @@ impl Pair {
     }
 
     fn rows_of(&self, transaction: usize) -> Vec<i32> {
-        let is_own = |versions: &[(Stamp, Option<Values>)]| {
-            versions.iter().any(|(stamp, _)| matches!(stamp, Stamp::Open(owner, _) if *owner == transaction))
+        let is_own = |versions: &[(VersionState, Option<Values>)]| {
+            versions.iter().any(|(stamp, _)| matches!(stamp, VersionState::Open(owner, _) if *owner == transaction))
         };
         self.model.versions.iter().filter(|(_, versions)| is_own(versions)).map(|(id, _)| *id).collect()
     }
@@ -150,10 +150,10 @@ impl Pair {
         for id in self.rows_of(transaction) {
             let (key, hash) = integer_key(id);
             let row = self.store.find_primary(&key, hash).unwrap();
-            self.store.undo(row, name_of(transaction), StatementNumber(newer_than));
+            self.store.undo(row, id_of(transaction), StatementNumber(newer_than));
             let versions = self.model.versions.get_mut(&id).unwrap();
             versions.retain(|(stamp, _)| {
-                !matches!(stamp, Stamp::Open(owner, statement) if *owner == transaction && *statement > newer_than)
+                !matches!(stamp, VersionState::Open(owner, statement) if *owner == transaction && *statement > newer_than)
             });
         }
     }
@@ -164,11 +164,11 @@ impl Pair {
         for id in rows {
             let (key, hash) = integer_key(id);
             let row = self.store.find_primary(&key, hash).unwrap();
-            self.store.commit(row, name_of(transaction), CommitNumber(self.model.committed));
+            self.store.commit(row, id_of(transaction), CommitNumber(self.model.committed));
             let versions = self.model.versions.get_mut(&id).unwrap();
             let (_, newest) = versions.last().unwrap().clone();
-            versions.retain(|(stamp, _)| matches!(stamp, Stamp::Committed(_)));
-            versions.push((Stamp::Committed(self.model.committed), newest));
+            versions.retain(|(stamp, _)| matches!(stamp, VersionState::Committed(_)));
+            versions.push((VersionState::Committed(self.model.committed), newest));
         }
         self.model.statements[transaction] = 1;
     }
@@ -185,12 +185,12 @@ impl Pair {
     }
 
     fn compare_reader(&self, snapshot: u64, own: Option<usize>) {
-        let own_name = own.map(name_of);
+        let own_id = own.map(id_of);
         let mut scratch = Vec::new();
         let mut by_k = Vec::new();
         for id in self.model.versions.keys() {
             let (key, hash) = integer_key(*id);
-            let found = self.store.read_primary(&key, hash, CommitNumber(snapshot), own_name);
+            let found = self.store.read_primary(&key, hash, CommitNumber(snapshot), own_id);
             let found = found.map(|(_, version)| self.store.view(&version, &mut scratch).image().to_vec());
             let expected = self.model.visible(*id, snapshot, own);
             assert_eq!(found, expected.map(|values| row_image(self.store.layout(), *id, values)), "row {id}");
@@ -201,7 +201,7 @@ impl Pair {
             let mut found = Vec::new();
             let mut cursor = ScanCursor::default();
             let range = ScanRange { index: IndexId(1), bounds: RangeBounds::ALL, direction, budget_entries: 3 };
-            let reader = Reader { snapshot: CommitNumber(snapshot), own: own_name };
+            let reader = Reader { snapshot: CommitNumber(snapshot), own: own_id };
             loop {
                 let end = self.store.scan(range, &mut cursor, reader, |_, view| {
                     let number = |column| match view.column(ColumnNumber(column)) {
@@ -225,7 +225,7 @@ impl Pair {
     }
 }
 
-fn name_of(transaction: usize) -> TransactionId {
+fn id_of(transaction: usize) -> TransactionId {
     TransactionId(transaction as u64 + 1)
 }
 
@@ -258,21 +258,21 @@ proptest! {
 
     #[test]
     fn a_partition_does_what_the_model_of_versions_does(steps in proptest::collection::vec(any_step(), 1..80)) {
-        let mut pair = Pair::new();
+        let mut check = ModelCheck::new();
         for step in steps {
-            pair.run(step);
-            pair.compare();
+            check.run(step);
+            check.compare();
         }
-        (0..3).for_each(|transaction| pair.undo(transaction, 0));
-        pair.model.snapshots.clear();
+        (0..3).for_each(|transaction| check.undo(transaction, 0));
+        check.model.snapshots.clear();
         for id in 0..12 {
-            pair.change(0, id, None);
+            check.change(0, id, None);
         }
-        pair.commit(0);
-        pair.run(Step::Purge { budget: usize::MAX });
-        pair.compare();
-        prop_assert_eq!(pair.store.statistics().total_bytes(), 0);
-        prop_assert_eq!(pair.refused, 0);
+        check.commit(0);
+        check.run(Step::Purge { budget: usize::MAX });
+        check.compare();
+        prop_assert_eq!(check.store.statistics().total_bytes(), 0);
+        prop_assert_eq!(check.refused, 0);
     }
 
     #[test]
@@ -280,10 +280,10 @@ proptest! {
         pages in 9usize..24,
         steps in proptest::collection::vec(any_step(), 1..80),
     ) {
-        let mut pair = Pair::with_pages(pages);
+        let mut check = ModelCheck::with_pages(pages);
         for step in steps {
-            pair.run(step);
-            pair.compare();
+            check.run(step);
+            check.compare();
         }
     }
 }
