@@ -14,6 +14,7 @@ use crate::lock_wait::*;
 use crate::module::Module;
 use crate::read_rows::*;
 use crate::read_status::*;
+use crate::recover_log::*;
 use crate::replicate_rows::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
@@ -136,6 +137,8 @@ inbox! {
         ReplicateRowsReply: Reserved, 2;
         ApplyReplica: Reserved, 4;
         AppendRecordsReply: Reserved, 1;
+        ReplayRows: Reserved, 4;
+        BuildIndexes: Reserved, 4;
         CancelWait: Reserved, 4;
         ChangePartition: Reserved, 16;
         ReadStatus: Reserved, 1;
@@ -171,6 +174,9 @@ inbox! {
         AppendRecordsReply: Reserved, 1;
         AwaitDurableReply: Reserved, 64;
         StartLogReply: Reserved, 64;
+        RecoverLogReply: Reserved, 64;
+        ReplayLogReply: Reserved, 64;
+        BuildIndexesReply: Reserved, 64;
         ContinueWork: Reserved, 64;
     }
 }
@@ -181,6 +187,9 @@ inbox! {
         AppendRecords: Reserved, 64;
         AwaitDurable: Reserved, 64;
         StartLog: Reserved, 16;
+        RecoverLog: Reserved, 16;
+        ReplayLog: Reserved, 64;
+        ReplayRowsReply: Reserved, 64;
     }
 }
 

@@ -29,6 +29,7 @@ pub mod counter;
 pub mod crash_point;
 pub mod change_schema;
 pub mod start_log;
+pub mod recover_log;
 pub mod reserve_auto_increment;
 pub mod read_status;
 pub mod set_globals;

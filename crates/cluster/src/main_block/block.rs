@@ -117,6 +117,9 @@ impl MainBlock {
             MainSignal::StartLogReply(_) => {}
             // Main forms no records yet, so it awaits none.
             MainSignal::AppendRecordsReply(_) | MainSignal::AwaitDurableReply(_) => {}
+            MainSignal::RecoverLogReply(_) | MainSignal::ReplayLogReply(_) | MainSignal::BuildIndexesReply(_) => {
+                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{}", self.own))
+            }
         }
     }
 

@@ -118,6 +118,9 @@ impl LdmBlock {
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
+            LdmSignal::ReplayRows(_) | LdmSignal::BuildIndexes(_) => {
+                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{from}"))
+            }
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),

@@ -104,6 +104,9 @@ impl LogBlock {
             LogSignal::AppendRecords(signal) => self.on_append_records(signal, context, outbox),
             LogSignal::AwaitDurable(signal) => self.on_await_durable(signal, context, outbox),
             LogSignal::StartLog(signal) => self.on_start_log(signal, outbox),
+            LogSignal::RecoverLog(_) | LogSignal::ReplayLog(_) | LogSignal::ReplayRowsReply(_) => {
+                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{:?}", self.durable))
+            }
         }
     }
 

@@ -62,7 +62,7 @@ fn check(plan: &PlacementPlan) {
 
 #[test]
 fn all_in_one_is_one_thread_with_everything() {
-    assert_eq!(shape_of(Placement::all_in_one()), ["recv0: main/0 rep/0 tc/0 ldm/0 query/0 recv/0 io/0 sql/0"]);
+    assert_eq!(shape_of(Placement::all_in_one()), ["recv0: main/0 rep/0 tc/0 ldm/0 query/0 recv/0 io/0 sql/0 log/0"]);
     let plan = plan(&Placement::all_in_one().thread_config, &Topology::uniform(1));
     assert_eq!(plan.notices, [""; 0]);
 }
@@ -71,7 +71,11 @@ fn all_in_one_is_one_thread_with_everything() {
 fn the_receive_setup_has_everything_in_each_recv_thread() {
     assert_eq!(
         shape_of(Placement::receive(2)),
-        ["recv0: main/0 rep/0 tc/0 ldm/0 query/0 recv/0 sql/0", "recv1: tc/1 ldm/1 query/1 recv/1 sql/1", "io0: io/0",]
+        [
+            "recv0: main/0 rep/0 tc/0 ldm/0 query/0 recv/0 sql/0 log/0",
+            "recv1: tc/1 ldm/1 query/1 recv/1 sql/1",
+            "io0: io/0",
+        ]
     );
 }
 
@@ -80,7 +84,7 @@ fn the_ldm_setup_separates_ldm_and_query_from_recv() {
     assert_eq!(
         shape_of(Placement::ldm_setup(2, 1, 1)),
         [
-            "recv0: main/0 rep/0 tc/0 recv/0 sql/0",
+            "recv0: main/0 rep/0 tc/0 recv/0 sql/0 log/0",
             "recv1: tc/1 recv/1 sql/1",
             "ldm0: ldm/0",
             "query0: query/0",
@@ -94,7 +98,7 @@ fn all_separate_has_one_module_on_each_thread() {
     assert_eq!(
         shape_of(Placement::all_separate(SeparateThreads { recv: 1, sql: 1, tc: 1, ldm: 2, query: 1, send: 1 })),
         [
-            "main: main/0",
+            "main: main/0 log/0",
             "rep: rep/0",
             "recv0: recv/0",
             "sql0: sql/0",
@@ -111,11 +115,11 @@ fn all_separate_has_one_module_on_each_thread() {
 #[test]
 fn main_and_rep_combine_when_one_of_them_is_0() {
     let shape = |text: &str| shape(&plan(text, &Topology::uniform(4)));
-    let expected =
-        ["main_rep: main/0 rep/0", "recv0: tc/0 recv/0 sql/0", "ldm0: ldm/0 query/0", "io0: io/0"].map(str::to_owned);
+    let expected = ["main_rep: main/0 rep/0 log/0", "recv0: tc/0 recv/0 sql/0", "ldm0: ldm/0 query/0", "io0: io/0"]
+        .map(str::to_owned);
     assert_eq!(shape("main={count=1},rep={count=0}"), expected);
     assert_eq!(shape("main={count=0},rep={count=1}"), expected);
-    assert_eq!(shape("main={count=0},rep={count=1},io={count=0}")[0], "main_rep: main/0 rep/0 io/0");
+    assert_eq!(shape("main={count=0},rep={count=1},io={count=0}")[0], "main_rep: main/0 rep/0 io/0 log/0");
 }
 
 #[test]

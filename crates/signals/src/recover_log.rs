@@ -1,0 +1,92 @@
+//! Recovery: main lets the log block read what earlier lives wrote, and the ldm blocks apply it.
+
+use junctor_kernel::{Address, Buffer};
+use junctor_model::id::{CommitNumber, PartitionId};
+
+/// Reads the log from its beginning, and decides which commits it keeps. From main to log.
+#[derive(Debug)]
+pub struct RecoverLog {
+    /// Main.
+    pub reply_to: Address,
+    /// The log, as in the identity of the data directory.
+    pub log_id: u64,
+}
+
+/// The reply to [`RecoverLog`], or why the log cannot be trusted.
+#[derive(Debug)]
+pub struct RecoverLogReply {
+    /// The end of the log and its schema.
+    pub result: Result<Box<RecoveredLog>, Box<str>>,
+}
+
+/// The log as the first reading found it.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveredLog {
+    /// The last incarnation that wrote a group; 0 if none did.
+    pub incarnation: u32,
+    /// Behind the last group, in blocks.
+    pub position: u64,
+    /// Checksum of the header of the last group; 0 if there is none.
+    pub previous_checksum: u32,
+    /// The last commit that is kept.
+    pub cut: CommitNumber,
+    /// New commits get numbers above this one.
+    pub ceiling: CommitNumber,
+    /// The contents of the dictionary records up to the cut, in the order of their commits.
+    pub dictionary: Vec<Vec<u8>>,
+    /// The contents of all records of counters, in the order written.
+    pub marks: Vec<Vec<u8>>,
+}
+
+/// Reads the log again, and sends the rows of each partition to its owner. From main to log, after
+/// [`RecoverLog`].
+#[derive(Debug)]
+pub struct ReplayLog {
+    /// Main.
+    pub reply_to: Address,
+    /// The partitions that exist, with their ldm. Changes of other partitions belong to dropped tables.
+    pub owners: Vec<(PartitionId, Address)>,
+}
+
+/// The reply to [`ReplayLog`]: every ldm has applied everything, or one could not.
+#[derive(Debug)]
+pub struct ReplayLogReply {
+    /// The first error.
+    pub error: Option<Box<str>>,
+}
+
+/// Row changes of earlier lives, in the order of their commits for each row. From log to ldm.
+#[derive(Debug)]
+pub struct ReplayRows {
+    /// Log.
+    pub reply_to: Address,
+    /// Any number of entries: a commit number (u64), then a section as in a log record.
+    pub sections: Buffer,
+}
+
+/// The reply to [`ReplayRows`].
+#[derive(Debug)]
+pub struct ReplayRowsReply {
+    /// The answering ldm.
+    pub from: Address,
+    /// The buffer of the request, for reuse.
+    pub bytes: Buffer,
+    /// Why a change could not be applied.
+    pub error: Option<Box<str>>,
+}
+
+/// Builds the indexes of every partition of the ldm from its rows. From main to ldm, after the replay.
+#[derive(Debug)]
+pub struct BuildIndexes {
+    /// Main.
+    pub reply_to: Address,
+}
+
+/// The reply to [`BuildIndexes`].
+#[derive(Debug)]
+pub struct BuildIndexesReply {
+    /// The answering ldm.
+    pub from: Address,
+    /// Why an index could not be built.
+    pub error: Option<Box<str>>,
+}
