@@ -52,7 +52,7 @@ grep -q "all-separate" "$folder/plots/ratio.svg" || fail "no chart"
 
 echo "== unknown names are reported"
 ! "$junctor" lab --workloads point,nothing >"$folder/output" 2>&1 || fail "an unknown workload was accepted"
-grep -q 'unknown name nothing; known are in_list, point' "$folder/output" || fail "no explanation" "$folder/output"
+grep -q 'unknown name nothing; the known names are in_list, point' "$folder/output" || fail "no explanation" "$folder/output"
 ! "$junctor" lab --seconds 0 >"$folder/output" 2>&1 || fail "a run of 0 seconds was accepted"
 "$junctor" lab --list | grep -q '^  changing ' || fail "no list"
 
