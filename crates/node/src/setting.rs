@@ -6,7 +6,7 @@ use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_gateway::route::ReadRule;
-use junctor_kernel::{SendAssistance, SendSettings, SpinChoice, SpinMethod};
+use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 
 /// The configuration of a node, with checked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct NodeConfig {
     pub users: Vec<(String, String)>,
     /// The folder of the node's files.
     pub data_directory: String,
+    /// How files are read and written.
+    pub file_backend: FileBackend,
     /// Whether commits survive a stop. Not a setting of the file yet.
     pub is_durable: bool,
     /// Size of the log's files; a new data directory keeps it for ever.
@@ -82,6 +84,7 @@ impl Default for NodeConfig {
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
             data_directory: "junctor-data".into(),
+            file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
             time_between_global_checkpoints_ms: 2000,
@@ -225,6 +228,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("read_routing", SettingKind::Text("adaptive, local, owner or weights"), "adaptive",
         "Where reads run: where the predicted cost is lowest, in the session's thread, in the owner ldm, or by weights of the threads.",
         Text(value) => |config| if let Some(rule) = ReadRule::named(&value) { config.read_routing = rule }),
+    setting!("FileIo", SettingKind::Text("auto, plain or io_uring"), "auto",
+        "System calls for files: io_uring where it pays and works (auto), none of it (plain), or io_uring for everything if it works.",
+        Text(value) => |config| if let Some(backend) = FileBackend::named(&value) { config.file_backend = backend }),
     setting!("SpinMethod",
         SettingKind::Text("StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning or DatabaseMachineSpinning"), "CostBasedSpinning",
         "How threads spin before they sleep: for a fixed time, or as long as measurement shows that it pays.",
@@ -295,6 +301,7 @@ impl Setting {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
             "read_routing" => ReadRule::named(text).is_some(),
+            "FileIo" => FileBackend::named(text).is_some(),
             "SpinMethod" => SpinMethod::named(text).is_some(),
             "SendAssistance" => SendAssistance::named(text).is_some(),
             "server_version" => {

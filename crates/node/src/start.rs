@@ -146,6 +146,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         // The position of a listener is the number of its protocol.
         listeners: Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)).collect(),
         data_folder: PathBuf::from(&config.data_directory),
+        file_backend: config.file_backend,
         pin: config.cpu_binding,
         spin: config.spin.settings(),
         send: config.send,

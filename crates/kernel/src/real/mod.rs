@@ -14,6 +14,7 @@ mod thread;
 mod thread_usage;
 mod wake;
 
+pub use file::FileBackend;
 pub use memory_stream::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use node::{ConnectError, Connector, Node, NodeOptions, RunningNode, StartError, StopHandle};
 

@@ -28,7 +28,7 @@ use crate::turn_clock::TurnClock;
 
 use super::AbortOnPanic;
 use super::doorbell::Doorbell;
-use super::file::{FileQueues, FileWorkers};
+use super::file::{FileBackend, FileOptions, FileQueues, FileWorkers};
 use super::foreign_output::ForeignOutput;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{AtomicSendSettings, Sending};
@@ -52,6 +52,8 @@ pub struct NodeOptions {
     pub listeners: Vec<Option<SocketAddr>>,
     /// Base of relative file paths.
     pub data_folder: PathBuf,
+    /// How files are read and written.
+    pub file_backend: FileBackend,
     /// Whether to bind threads to the CPUs of the layout. If a CPU is not available, the node starts anyway
     /// and reports that in its notices.
     pub pin: bool,
@@ -75,6 +77,7 @@ impl Default for NodeOptions {
             node: NodeId(1),
             listeners: Vec::new(),
             data_folder: PathBuf::from("."),
+            file_backend: FileBackend::default(),
             pin: true,
             limits: KernelLimits::default(),
             seed: None,
@@ -160,9 +163,9 @@ impl Node {
             shared,
             connector,
             threads: Vec::new(),
+            notices: files.notices().to_vec(),
             files: Some(files),
             local_addresses,
-            notices: Vec::new(),
             stop_wait: start.options.stop_wait,
         };
         let make_host = Arc::new(make_host);
@@ -592,8 +595,12 @@ fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Share
             set_priority(layout);
         }
     };
-    FileWorkers::start(&options.data_folder, options.limits.file_requests_max, shared, prepare)
-        .map_err(|error| StartError::System("start a thread for files", error))
+    let files = FileOptions {
+        folder: &options.data_folder,
+        requests_max: options.limits.file_requests_max,
+        backend: options.file_backend,
+    };
+    FileWorkers::start(&files, shared, prepare).map_err(|error| StartError::System("start a thread for files", error))
 }
 
 /// Listens on all addresses. Returns the listeners with their numbers, and the addresses with actual ports.

@@ -13,9 +13,11 @@ use crate::world::{FileError, FileLane, WorldEvent, WorldRequest};
 
 use lane::{Lane, carry_out};
 use queue::{Found, LaneQueue};
+use ring::Ring;
 
 mod lane;
 mod queue;
+mod ring;
 
 pub(super) use queue::{Answer, AnswerBox, AnswerSink, Requester};
 
@@ -34,32 +36,96 @@ impl FileQueues {
     }
 }
 
+/// How the workers of files make their system calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileBackend {
+    /// A ring in the lanes with many operations at a time, plain calls in those that mostly sync: a ring leaves
+    /// a sync to yet another thread. Plain calls everywhere if the operating system has no io_uring.
+    #[default]
+    Automatic,
+    /// One blocking call after the other.
+    Plain,
+    /// A ring in every lane; plain calls if the operating system has no io_uring.
+    IoUring,
+}
+
+impl FileBackend {
+    /// Every choice.
+    pub const ALL: [FileBackend; 3] = [FileBackend::Automatic, FileBackend::Plain, FileBackend::IoUring];
+
+    /// Name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Automatic => "auto",
+            Self::Plain => "plain",
+            Self::IoUring => "io_uring",
+        }
+    }
+
+    /// The choice with this name; case-insensitive.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|backend| backend.name().eq_ignore_ascii_case(name))
+    }
+
+    fn has_ring(self, lane: FileLane) -> bool {
+        match self {
+            Self::Automatic => matches!(lane, FileLane::Checkpoint | FileLane::Bulk | FileLane::Read),
+            Self::Plain => false,
+            Self::IoUring => true,
+        }
+    }
+}
+
+/// How to start the workers of files.
+pub(super) struct FileOptions<'a> {
+    /// Base of relative paths.
+    pub(super) folder: &'a Path,
+    /// Maximum number of requests that wait in a lane.
+    pub(super) requests_max: u32,
+    pub(super) backend: FileBackend,
+}
+
 /// The workers of a node's lanes. They end when this is dropped.
 #[derive(Debug)]
 pub(super) struct FileWorkers {
     queues: FileQueues,
     threads: Vec<JoinHandle<()>>,
+    notices: Vec<String>,
 }
 
 impl FileWorkers {
-    /// Starts a worker for each lane. Each calls `prepare` first, on its thread. Relative paths start at
-    /// `folder`. A lane holds at most `requests_max` waiting requests.
+    /// Starts a worker for each lane. Each calls `prepare` first, on its thread.
     pub(super) fn start(
-        folder: &Path,
-        requests_max: u32,
+        options: &FileOptions<'_>,
         sink: &Arc<impl AnswerSink + 'static>,
         prepare: impl Fn() + Clone + Send + 'static,
     ) -> Result<Self, Error> {
-        let queues = FileQueues(Arc::new(std::array::from_fn(|_| LaneQueue::new(requests_max))));
-        let mut workers = Self { queues: queues.clone(), threads: Vec::new() };
-        for lane in FileLane::ALL {
-            let worker = Lane::new(lane, folder.to_owned());
+        let (mut rings, mut notices) = (FileLane::ALL.map(|_| None), Vec::new());
+        for lane in FileLane::ALL.into_iter().filter(|lane| options.backend.has_ring(*lane)) {
+            match Ring::new() {
+                Ok(ring) => rings[lane.index()] = Some(ring),
+                Err(error) if notices.is_empty() && options.backend == FileBackend::IoUring => {
+                    notices.push(format!("files use plain system calls: no io_uring: {error}"));
+                }
+                Err(_) => {}
+            }
+        }
+        let waker = |lane: usize| rings[lane].as_ref().map(Ring::waker);
+        let queues = std::array::from_fn(|lane| LaneQueue::new(options.requests_max, waker(lane)));
+        let queues = FileQueues(Arc::new(queues));
+        let mut workers = Self { queues: queues.clone(), threads: Vec::new(), notices };
+        for (lane, ring) in FileLane::ALL.into_iter().zip(rings) {
+            let worker = Lane::new(lane, options.folder.to_owned());
             let (queues, sink, prepare) = (queues.clone(), sink.clone(), prepare.clone());
             let name = format!("io-{}", lane.name());
             workers.threads.push(std::thread::Builder::new().name(name).spawn(move || {
                 let guard = super::AbortOnPanic;
                 prepare();
-                run(worker, &queues.0[lane.index()], &*sink);
+                let queue = &queues.0[lane.index()];
+                match ring {
+                    Some(ring) => ring.run(worker, queue, &*sink),
+                    None => run(worker, queue, &*sink),
+                }
                 std::mem::forget(guard);
             })?);
         }
@@ -68,6 +134,11 @@ impl FileWorkers {
 
     pub(super) fn queues(&self) -> &FileQueues {
         &self.queues
+    }
+
+    /// Problems at start that were not fatal.
+    pub(super) fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 
@@ -99,5 +170,7 @@ fn run(mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
     }
 }
 
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod measure;
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests;

@@ -1,6 +1,8 @@
 //! Requests on their way to the worker of a lane, and answers on their way back to the threads of the node.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +34,8 @@ pub(in crate::real) trait AnswerSink: Send + Sync {
 pub(super) struct LaneQueue {
     state: Mutex<QueueState>,
     bell: Condvar,
+    /// An event counter to write instead, for a worker that waits in a ring.
+    waker: Option<Arc<OwnedFd>>,
     requests_max: usize,
 }
 
@@ -52,8 +56,8 @@ pub(super) enum Found {
 }
 
 impl LaneQueue {
-    pub(super) fn new(requests_max: u32) -> Self {
-        Self { state: Mutex::default(), bell: Condvar::new(), requests_max: requests_max as usize }
+    pub(super) fn new(requests_max: u32, waker: Option<Arc<OwnedFd>>) -> Self {
+        Self { state: Mutex::default(), bell: Condvar::new(), waker, requests_max: requests_max as usize }
     }
 
     /// Appends a request, and wakes the worker. Gives the request back if the queue is full or stopped.
@@ -67,9 +71,30 @@ impl LaneQueue {
         // Woken while the lock is held, the worker would wait for the lock.
         drop(state);
         if wakes {
-            self.bell.notify_one();
+            self.wake();
         }
         Ok(())
+    }
+
+    fn wake(&self) {
+        match &self.waker {
+            // Fails only if the counter is at its maximum, and then the worker wakes up anyway.
+            Some(waker) => _ = rustix::io::write(waker, &1_u64.to_ne_bytes()),
+            None => self.bell.notify_one(),
+        }
+    }
+
+    /// For a worker that will wait in its ring: from now on a new request writes the waker. False if a request
+    /// or a stop is there already.
+    pub(super) fn announce_wait(&self) -> bool {
+        let mut state = self.state();
+        state.is_waiting = state.requests.is_empty() && !state.is_stopped;
+        state.is_waiting
+    }
+
+    /// The worker waits no more.
+    pub(super) fn end_wait(&self) {
+        self.state().is_waiting = false;
     }
 
     /// Removes the oldest request. Waits for one if `may_wait`.
@@ -96,7 +121,7 @@ impl LaneQueue {
         state.is_stopped = true;
         state.requests.clear();
         drop(state);
-        self.bell.notify_one();
+        self.wake();
     }
 
     #[cfg(test)]

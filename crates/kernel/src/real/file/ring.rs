@@ -1,0 +1,143 @@
+//! Carries out the operations of a lane through an io_uring: several files at a time, with one system call for
+//! many operations.
+//!
+//! # Safety
+//! The operating system reads and writes the memory of an operation until the operation completes. That memory
+//! belongs to the request that is under way in a slot of the lane, or is the lane's block of zeros. Neither is
+//! changed, moved or freed before [`Lane::complete`]. The file stays open as long, because a close waits for
+//! its turn. [`Ring::run`] returns only when no operation is under way; a panic aborts the process.
+
+use std::io::Error;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::types::{Fd, FsyncFlags};
+use io_uring::{IoUring, Probe, opcode, squeue};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::lane::{Lane, Operation};
+use super::queue::{AnswerSink, Found, LaneQueue};
+use crate::require;
+
+/// Maximum number of operations under way in one lane.
+const OPERATIONS_MAX: usize = 64;
+
+/// The completion that reports a wake-up; all others carry the number of a slot.
+const WAKE_UP: u64 = u64::MAX;
+
+/// The ring of one lane.
+pub(super) struct Ring {
+    ring: IoUring,
+    /// Written by threads that add requests while the worker waits in the ring.
+    waker: Arc<OwnedFd>,
+    is_waker_armed: bool,
+    /// Operations that have begun and not completed.
+    under_way: usize,
+}
+
+impl Ring {
+    /// Fails if the operating system has no io_uring, does not allow it, or lacks an operation.
+    pub(super) fn new() -> Result<Self, Error> {
+        // One entry more than operations, for the waker.
+        let ring = IoUring::builder().setup_coop_taskrun().build(2 * OPERATIONS_MAX as u32)?;
+        let mut probe = Probe::new();
+        ring.submitter().register_probe(&mut probe)?;
+        let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
+        if !needed.iter().all(|code| probe.is_supported(*code)) {
+            return Err(Error::from_raw_os_error(libc::ENOSYS));
+        }
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Self { ring, waker, is_waker_armed: false, under_way: 0 })
+    }
+
+    /// Wakes the worker from its wait in the ring.
+    pub(super) fn waker(&self) -> Arc<OwnedFd> {
+        self.waker.clone()
+    }
+
+    /// Carries out requests until the queue is stopped and no operation is under way.
+    pub(super) fn run(mut self, mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
+        let mut is_stopping = false;
+        loop {
+            while !is_stopping {
+                match queue.take(false) {
+                    Found::Request(from, request) => lane.accept(from, request),
+                    Found::Nothing => break,
+                    Found::Stop => is_stopping = true,
+                }
+                // A request about a path may have taken long, and its requester need not wait for the others.
+                lane.take_answers().for_each(|answer| sink.deliver(answer));
+            }
+            if is_stopping && self.under_way == 0 {
+                return;
+            }
+            while !is_stopping
+                && self.under_way < OPERATIONS_MAX
+                && let Some(slot) = lane.next_ready()
+            {
+                self.begin(&mut lane, slot);
+            }
+            self.arm_waker();
+            // A request that came since the queue was found empty has written no wake-up.
+            let may_wait = is_stopping || queue.announce_wait();
+            self.submit(may_wait);
+            queue.end_wait();
+            self.complete(&mut lane);
+            lane.take_answers().for_each(|answer| sink.deliver(answer));
+        }
+    }
+
+    fn begin(&mut self, lane: &mut Lane, slot: usize) {
+        let (file, operation) = lane.operation(slot);
+        let file = Fd(file.as_raw_fd());
+        let entry = match operation {
+            Operation::Write(bytes, offset) => {
+                opcode::Write::new(file, bytes.as_ptr(), bytes.len() as u32).offset(offset).build()
+            }
+            Operation::Read(bytes, offset) => {
+                opcode::Read::new(file, bytes.as_mut_ptr(), bytes.len() as u32).offset(offset).build()
+            }
+            Operation::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+        };
+        self.push(&entry.user_data(slot as u64));
+        self.under_way += 1;
+    }
+
+    fn arm_waker(&mut self) {
+        if !std::mem::replace(&mut self.is_waker_armed, true) {
+            let entry = opcode::PollAdd::new(Fd(self.waker.as_raw_fd()), libc::POLLIN as u32).build();
+            self.push(&entry.user_data(WAKE_UP));
+        }
+    }
+
+    fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: an operation's memory and file outlive it (top of the file); a poll has no memory, and its
+        // descriptor is closed after the ring.
+        let pushed = unsafe { self.ring.submission().push(entry) };
+        require!(pushed.is_ok(), "the ring has room for all operations and the waker");
+    }
+
+    /// Submits what has begun. Waits until something completes, if it may.
+    fn submit(&mut self, may_wait: bool) {
+        let Err(error) = self.ring.submit_and_wait(usize::from(may_wait)) else { return };
+        // Interrupted, or too many completions wait: the caller takes them and comes again.
+        let is_passing = matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN));
+        require!(is_passing, "an io_uring accepts operations: {error}");
+    }
+
+    fn complete(&mut self, lane: &mut Lane) {
+        let Self { ring, waker, is_waker_armed, under_way } = self;
+        for completion in ring.completion() {
+            let result = completion.result();
+            if completion.user_data() == WAKE_UP {
+                *is_waker_armed = false;
+                // Empties the counter. Without a wake-up there is nothing to read.
+                let _ = rustix::io::read(waker.as_fd(), &mut [0; 8]);
+                continue;
+            }
+            *under_way -= 1;
+            let result = if result < 0 { Err(Error::from_raw_os_error(-result)) } else { Ok(result as usize) };
+            lane.complete(completion.user_data() as usize, result);
+        }
+    }
+}
