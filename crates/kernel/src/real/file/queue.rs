@@ -84,8 +84,8 @@ impl LaneQueue {
         }
     }
 
-    /// For a worker that will wait in its ring: from now on a new request writes the waker. False if a request
-    /// or a stop is there already.
+    /// For a worker that will wait in its ring: from now on a new request writes the waker. False if a
+    /// request or a stop is there already.
     pub(super) fn announce_wait(&self) -> bool {
         let mut state = self.state();
         state.is_waiting = state.requests.is_empty() && !state.is_stopped;
@@ -127,6 +127,11 @@ impl LaneQueue {
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
         self.state().requests.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_stopped(&self) -> bool {
+        self.state().is_stopped
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {

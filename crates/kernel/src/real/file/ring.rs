@@ -1,11 +1,12 @@
-//! Carries out the operations of a lane through an io_uring: several files at a time, with one system call for
-//! many operations.
+//! Carries out the operations of a lane through an io_uring: several files at a time, with one system call
+//! for many operations.
 //!
 //! # Safety
-//! The operating system reads and writes the memory of an operation until the operation completes. That memory
-//! belongs to the request that is under way in a slot of the lane, or is the lane's block of zeros. Neither is
-//! changed, moved or freed before [`Lane::complete`]. The file stays open as long, because a close waits for
-//! its turn. [`Ring::run`] returns only when no operation is under way; a panic aborts the process.
+//! The operating system reads and writes the memory of an operation until the operation completes. That
+//! memory belongs to the request that is under way in a slot of the lane, or is the lane's block of zeros.
+//! Neither is changed, moved or freed before [`Lane::complete`]. The file stays open as long, because a
+//! close waits for its turn. [`Ring::run`] returns only when no operation is under way; a panic aborts the
+//! process.
 
 use std::io::Error;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -256,10 +256,10 @@ fn a_stop_ends_the_operation_under_way_and_drops_the_requests_that_wait() {
         fixture.submit(write(file, 0, &[1], 1));
         let workers = fixture.workers.take();
         let stopper = std::thread::Builder::new().spawn(move || drop(workers)).unwrap();
-        // The queue refuses requests from the stop on.
-        while fixture.queues.submit(from(), write(file, 0, &[1], 1)).is_ok() {
+        while !fixture.queues.0[FileLane::Log.index()].is_stopped() {
             std::thread::yield_now();
         }
+        assert!(fixture.queues.submit(from(), write(file, 0, &[1], 1)).is_err());
         drop(blocked);
         stopper.join().unwrap();
         assert_eq!(fixture.answer().0, 77);

@@ -165,8 +165,8 @@ impl Disk {
         Ok(entries.collect())
     }
 
-    /// Makes changes of names in a folder durable: those of this lane, those up to change `number`, and all before
-    /// them.
+    /// Makes changes of names in a folder durable: those of this lane, those up to change `number`, and all
+    /// before them.
     pub(super) fn sync_folder(&mut self, path: &str, lane: FileLane, number: u64) -> Result<(), FileError> {
         let folder = normal(path);
         self.check_folder(&folder)?;

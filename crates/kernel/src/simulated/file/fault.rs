@@ -13,8 +13,8 @@ pub enum DiskOperation {
     Read,
     /// Writes bytes, also the zeros of a fill. Any sectors may have been written.
     Write,
-    /// Syncs a file, also at the end of a fill. The medium may have any part of the unsynced bytes, and what it
-    /// lacks is never written any more, although reads show it until the power fails.
+    /// Syncs a file, also at the end of a fill. The medium may have any part of the unsynced bytes, and
+    /// what it lacks is never written any more, although reads show it until the power fails.
     Sync,
     /// Syncs a folder. Changes of names stay unsynced.
     SyncFolder,

@@ -152,8 +152,8 @@ impl Inode {
         self.forget_settled();
     }
 
-    /// A sync fails: the medium may have got any version, and the cache counts as written. Reads still show the
-    /// cache, and later syncs have nothing to write.
+    /// A sync fails: the medium may have got any version, and the cache counts as written. Reads still show
+    /// the cache, and later syncs have nothing to write.
     pub(super) fn fail_sync(&mut self, random: &mut Random) {
         for sector in self.sectors.values_mut() {
             let chosen = random.below(sector.versions.len() as u64 + 1) as usize;
