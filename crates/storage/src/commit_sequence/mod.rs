@@ -82,6 +82,23 @@ impl CommitSequence {
         Self::with_slots(last, COMMIT_SEQUENCE_SLOTS)
     }
 
+    /// Goes on above `last`, as [`CommitSequence::starting_after`] would begin. For a recovery, before any
+    /// transaction: no number may be in flight, and no snapshot in use.
+    pub fn restart_after(&self, last: CommitNumber) {
+        let taken = self.taken.0.load(Ordering::Acquire);
+        require!(
+            taken == self.stable.0.load(Ordering::Acquire) && taken <= last.0,
+            "recovery ends before any commit: {taken} of {last}"
+        );
+        let length = self.slots.len() as u64;
+        for number in (0..length).map(|back| last.0.wrapping_sub(back)) {
+            self.slot(number).store(slot_word(number, 0) | APPLIED, Ordering::Relaxed);
+        }
+        self.taken.0.store(last.0, Ordering::Release);
+        // Release: whoever sees the new stable number sees the slots too.
+        self.stable.0.store(last.0, Ordering::Release);
+    }
+
     /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
     /// tc thread to notify when the number is stable.
     ///

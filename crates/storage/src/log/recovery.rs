@@ -253,6 +253,12 @@ pub struct RecoveryPlan {
 }
 
 impl RecoveryPlan {
+    /// Whether recovery keeps the commit of this incarnation.
+    pub fn keeps(&self, incarnation: u32, number: CommitNumber) -> bool {
+        let index = self.incarnations.binary_search_by_key(&incarnation, |life| life.incarnation);
+        number > self.begin && index.is_ok_and(|index| number <= self.incarnations[index].cut)
+    }
+
     /// What to do with a record of this incarnation.
     pub fn decide(&self, incarnation: u32, stream: StreamId, record: &Record<'_>) -> Decision {
         let header = &record.header;
@@ -264,10 +270,7 @@ impl RecoveryPlan {
             },
             RecordKind::ChunkCommit | RecordKind::Mark => return Decision::Skip,
         };
-        let Ok(index) = self.incarnations.binary_search_by_key(&incarnation, |life| life.incarnation) else {
-            return Decision::Skip;
-        };
-        match number > self.begin && number <= self.incarnations[index].cut {
+        match self.keeps(incarnation, number) {
             true => Decision::Apply(number),
             false => Decision::Skip,
         }

@@ -11,6 +11,7 @@ use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{FormedRecords, SegmentSize, StreamCutter, StreamId};
 
 use super::cycle::{Cycle, Phase};
+use super::recover_log::Recovery;
 use super::segment::Segments;
 
 /// Shared with the blocks whose records the log writes: part of the closed list of invariant 2.
@@ -49,6 +50,8 @@ pub struct LogBlock {
     pub(super) waiting: BTreeMap<Address, CommitNumber>,
     /// The start under way.
     pub(super) starting: Option<StartLog>,
+    /// The readings before the start.
+    pub(super) recovery: Recovery,
 }
 
 /// The records of one block that are not written yet.
@@ -90,6 +93,7 @@ impl LogBlock {
             durable: CommitNumber(0),
             waiting: BTreeMap::new(),
             starting: None,
+            recovery: Recovery::default(),
         }
     }
 
@@ -104,9 +108,9 @@ impl LogBlock {
             LogSignal::AppendRecords(signal) => self.on_append_records(signal, context, outbox),
             LogSignal::AwaitDurable(signal) => self.on_await_durable(signal, context, outbox),
             LogSignal::StartLog(signal) => self.on_start_log(signal, outbox),
-            LogSignal::RecoverLog(_) | LogSignal::ReplayLog(_) | LogSignal::ReplayRowsReply(_) => {
-                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{:?}", self.durable))
-            }
+            LogSignal::RecoverLog(signal) => self.on_recover_log(signal, outbox),
+            LogSignal::ReplayLog(signal) => self.on_replay_log(signal, outbox),
+            LogSignal::ReplayRowsReply(signal) => self.on_replay_rows_reply(signal, outbox),
         }
     }
 

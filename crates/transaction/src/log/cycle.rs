@@ -39,6 +39,7 @@ pub(super) const SEGMENT_TIMER: u64 = 4;
 pub(super) const WRITE: u64 = 1;
 pub(super) const SYNC: u64 = 2;
 pub(super) const SEGMENT: u64 = 3;
+pub(super) const RECOVER: u64 = 4;
 pub(super) const TOKEN_KIND_SHIFT: u32 = 56;
 
 /// The step of the cycle.
@@ -293,6 +294,7 @@ impl LogBlock {
         match token >> TOKEN_KIND_SHIFT {
             WRITE => self.on_written(value, &result, bytes, outbox),
             SYNC => self.on_synced(&result, outbox),
+            RECOVER => return self.on_recovery_file((value, result, bytes), outbox),
             _ => {
                 self.segments.on_file_done(value, &result, outbox);
                 if self.starting.is_some() && self.cycle.phase == Phase::Stopped && self.segments.is_ready() {

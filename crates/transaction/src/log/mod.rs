@@ -2,9 +2,10 @@
 //! commits are durable.
 //!
 //! - Owns: the files of the log, the *durable* number, the groups that are being written.
-//! - Signals in: `StartLog`, `AppendRecords`, `AwaitDurable`.
-//! - Signals out: `StartLogReply`, `AppendRecordsReply`, `AwaitDurableReply`.
-//! - Never: interprets a record, or reads back what it wrote; recovery does.
+//! - Signals in: `RecoverLog`, `ReplayLog`, `ReplayRowsReply` and `StartLog` once at the start; then
+//!   `AppendRecords` and `AwaitDurable`.
+//! - Signals out: the replies to these, and `ReplayRows` to ldm.
+//! - Never: reads what it wrote in this life; changes a row.
 //!
 //! The block works in cycles, one at a time. A cycle reads the stable number, collects the records of every
 //! commit up to it, writes them in groups, syncs once, and makes the number durable. Commits that arrive
@@ -18,6 +19,7 @@
 mod append_records;
 mod block;
 mod cycle;
+mod recover_log;
 mod segment;
 
 pub use block::{LogBlock, LogConfiguration, LogShared};

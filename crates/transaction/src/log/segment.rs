@@ -186,6 +186,11 @@ pub fn segment_path(folder: &str, segment: u64) -> Box<str> {
     format!("{folder}/{segment:010}.log").into()
 }
 
+/// The number of the segment in a file of this name; `None` for other files.
+pub fn segment_number(name: &str) -> Option<u64> {
+    name.strip_suffix(".log")?.parse().ok()
+}
+
 /// The token of a request about a segment, of whose number it keeps the low 32 bits.
 fn token(segment: u64) -> u64 {
     SEGMENT << TOKEN_KIND_SHIFT | segment & u64::from(u32::MAX)

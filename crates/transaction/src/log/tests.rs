@@ -3,17 +3,18 @@ use std::sync::Arc;
 
 use junctor_kernel::context::TestContext;
 use junctor_kernel::{
-    Address, Duration, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, NodeId, NodeLayout, Outbox,
-    Time, WorldEvent, WorldRequest,
+    Address, Duration, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, FolderEntry, NodeId,
+    NodeLayout, Outbox, Time, WorldEvent, WorldRequest,
 };
-use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 use junctor_signals::append_records::{AppendRecords, AwaitDurable};
+use junctor_signals::recover_log::{RecoverLog, RecoveredLog, ReplayLog, ReplayRowsReply};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{
-    ChainPosition, FormedRecords, GroupHeader, GroupKind, LogAnalysis, LogScan, MAIN_STREAM, RecordBuffer,
-    RecordHeader, RecordKind, ScanStep, SegmentSize, StreamId, StreamReader,
+    ChainPosition, FormedRecords, GroupHeader, GroupKind, LogAnalysis, LogScan, MAIN_STREAM, Operation, RecordBuffer,
+    RecordHeader, RecordKind, ScanStep, Section, SectionHeader, SegmentSize, StreamId, StreamReader,
 };
 
 use super::{LogBlock, LogConfiguration, LogShared};
@@ -82,20 +83,109 @@ impl Stage {
 
     fn started() -> Stage {
         let mut stage = Stage::new();
+        stage.start(1, &RecoveredLog::default());
+        stage
+    }
+
+    /// A new life on the files of another one.
+    fn after(before: &Stage) -> Stage {
+        let mut stage = Stage::new();
+        stage.files = before.files.clone();
+        stage
+    }
+
+    /// Begins an incarnation behind a log that was read.
+    fn start(&mut self, incarnation: u32, recovered: &RecoveredLog) {
+        let RecoveredLog { position, previous_checksum, cut, ceiling, .. } = *recovered;
+        self.sequence.restart_after(ceiling);
+        self.numbers = ceiling.0;
         let start = StartLog {
             reply_to: address(Module::Main, 0),
             log_id: 5,
-            life: 6,
-            incarnation: 1,
-            position: 0,
-            previous_checksum: 0,
-            previous_cut: CommitNumber(0),
-            taken: CommitNumber(0),
+            life: 5 + u64::from(incarnation),
+            incarnation,
+            position,
+            previous_checksum,
+            previous_cut: cut,
+            taken: ceiling,
         };
-        stage.handle(LogSignal::StartLog(start));
-        stage.run_disk();
-        assert!(matches!(stage.sent.remove(0).1, Signal::Main(MainSignal::StartLogReply(_))));
-        stage
+        self.handle(LogSignal::StartLog(start));
+        self.run_disk();
+        let replies =
+            self.sent.extract_if(.., |(_, signal)| matches!(signal, Signal::Main(MainSignal::StartLogReply(_))));
+        assert_eq!(replies.count(), 1);
+    }
+
+    /// The first reading.
+    fn recover(&mut self) -> Result<Box<RecoveredLog>, Box<str>> {
+        self.handle(LogSignal::RecoverLog(RecoverLog { reply_to: address(Module::Main, 0), log_id: 5 }));
+        self.run_disk();
+        match self.sent.pop() {
+            Some((_, Signal::Main(MainSignal::RecoverLogReply(reply)))) => reply.result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The second reading, for one partition: the commit numbers and images that its owner gets.
+    fn replay(&mut self, partition: PartitionId) -> Vec<(u64, Vec<u8>)> {
+        let owner = address(Module::Ldm, 0);
+        let owners = vec![(partition, owner)];
+        self.handle(LogSignal::ReplayLog(ReplayLog { reply_to: address(Module::Main, 0), owners }));
+        let mut found = Vec::new();
+        loop {
+            self.run_disk();
+            match self.sent.pop() {
+                Some((to, Signal::Ldm(LdmSignal::ReplayRows(rows)))) => {
+                    assert_eq!(to, owner);
+                    let mut rest = &rows.sections[..];
+                    while !rest.is_empty() {
+                        let (number, section) = rest.split_first_chunk::<8>().expect("a number");
+                        let (section, after) = Section::decode(section).expect("a section");
+                        rest = after;
+                        for operation in section.operations() {
+                            match operation {
+                                Operation::Put { image, .. } => {
+                                    found.push((u64::from_le_bytes(*number), image.to_vec()))
+                                }
+                                Operation::Delete { .. } => panic!("nothing was deleted"),
+                            }
+                        }
+                    }
+                    let reply = ReplayRowsReply { from: owner, bytes: rows.sections, error: None };
+                    self.handle(LogSignal::ReplayRowsReply(reply));
+                }
+                Some((_, Signal::Main(MainSignal::ReplayLogReply(reply)))) => {
+                    assert_eq!(reply.error, None);
+                    // Several batches are under way together, so they are taken in any order here.
+                    found.sort();
+                    return found;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Commits the image of a row, and waits until it is durable.
+    fn commit_row(&mut self, partition: PartitionId, image: &[u8]) -> CommitNumber {
+        let number = self.sequence.take(0).expect("a free number");
+        self.numbers = number.0;
+        let mut buffer = RecordBuffer::new();
+        let (kind, transaction) = (RecordKind::Commit, TransactionId(number.0));
+        buffer.begin(&RecordHeader { kind, participants: 1, number, transaction, chunk: 0 });
+        buffer.begin_section(&SectionHeader { partition, origin: 0, row_format: SchemaVersion(1) });
+        buffer.put(RowId(1), image);
+        buffer.end();
+        self.deliver(0, buffer.take(Vec::new()), number);
+        number
+    }
+
+    fn deliver(&mut self, stream: usize, bytes: Vec<u8>, number: CommitNumber) {
+        self.records[stream] += 1;
+        self.formed.publish(stream, self.records[stream]);
+        self.mark_applied(number);
+        let from = address(Module::Ldm, stream as u16);
+        let append = AppendRecords { from, stream: stream as u16, formed: self.records[stream], bytes };
+        self.handle(LogSignal::AppendRecords(append));
     }
 
     fn with_block(
@@ -169,6 +259,21 @@ impl Stage {
                 let content = self.files.get_mut(&self.open[file.slot()]).expect("the file exists");
                 content[offset as usize..offset as usize + bytes.len()].copy_from_slice(&bytes);
                 (token, Ok(FileOutcome::Written { offset, length: bytes.len() as u32 }), bytes)
+            }
+            WorldRequest::ListFolder { token, .. } => {
+                let entry = |(path, content): (&String, &Vec<u8>)| FolderEntry {
+                    name: path.strip_prefix("log/").expect("a file of the log").into(),
+                    length: content.len() as u64,
+                    is_folder: false,
+                };
+                (token, Ok(FileOutcome::Listed(self.files.iter().map(entry).collect())), none)
+            }
+            WorldRequest::ReadFile { file, offset, length, mut bytes, token } => {
+                let content = &self.files[&self.open[file.slot()]];
+                let end = content.len().min(offset as usize + length as usize);
+                bytes.clear();
+                bytes.extend_from_slice(&content[offset as usize..end]);
+                (token, Ok(FileOutcome::Read { length: bytes.len() as u32 }), bytes)
             }
             WorldRequest::SyncFile { token, .. } if self.fails_syncs => (token, Err(FileError::System(5)), none),
             WorldRequest::SyncFile { token, .. } => (token, Ok(FileOutcome::Synced), none),
@@ -430,4 +535,118 @@ fn a_full_disk_delays_commits_until_there_is_room() {
     stage.run_disk();
     assert_eq!(stage.answers(), [(0, 1)]);
     assert_eq!(stage.read_back().1, [1]);
+}
+
+const PARTITION: PartitionId = PartitionId { table: TableId(3), index: 1 };
+const OTHER: PartitionId = PartitionId { table: TableId(4), index: 0 };
+
+#[test]
+fn a_log_without_files_is_empty() {
+    let mut stage = Stage::new();
+    let recovered = stage.recover().expect("an empty log");
+    assert_eq!((recovered.incarnation, recovered.position), (0, 0));
+}
+
+#[test]
+fn what_was_durable_is_replayed_in_the_next_life_and_in_those_after_it() {
+    let mut stage = Stage::started();
+    for image in [&b"one"[..], b"two"] {
+        let number = stage.commit_row(PARTITION, image);
+        stage.commit_row(OTHER, b"of a dropped table");
+        stage.await_durable(0, number);
+        stage.run_disk();
+    }
+    let mut expected = vec![(1, b"one".to_vec()), (3, b"two".to_vec())];
+    for incarnation in 2..5 {
+        stage = Stage::after(&stage);
+        let recovered = stage.recover().expect("a whole log");
+        assert_eq!(recovered.incarnation, incarnation - 1);
+        assert_eq!(stage.replay(PARTITION), expected);
+        stage.start(incarnation, &recovered);
+        let image = format!("life {incarnation}").into_bytes();
+        let number = stage.commit_row(PARTITION, &image);
+        assert!(number > recovered.ceiling, "no number returns");
+        expected.push((number.0, image));
+        stage.await_durable(0, number);
+        stage.run_disk();
+    }
+}
+
+#[test]
+fn a_commit_above_the_last_stable_number_is_not_kept() {
+    let mut stage = Stage::started();
+    let first = stage.commit_row(PARTITION, b"kept");
+    let (_, append) = stage.form(1, 0);
+    stage.handle(LogSignal::AppendRecords(append));
+    stage.await_durable(0, first);
+    stage.run_disk();
+    let mut next = Stage::after(&stage);
+    let recovered = next.recover().expect("a whole log");
+    assert_eq!((recovered.cut, recovered.ceiling >= CommitNumber(2)), (first, true));
+    assert_eq!(next.replay(PARTITION), [(1, b"kept".to_vec())]);
+    next.start(2, &recovered);
+    // The next start does not keep it either, although a later life has higher numbers.
+    let number = next.commit_row(PARTITION, b"later");
+    next.await_durable(0, number);
+    next.run_disk();
+    let mut last = Stage::after(&next);
+    last.recover().expect("a whole log");
+    assert_eq!(last.replay(PARTITION).len(), 2);
+}
+
+#[test]
+fn schema_changes_come_back_in_the_order_of_their_commits() {
+    let mut stage = Stage::started();
+    let mut last = CommitNumber(0);
+    for size in [5, 300_000, 7] {
+        last = stage.commit(2, size);
+    }
+    stage.await_durable(0, last);
+    stage.run_disk();
+    let mut next = Stage::after(&stage);
+    let recovered = next.recover().expect("a whole log");
+    let bodies: Vec<(usize, u8)> = recovered.dictionary.iter().map(|body| (body.len(), body[0])).collect();
+    assert_eq!(bodies, [(5, 1), (300_000, 2), (7, 3)]);
+}
+
+#[test]
+fn a_torn_tail_is_dropped_and_a_lost_group_is_refused() {
+    let mut stage = Stage::started();
+    for image in [&b"one"[..], b"two", b"three"] {
+        let number = stage.commit_row(PARTITION, image);
+        stage.await_durable(0, number);
+        stage.run_disk();
+    }
+    let path = "log/0000000000.log";
+    let damage = |block: usize| {
+        let mut damaged = Stage::after(&stage);
+        damaged.files.get_mut(path).unwrap()[block * 4096 + 200] ^= 1;
+        damaged
+    };
+    // Blocks: the start group, then one for each commit. No later group knows the last one as synced.
+    let mut torn = damage(3);
+    let recovered = torn.recover().expect("a torn tail");
+    assert_eq!((recovered.cut, torn.replay(PARTITION).len()), (CommitNumber(2), 2));
+    for block in [0, 1] {
+        let error = damage(block).recover().expect_err("a synced group is gone");
+        assert!(error.contains("damaged"), "{error}");
+    }
+}
+
+#[test]
+fn a_long_log_is_replayed_over_segments_with_bounded_batches() {
+    let mut stage = Stage::started();
+    let mut last = CommitNumber(0);
+    for index in 0..60u8 {
+        last = stage.commit_row(PARTITION, &vec![index; 100_000]);
+    }
+    stage.await_durable(0, last);
+    stage.run_disk();
+    let mut next = Stage::after(&stage);
+    next.recover().expect("a whole log");
+    let found = next.replay(PARTITION);
+    assert_eq!(found.len(), 60);
+    assert!(
+        found.iter().zip(0u8..).all(|((number, image), index)| *number == u64::from(index) + 1 && image[0] == index)
+    );
 }
