@@ -11,6 +11,7 @@
 //! - [`level`]: the anomalies, and the levels that forbid them;
 //! - [`check`]: the checker. [`order`] recovers the version order of each object and finds the anomalies that
 //!   need no graph, [`graph`] builds the dependency graph, and [`cycle`] classifies its cycles;
+//! - [`survival`]: what a restart of the database must keep;
 //! - [`draw`]: random transactions; [`session`]: a client as a state machine that yields statements and
 //!   records results.
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod check;
 pub mod cycle;
 pub mod graph;
 pub mod order;
+pub mod survival;
 
 pub mod draw;
 pub mod session;

@@ -254,6 +254,11 @@ impl Session {
         self.transactions.push(current.record);
     }
 
+    /// Removes the recorded transactions, without the one that is under way.
+    pub fn take_transactions(&mut self) -> Vec<Transaction> {
+        std::mem::take(&mut self.transactions)
+    }
+
     /// The recorded transactions.
     pub fn into_transactions(self) -> Vec<Transaction> {
         self.transactions

@@ -7,15 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What the acknowledgement of a commit promises.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// An acknowledged transaction survives.
-    Disk,
-    /// The last transactions before a crash may be lost. If one is lost, so is every transaction whose COMMIT
-    /// was sent after the acknowledgement of the lost one.
-    Memory,
-}
+pub use junctor_history::survival::Durability;
 
 /// A transaction in the ledger since the last check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

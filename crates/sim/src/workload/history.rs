@@ -1,13 +1,16 @@
 //! Transactions on lists, registers and growing families of rows at one isolation level. All checks happen at
 //! the end, on the dependency graph of the whole history.
 
+use std::collections::BTreeMap;
+
 use junctor_history::check::check;
 use junctor_history::draw::Options;
-use junctor_history::history::{History, Transaction};
+use junctor_history::history::{History, Key, ReadValue};
 use junctor_history::level::Level;
 use junctor_history::session::{
     Answer, Request, Session, create_tables, final_reads, populate_tables, record_final_read,
 };
+use junctor_history::survival::{Durability, Survival, judge};
 use junctor_kernel::{Duration, Random};
 
 use super::{Step, Workload};
@@ -22,6 +25,11 @@ pub struct Histories {
     /// Grows with every statement and every answer, so that time stamps reflect their order.
     stamp: u64,
     history: History,
+    durability: Durability,
+    /// Number of transactions of the history that have survived a restart.
+    settled: usize,
+    /// The objects that the running recheck has found.
+    found: BTreeMap<Key, ReadValue>,
     audited: usize,
 }
 
@@ -37,6 +45,9 @@ impl Histories {
             sessions: (0..sessions).map(|number| Session::new(options, number)).collect(),
             stamp: 0,
             history: History::default(),
+            durability: Durability::Disk,
+            settled: 0,
+            found: BTreeMap::new(),
             audited: 0,
         }
     }
@@ -44,6 +55,25 @@ impl Histories {
     fn stamp(&mut self) -> u64 {
         self.stamp += 1;
         self.stamp
+    }
+
+    /// Judges a restart by the objects found after it, and forgets the transactions that the database has
+    /// forgotten.
+    fn judge_restart(&mut self) -> Result<(), String> {
+        let found = std::mem::take(&mut self.found);
+        let recorded = self.sessions.iter_mut().flat_map(Session::take_transactions);
+        self.history.transactions.extend(recorded);
+        let Survival { faults, forgotten } = judge(&self.history.transactions, self.settled, &found, self.durability);
+        if !faults.is_empty() {
+            return Err(faults.join("\n"));
+        }
+        let mut position = 0;
+        self.history.transactions.retain(|_| {
+            position += 1;
+            !forgotten.contains(&(position - 1))
+        });
+        self.settled = self.history.transactions.len();
+        Ok(())
     }
 }
 
@@ -97,6 +127,18 @@ impl Workload for Histories {
         self.sessions[session].on_closed();
     }
 
+    fn recheck(&self) -> Vec<Statement> {
+        self.audit()
+    }
+
+    fn on_recheck(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
+        record_final_read(&self.options, position, reply.rows()?, &mut self.found)?;
+        if position + 1 < final_reads(&self.options).len() {
+            return Ok(());
+        }
+        self.judge_restart()
+    }
+
     fn audit(&self) -> Vec<Statement> {
         final_reads(&self.options).into_iter().map(statement).collect()
     }
@@ -108,8 +150,7 @@ impl Workload for Histories {
             return Ok(());
         }
         let sessions = std::mem::take(&mut self.sessions);
-        let transactions: Vec<Transaction> = sessions.into_iter().flat_map(Session::into_transactions).collect();
-        self.history.transactions = transactions;
+        self.history.transactions.extend(sessions.into_iter().flat_map(Session::into_transactions));
         match check(&self.history, self.options.level) {
             report if report.forbidden == 0 => Ok(()),
             report => Err(report.to_string()),
