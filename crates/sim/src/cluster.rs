@@ -19,8 +19,8 @@ use junctor_transaction::GuardedPartition;
 use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
 
-/// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes run like plans
-/// whose nodes lose their data at every end.
+/// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes end all connections
+/// instead of the nodes.
 pub const DURABLE_NODES: bool = false;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
@@ -110,6 +110,10 @@ impl Cluster {
     /// A node cannot be assembled.
     pub fn restart(&mut self, end: NodeEnd) -> Result<(), String> {
         end_all(&mut self.simulation, self.plans.len(), end);
+        // A crash that was armed for the last life and not hit must not end the next one.
+        for node in self.nodes() {
+            self.simulation.arm_crash(node, None, end);
+        }
         self.slow_reader_slots.clear();
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
         if old.iter().any(|node| node.strong_count() > 0) {

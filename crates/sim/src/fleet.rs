@@ -205,7 +205,8 @@ impl Fleet {
                 let received = self.receive(position, workloads, simulation);
                 received.map_err(|fault| self.violation(position, workloads, &fault))?;
             }
-            if self.members[position].connection.is_some() {
+            if let Some((socket, _)) = self.members[position].connection {
+                simulation.close(socket);
                 self.on_closed(position, workloads, simulation.now());
             }
         }

@@ -7,7 +7,7 @@ use junctor_kernel::{ArmedCrash, CrashPoint, Duration, Random, Time};
 use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
 
-use crate::cluster::{Cluster, ClusterSimulation, SERVING, SlowReader, end_all, stop_all};
+use crate::cluster::{Cluster, ClusterSimulation, DURABLE_NODES, SERVING, SlowReader, end_all, stop_all};
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
 
@@ -20,12 +20,14 @@ pub struct EndCounts {
     pub moments: u64,
     /// Crashes at crash points.
     pub points: u64,
+    /// Ends of all connections in place of an end of the nodes.
+    pub spared: u64,
 }
 
 impl EndCounts {
     /// All ends.
     pub fn total(&self) -> u64 {
-        self.stops + self.moments + self.points
+        self.stops + self.moments + self.points + self.spared
     }
 }
 
@@ -48,6 +50,8 @@ pub struct PlannedEnd {
     pub armed: Option<ArmedCrash>,
     /// The way in which nodes crash.
     pub crash: NodeEnd,
+    /// Whether all connections end instead of the nodes.
+    pub spares_nodes: bool,
 }
 
 impl<'p> Ends<'p> {
@@ -73,7 +77,10 @@ impl<'p> Ends<'p> {
         });
         let is_stop = random.one_in(plan.stop_one_in);
         let crash = if random.one_in(plan.power_one_in) { NodeEnd::Power } else { NodeEnd::Process };
-        Some(PlannedEnd { at, is_stop, armed, crash })
+        // Connections that end in place of durable nodes show what must hold, since nothing is lost then.
+        let spares_nodes = plan.durable && !DURABLE_NODES;
+        let armed = armed.filter(|_| !spares_nodes);
+        Some(PlannedEnd { at, is_stop, armed, crash, spares_nodes })
     }
 
     /// Draws the end of a recovery that begins now. Most recoveries run to their end.
@@ -100,10 +107,10 @@ impl Cluster {
         counts: &'a mut EndCounts,
     ) -> (&'a mut ClusterSimulation, LifeDriver<'a>) {
         let nodes: Vec<_> = self.nodes().collect();
-        if let Some(planned) = planned {
-            nodes.iter().for_each(|&node| self.simulation.arm_crash(node, None, planned.crash));
-            self.simulation.arm_crash(SERVING, planned.armed, planned.crash);
-        }
+        // Replaces what an earlier driver has armed and nobody has hit.
+        let crash = planned.map_or(NodeEnd::Process, |planned| planned.crash);
+        nodes.iter().for_each(|&node| self.simulation.arm_crash(node, None, crash));
+        self.simulation.arm_crash(SERVING, planned.and_then(|planned| planned.armed), crash);
         let (simulation, slow_reader) = self.with_slow_reader(hold_one_in, seed);
         let driver = LifeDriver { slow_reader, nodes: nodes.len(), planned, counts, ended: None };
         (simulation, driver)
@@ -158,7 +165,10 @@ impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
         if self.notice_crash(simulation, planned.crash) || !is_due {
             return;
         }
-        if planned.is_stop {
+        if planned.spares_nodes {
+            self.counts.spared += 1;
+            self.ended = Some(Ok(()));
+        } else if planned.is_stop {
             let stopped = stop_all(simulation, self.nodes);
             if !self.notice_crash(simulation, planned.crash) {
                 self.counts.stops += 1;
@@ -182,7 +192,7 @@ mod tests {
 
     fn plan() -> RestartPlan {
         RestartPlan {
-            durable: true,
+            durable: false,
             ends_max: 400,
             life_ms_max: 100,
             stop_one_in: 4,

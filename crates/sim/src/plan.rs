@@ -39,7 +39,8 @@ pub struct WorldPlan {
 /// How nodes end and start again while the sessions run. In each `one_in`, 0 means never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartPlan {
-    /// Whether nodes keep their data on disk. Otherwise every life begins empty.
+    /// Whether nodes keep their data on disk. Otherwise every life begins empty. See
+    /// [`crate::cluster::DURABLE_NODES`].
     pub durable: bool,
     /// Maximum number of ends in a run.
     pub ends_max: u64,

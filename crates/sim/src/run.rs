@@ -9,7 +9,7 @@ use junctor_kernel::Duration;
 use junctor_kernel::random::mix;
 use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
-use crate::check::{check_at_rest, check_nothing_held};
+use crate::check::{check_at_rest, check_nothing_held, wait_for_rest};
 use crate::cluster::{Cluster, DURABLE_NODES, SERVING};
 use crate::draw::RunParameters;
 use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
@@ -52,8 +52,8 @@ impl fmt::Display for Outcome {
         write!(formatter, "statements={} disconnects={} ", clients.statements, clients.disconnects)?;
         write!(formatter, "held={} errors={:?}", self.held, clients.errors)?;
         if self.ends != EndCounts::default() {
-            let EndCounts { stops, moments, points } = self.ends;
-            write!(formatter, " stops={stops} crashes={moments} point_crashes={points}")?;
+            let EndCounts { stops, moments, points, spared } = self.ends;
+            write!(formatter, " stops={stops} crashes={moments} point_crashes={points} spared={spared}")?;
         }
         if !self.crash_points.is_empty() {
             write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
@@ -129,7 +129,7 @@ fn run_sessions(
     cluster: &mut Cluster,
     outcome: &mut Outcome,
 ) -> Result<(), String> {
-    let is_durable = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable) && DURABLE_NODES;
+    let is_durable = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable);
     let mut ends = Ends::new(plan.restarts.as_ref(), parameters.restart_seed);
     let mut workloads = make_workloads(plan)?;
     set_up(&workloads, parameters, cluster)?;
@@ -142,7 +142,9 @@ fn run_sessions(
             outcome.clients.add(fleet.report());
             break;
         }
-        cluster.restart(NodeEnd::Process)?;
+        if !is_durable || DURABLE_NODES {
+            cluster.restart(NodeEnd::Process)?;
+        }
         if is_durable {
             recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
         } else {
@@ -151,6 +153,9 @@ fn run_sessions(
             set_up(&workloads, parameters, cluster)?;
             fleet = make_fleet(plan, parameters, &mut workloads, mix(parameters.client_seed ^ outcome.ends.total()));
         }
+    }
+    if plan.restarts.is_some() {
+        recheck(parameters, cluster, &mut workloads, &mut Ends::new(None, 0), outcome)?;
     }
     for workload in &mut workloads {
         let mut audit = Audit::new(&mut **workload);
@@ -226,6 +231,10 @@ fn recheck(
 ) -> Result<(), String> {
     let mut checked = 0;
     while checked < workloads.len() {
+        if cluster.simulation.is_up(SERVING) && checked == 0 {
+            // A COMMIT whose client is gone may still be under way. The checks need its outcome.
+            wait_for_rest(cluster).map_err(|held| held.join("; "))?;
+        }
         let mut recheck = Audit::recheck(&mut *workloads[checked]);
         let planned = ends.next_end_of_recovery(cluster.simulation.now());
         let (simulation, mut driver) = cluster.with_driver((0, 0), planned, &mut outcome.ends);
@@ -234,14 +243,18 @@ fn recheck(
         let end = fleet.run(&mut member, simulation, &mut driver);
         driver.into_result()?;
         match end? {
-            FleetEnd::NodesEnded => cluster.restart(NodeEnd::Process)?,
+            FleetEnd::NodesEnded if DURABLE_NODES => {
+                cluster.restart(NodeEnd::Process)?;
+                checked = 0;
+            }
+            FleetEnd::NodesEnded => checked = 0,
             FleetEnd::Finished if recheck.is_complete() => checked += 1,
             FleetEnd::Finished => {
                 return Err(format!("{}: the connection was lost during the recheck", recheck.name()));
             }
         }
     }
-    check_at_rest(cluster).map_err(|faults| format!("after a restart: {}", faults.join("; ")))
+    check_at_rest(cluster).map_err(|faults| format!("after a recheck: {}", faults.join("; ")))
 }
 
 fn calm_sockets(parameters: &RunParameters) -> SocketFaults {

@@ -18,3 +18,14 @@ fn sessions_go_on_in_every_life_and_equal_seeds_give_equal_lives() {
     assert!(outcomes.iter().any(|outcome| outcome.ends.moments > 0));
     assert_eq!(run(&plan, 1), outcomes[0]);
 }
+
+#[test]
+fn sessions_of_durable_nodes_go_on_where_they_were() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/fast/durability.toml");
+    let plan = read_plan(&path).unwrap();
+    for seed in 1..=2 {
+        let outcome = run(&plan, seed);
+        assert_eq!(outcome.violations, Vec::<String>::new());
+        assert!(outcome.ends.total() > 1 && outcome.clients.disconnects > 5, "{outcome}");
+    }
+}

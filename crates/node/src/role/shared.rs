@@ -1,5 +1,5 @@
-//! The shared memory of a node's blocks: the closed list of invariant 2, made once at start and handed to
-//! each thread.
+//! The shared memory of a node's blocks: the closed list of invariant 2, made at each start of the node and
+//! handed to each thread. It ends with the life of the node.
 
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ pub(super) const SNAPSHOTS_MAX: u32 = 65_536;
 /// Maximum number of operations that one sql block has under way at a time.
 pub(super) const OPERATIONS_MAX: u32 = 65_536;
 
-/// Made once; every thread reads it at its start.
+/// The memory of one life of a node. Every thread reads it at its start.
 pub struct Shared {
     pub(super) config: NodeConfig,
     pub(super) settings: Arc<ServerSettings>,

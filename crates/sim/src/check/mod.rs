@@ -14,24 +14,30 @@ use junctor_kernel::Duration;
 /// Maximum time for the cluster to become idle.
 const REST: Duration = Duration::from_seconds(20);
 
-/// Waits until nothing is held, then runs all checks.
+/// Waits until nothing is held.
 ///
 /// # Errors
-/// All violations, one sentence each.
-pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
-    let mut faults = Vec::new();
+/// Everything that is still held after a long time, one sentence each.
+pub fn wait_for_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     let end = cluster.simulation.now().plus(REST);
     loop {
         cluster.simulation.run_for(Duration::from_millis(100));
         let held = check_nothing_held(cluster);
         if held.is_empty() {
-            break;
+            return Ok(());
         }
         if cluster.simulation.now() >= end {
-            faults.extend(held);
-            break;
+            return Err(held);
         }
     }
+}
+
+/// Waits until nothing is held, then runs all checks.
+///
+/// # Errors
+/// All violations, one sentence each.
+pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
+    let mut faults = wait_for_rest(cluster).err().unwrap_or_default();
     for (position, shared) in cluster.shared().iter().enumerate() {
         let (stable, taken) = (shared.sequence().stable(), shared.sequence().taken());
         if stable != taken {
