@@ -174,6 +174,22 @@ impl HashIndex {
         true
     }
 
+    /// Takes at most `budget_pages` of the pages that an index of `entries` entries needs, so that insertions
+    /// split no bucket. The index is empty and gets no entry before the last page. Returns false if pages are
+    /// missing.
+    pub(crate) fn grow_step(&mut self, entries: usize, budget_pages: usize) -> Result<bool, OutOfMemory> {
+        require!(self.entries == 0, "a hash index is sized before it has entries");
+        let buckets = entries.div_ceil(ENTRIES_PER_BUCKET_MEAN).max(BUCKETS_PER_PAGE);
+        self.level = buckets.ilog2();
+        self.split = buckets - (1 << self.level);
+        let pages = buckets.div_ceil(BUCKETS_PER_PAGE);
+        for _ in 0..budget_pages.min(pages - self.home.len()) {
+            let page = self.empty_page(Need::Growth)?;
+            self.home.push(page);
+        }
+        Ok(self.home.len() == pages)
+    }
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries

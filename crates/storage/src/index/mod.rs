@@ -8,6 +8,7 @@ mod words;
 
 pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;
+pub(crate) use ordered::SortedRun;
 pub use ordered::{Direction, OrderedIndex, RangeBounds};
 
 #[cfg(all(test, not(any(loom, shuttle))))]

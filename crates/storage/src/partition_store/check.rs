@@ -12,6 +12,10 @@ impl PartitionStore {
     /// rows, and counts. The error names the broken invariant. Takes time and memory in proportion to the
     /// partition.
     pub fn check(&self) -> Result<(), String> {
+        if self.is_replaying {
+            // Free ids are not linked yet, and rows have no index entries.
+            return Ok(());
+        }
         self.rows.check()?;
         self.check_hash()?;
         for entry in &self.ordered {

@@ -12,11 +12,13 @@ mod index_change;
 mod purge;
 mod read;
 mod remove_version;
+mod replay;
 mod scan;
 mod write;
 
 pub use purge::PurgeProgress;
 pub use read::Batch;
+pub use replay::{IndexRebuild, ReplayError};
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
 pub use write::WriteError;
 
@@ -53,6 +55,8 @@ pub struct PartitionStore {
     /// version that was kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
     live_rows: u64,
+    /// Whether recovery has put rows whose index entries are missing.
+    is_replaying: bool,
     scratch: Scratch,
 }
 
@@ -116,6 +120,7 @@ impl PartitionStore {
             snapshot_floor: CommitNumber(0),
             purged_deep: Box::default(),
             live_rows: 0,
+            is_replaying: false,
             scratch: Scratch::default(),
             pool,
             layout: Arc::clone(&layout),

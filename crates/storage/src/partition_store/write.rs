@@ -168,6 +168,7 @@ impl PartitionStore {
     }
 
     fn put(&mut self, target: Target, image: Option<&[u8]>, writer: Writer, need: Need) -> Result<RowId, OutOfMemory> {
+        verify!(!self.is_replaying, "writes begin after replay, once the indexes are built");
         if let Target::New { hash, row } = target {
             self.hash.reserve(hash, need)?;
             match row {

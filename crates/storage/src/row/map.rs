@@ -137,6 +137,51 @@ impl RowMap {
         self.link(row);
     }
 
+    /// Sets the location of a row's version during replay, whether or not the id is in use. Returns the
+    /// location before. The caller has called `reserve_at`. From here on, the list of free ids is invalid until
+    /// `relink_step` has reached its end.
+    pub(crate) fn replay_set(&mut self, row: RowId, location: Location) -> Location {
+        let before = self.get(row);
+        self.used += u32::from(before.is_none());
+        self.fresh = self.fresh.max(row.0 + 1);
+        self.write(row, location.bits());
+        before
+    }
+
+    /// Frees an id in use during replay. Keeps the pages even if no row is left, because replay soon needs
+    /// them again.
+    pub(crate) fn replay_free(&mut self, row: RowId) {
+        require!(!self.get(row).is_none(), "a row id that replay frees is in use");
+        self.used -= 1;
+        self.write(row, FREE);
+    }
+
+    /// Links the free ids after replay: examines `budget` ids below `limit`, from the highest to the lowest, so
+    /// that the lowest free id is used first. The first call has no limit. Returns the limit of the next call;
+    /// `None` at the end.
+    pub(crate) fn relink_step(&mut self, limit: Option<RowId>, budget: usize) -> Option<RowId> {
+        let limit = limit.map_or(self.fresh, |limit| limit.0);
+        if limit == self.fresh {
+            self.first_free = NO_ROW;
+        }
+        let stop = limit.saturating_sub(u32::try_from(budget).unwrap_or(u32::MAX));
+        for row in (stop..limit).rev().map(RowId) {
+            if self.entry(row) & FREE == 0 {
+                continue;
+            }
+            match row.0 + 1 == self.fresh {
+                // Nothing above the id is in use, so it counts as never used.
+                true => self.fresh = row.0,
+                false => self.link(row),
+            }
+        }
+        if stop > 0 {
+            return Some(RowId(stop));
+        }
+        self.pages.truncate((self.fresh as usize).div_ceil(ENTRIES_PER_PAGE));
+        None
+    }
+
     /// Number of ids in use.
     pub fn used(&self) -> u32 {
         self.used

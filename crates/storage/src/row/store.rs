@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::id::{CommitNumber, RowId, TransactionId};
+use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::RowFormat;
 
 use super::Writer;
@@ -242,6 +242,42 @@ impl RowStore {
     pub(crate) fn stamp(&mut self, row: RowId, commit_number: CommitNumber) {
         let location = self.map.get(row);
         write_commit(self.blocks.at_mut(location), row, commit_number);
+    }
+
+    /// During replay, makes `image` the only version of a row. Returns whether the row existed. After an error
+    /// the row is unchanged.
+    pub(crate) fn replay_put(
+        &mut self,
+        format: &RowFormat,
+        row: RowId,
+        image: &[u8],
+        commit_number: CommitNumber,
+    ) -> Result<bool, OutOfMemory> {
+        self.map.reserve_at(row, Need::Growth)?;
+        // The final header replaces the writer below.
+        let writer = Writer { transaction: TransactionId(0), statement: StatementNumber(0) };
+        let location = self.make_version(format, Some(image), writer, Need::Growth)?;
+        write_commit(self.blocks.at_mut(location), row, commit_number);
+        let before = self.map.replay_set(row, location);
+        self.free_replayed(before);
+        Ok(!before.is_none())
+    }
+
+    /// During replay, removes a row. Returns whether it existed.
+    pub(crate) fn replay_delete(&mut self, row: RowId) -> bool {
+        let before = self.map.get(row);
+        if before.is_none() {
+            return false;
+        }
+        self.map.replay_free(row);
+        self.free_replayed(before);
+        true
+    }
+
+    fn free_replayed(&mut self, location: Location) {
+        let Some(version) = self.at(location) else { return };
+        require!(version.is_committed() && version.older().is_none(), "a row has one version during replay");
+        self.free_version(location);
     }
 
     /// Verifies links, order and counts: newest versions first, uncommitted ones on top, no block lost.

@@ -57,8 +57,8 @@ impl OrderedIndex {
                 }
                 state.previous = entry.to_vec();
                 state.entries += 1;
-                let (key, row) = entry.split_at(entry.len() - 4);
-                (state.visit)(key, RowId(u32::from_be_bytes(row.try_into().expect("4 bytes"))))?;
+                let (key, row) = OrderedIndex::split_entry(entry);
+                (state.visit)(key, row)?;
             }
             return Ok(());
         }

@@ -18,7 +18,7 @@ const NODE_BYTES_LARGE: usize = BLOCK_BYTES_MAX - 8;
 const ROW_BYTES: usize = 4;
 /// Maximum height. No tree that fits in memory reaches it.
 pub(super) const HEIGHT_MAX: usize = 32;
-const NO_NODE: NodeId = NodeId::MAX;
+pub(super) const NO_NODE: NodeId = NodeId::MAX;
 
 /// One ordered index of one partition.
 #[derive(Debug)]
@@ -50,6 +50,18 @@ impl OrderedIndex {
             entry: Vec::new(),
             scratch: Vec::new(),
         }
+    }
+
+    /// An empty index for the same keys.
+    pub(crate) fn emptied(&self, pool: Arc<PagePool>) -> OrderedIndex {
+        let OrderedIndex { node_bytes, .. } = *self;
+        OrderedIndex { node_bytes, ..OrderedIndex::new(pool, 0) }
+    }
+
+    /// The key and the row id of an entry.
+    pub(crate) fn split_entry(entry: &[u8]) -> (&[u8], RowId) {
+        let (key, row) = entry.split_at(entry.len() - ROW_BYTES);
+        (key, RowId(u32::from_be_bytes(row.try_into().expect("4 bytes"))))
     }
 
     /// The part of a key that determines its entry's order. This is the whole key up to about 10,000 bytes,
@@ -144,7 +156,15 @@ impl OrderedIndex {
         &self.nodes
     }
 
-    fn node_mut(&mut self, id: NodeId) -> &mut [u8] {
+    pub(super) fn node_bytes(&self) -> usize {
+        self.node_bytes
+    }
+
+    pub(super) fn reserve_blocks(&mut self, count: usize, need: Need) -> Result<(), OutOfMemory> {
+        self.nodes.reserve(self.node_bytes, count, need)
+    }
+
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut [u8] {
         &mut self.nodes.at_mut(location_of(id))[..self.node_bytes]
     }
 
@@ -239,7 +259,7 @@ impl OrderedIndex {
     }
 
     /// Inserts into a node that is known to have space.
-    fn insert_with_room(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
+    pub(super) fn insert_with_room(&mut self, id: NodeId, index: usize, entry: &[u8], child: Option<NodeId>) {
         let is_placed = self.insert_into(id, index, entry, child);
         require!(is_placed, "a node after a split or before a merge has room");
     }
@@ -376,7 +396,7 @@ impl OrderedIndex {
         true
     }
 
-    fn new_node(&mut self, is_leaf: bool, first_child: NodeId) -> NodeId {
+    pub(super) fn new_node(&mut self, is_leaf: bool, first_child: NodeId) -> NodeId {
         let location = self.nodes.allocate(self.node_bytes, Need::Release).expect("room for nodes was reserved");
         let id = ((location.page() << 3) | (location.offset() >> 12)) as NodeId;
         node::clear(self.node_mut(id), is_leaf, first_child);
@@ -406,7 +426,7 @@ fn split_point(total: usize, is_leaf: bool, length: impl Fn(usize) -> usize) -> 
 }
 
 /// The shortest byte string above `left` and not above `right`.
-fn shortest_separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+pub(super) fn shortest_separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
     let common = left.iter().zip(right).take_while(|(left, right)| left == right).count();
     &right[..(common + 1).min(right.len())]
 }

@@ -4,6 +4,7 @@ mod memory;
 mod model;
 mod ordered_index;
 mod purge;
+mod replay;
 mod replica;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,296 @@
+//! Recovery: rows are put and deleted by row id without their indexes, and the indexes are built afterwards.
+//!
+//! Replay needs no uniqueness checks, locks or old versions. Operations are whole images in the order of their
+//! commits, and nobody reads the partition meanwhile. Applying a log again gives the same rows, because the
+//! last operation of each row decides.
+
+use std::fmt;
+
+use junctor_model::id::{CommitNumber, RowId};
+use junctor_model::partition::key_hash;
+use junctor_model::row::check_image;
+
+use super::{LocalIndex, PartitionStore, key_view};
+use crate::index::{HashIndex, OrderedIndex, SortedRun};
+use crate::invariant::require;
+use crate::page::{Location, Need, OutOfMemory};
+use crate::row::ROWS_PER_PARTITION_MAX;
+
+/// Number of rows whose cache misses overlap while indexes are built.
+const BATCH_ROWS: usize = 32;
+/// Bytes of entries of one ordered index that are sorted at a time.
+const RUN_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of entries of all ordered indexes of a partition that are collected at a time.
+const RUNS_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Number of pages of the hash index that are taken in place of this many rows of a step.
+const ROWS_PER_HASH_PAGE: usize = 64;
+
+/// Why an operation of the log cannot be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// The data memory is exhausted.
+    OutOfMemory,
+    /// The image does not have the format of the table's rows.
+    InvalidImage(RowId),
+    /// The row id is too large.
+    InvalidRow(RowId),
+}
+
+impl From<OutOfMemory> for ReplayError {
+    fn from(_: OutOfMemory) -> ReplayError {
+        ReplayError::OutOfMemory
+    }
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::OutOfMemory => OutOfMemory.fmt(formatter),
+            ReplayError::InvalidImage(row) => write!(formatter, "the image of row {row} is damaged"),
+            ReplayError::InvalidRow(row) => write!(formatter, "row id {row} is too large"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+/// Progress of building the indexes of one partition.
+#[derive(Debug)]
+pub struct IndexRebuild {
+    phase: Phase,
+    /// The collected entries of each ordered index.
+    runs: Vec<SortedRun>,
+    run_bytes_max: usize,
+    batch: Vec<BatchRow>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Links the free row ids below a limit.
+    FreeIds(Option<RowId>),
+    /// Takes the pages of the hash index.
+    HashPages,
+    /// Adds rows to the hash index, and collects their entries in ordered indexes.
+    Rows { next: RowId },
+    /// Sorts the run of an ordered index.
+    Sort { index: usize, next: RowId },
+    /// Adds the entries of a run from a position on to its index.
+    Load { index: usize, position: usize, next: RowId },
+    /// Everything is built.
+    Done,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BatchRow {
+    row: RowId,
+    location: Location,
+    hash: u64,
+}
+
+impl IndexRebuild {
+    /// A build that has not begun.
+    pub fn new() -> IndexRebuild {
+        IndexRebuild::with_run_bytes_max(RUN_BYTES_MAX)
+    }
+
+    /// Like `new`, with another limit of the bytes of an index that are sorted at a time.
+    pub(crate) fn with_run_bytes_max(run_bytes_max: usize) -> IndexRebuild {
+        IndexRebuild { phase: Phase::FreeIds(None), runs: Vec::new(), run_bytes_max, batch: Vec::new() }
+    }
+}
+
+impl Default for IndexRebuild {
+    fn default() -> IndexRebuild {
+        IndexRebuild::new()
+    }
+}
+
+impl PartitionStore {
+    /// Makes `image` the row's only version, committed as `commit_number`. The row need not exist. From the
+    /// first replayed operation on, the partition has no indexes until `build_indexes_step` returns true.
+    ///
+    /// # Errors
+    /// An image or row id that the partition cannot have, and a lack of memory. The row is then unchanged.
+    pub fn replay_put(&mut self, row: RowId, image: &[u8], commit_number: CommitNumber) -> Result<(), ReplayError> {
+        if row.0 >= ROWS_PER_PARTITION_MAX {
+            return Err(ReplayError::InvalidRow(row));
+        }
+        // Every version of a table's definition has the same columns, so images of older versions have the
+        // present format too.
+        if !check_image(&self.layout.row_format, image) {
+            return Err(ReplayError::InvalidImage(row));
+        }
+        self.begin_replay();
+        let existed = self.rows.replay_put(&self.layout.row_format, row, image, commit_number)?;
+        self.live_rows += u64::from(!existed);
+        Ok(())
+    }
+
+    /// Deletes a row and frees its id. Does nothing if the row does not exist, because a checkpoint may be
+    /// newer than the operation.
+    pub fn replay_delete(&mut self, row: RowId) {
+        self.begin_replay();
+        self.live_rows -= u64::from(self.rows.replay_delete(row));
+    }
+
+    /// Frees the indexes: replay does not maintain them.
+    fn begin_replay(&mut self) {
+        if self.is_replaying {
+            return;
+        }
+        require!(self.purge_queue.is_empty(), "replay precedes every write, so each row has one version");
+        self.is_replaying = true;
+        self.hash = HashIndex::new(self.pool.clone());
+        for LocalIndex { tree, is_complete, .. } in &mut self.ordered {
+            *is_complete = false;
+            *tree = tree.emptied(self.pool.clone());
+        }
+    }
+
+    /// Builds all indexes from the rows after replay, in steps of about `budget_rows` rows. Sorting is a step
+    /// of its own and takes longer, at most for 64 MiB of entries. Returns true once everything is built.
+    ///
+    /// # Errors
+    /// A lack of memory, after which the partition cannot be used.
+    pub fn build_indexes_step(&mut self, build: &mut IndexRebuild, budget_rows: usize) -> Result<bool, OutOfMemory> {
+        match build.phase {
+            Phase::FreeIds(limit) => {
+                self.begin_replay();
+                build.phase = match self.rows.map_mut().relink_step(limit, budget_rows) {
+                    None => Phase::HashPages,
+                    limit => Phase::FreeIds(limit),
+                };
+            }
+            Phase::HashPages => {
+                let rows = self.rows.map().used() as usize;
+                if rows == 0 {
+                    self.end_replay();
+                    build.phase = Phase::Done;
+                } else if self.hash.grow_step(rows, budget_rows.div_ceil(ROWS_PER_HASH_PAGE))? {
+                    build.runs.resize_with(self.ordered.len(), SortedRun::default);
+                    build.run_bytes_max = build.run_bytes_max.min(RUNS_BYTES_MAX / self.ordered.len().max(1));
+                    build.phase = Phase::Rows { next: RowId(0) };
+                }
+            }
+            Phase::Rows { next } => build.phase = self.collect_rows(build, next, budget_rows)?,
+            Phase::Sort { index, next } => {
+                build.runs[index].sort();
+                build.phase = Phase::Load { index, position: 0, next };
+            }
+            Phase::Load { index, position, next } => {
+                let run = &mut build.runs[index];
+                let position = self.ordered[index].load(run, position, budget_rows)?;
+                build.phase = Phase::Load { index, position, next };
+                if position == run.len() {
+                    run.clear();
+                    build.phase = Phase::Rows { next };
+                }
+            }
+            Phase::Done => {}
+        }
+        Ok(matches!(build.phase, Phase::Done))
+    }
+
+    /// Adds up to `budget_rows` rows to the hash index and to the runs. Returns the next phase.
+    fn collect_rows(
+        &mut self,
+        build: &mut IndexRebuild,
+        mut next: RowId,
+        budget_rows: usize,
+    ) -> Result<Phase, OutOfMemory> {
+        let end = self.rows.map().end();
+        let stop = RowId(u64::from(next.0).saturating_add(budget_rows as u64).min(u64::from(end.0)) as u32);
+        while next < stop {
+            let batch_stop = RowId(stop.0.min(next.0 + BATCH_ROWS as u32));
+            self.collect_batch(build, next..batch_stop)?;
+            next = batch_stop;
+            let is_full = |run: &SortedRun| run.bytes() >= build.run_bytes_max;
+            if let Some(index) = build.runs.iter().position(is_full) {
+                return Ok(Phase::Sort { index, next });
+            }
+        }
+        if next < end {
+            return Ok(Phase::Rows { next });
+        }
+        match build.runs.iter().position(|run| run.len() > 0) {
+            Some(index) => Ok(Phase::Sort { index, next }),
+            None => {
+                self.end_replay();
+                Ok(Phase::Done)
+            }
+        }
+    }
+
+    fn collect_batch(&mut self, build: &mut IndexRebuild, rows: std::ops::Range<RowId>) -> Result<(), OutOfMemory> {
+        let PartitionStore { rows: store, hash, primary, ordered, layout, scratch, .. } = self;
+        let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
+        build.batch.clear();
+        for row in (rows.start.0..rows.end.0).map(RowId) {
+            let location = store.map().get(row);
+            if !location.is_none() {
+                store.prefetch_at(location);
+                build.batch.push(BatchRow { row, location, hash: 0 });
+            }
+        }
+        for entry in &mut build.batch {
+            let Some(version) = store.at(entry.location) else { continue };
+            scratch.key.clear();
+            let view = key_view(store, format, primary, &version, &mut scratch.image);
+            primary.append(columns, view, &mut scratch.key);
+            entry.hash = key_hash(&scratch.key);
+            hash.prefetch(hash.home_of(entry.hash));
+            for (index, run) in ordered.iter().zip(&mut build.runs) {
+                scratch.key.clear();
+                let view = key_view(store, format, &index.shape, &version, &mut scratch.image);
+                index.shape.append(columns, view, &mut scratch.key);
+                run.push(index.tree.truncated(&scratch.key), entry.row);
+            }
+        }
+        for entry in &build.batch {
+            hash.reserve(entry.hash, Need::Growth)?;
+            hash.insert(entry.hash, entry.row);
+        }
+        scratch.trim();
+        Ok(())
+    }
+
+    fn end_replay(&mut self) {
+        require!(
+            self.hash.len() == self.rows.map().used() as usize && self.live_rows == self.hash.len() as u64,
+            "every replayed row is in the hash index: {} of {}",
+            self.hash.len(),
+            self.live_rows
+        );
+        for entry in &mut self.ordered {
+            require!(entry.tree.len() == self.live_rows, "every replayed row has an entry in index {}", entry.id);
+            entry.tree.trim();
+            entry.is_complete = true;
+        }
+        self.is_replaying = false;
+    }
+}
+
+impl LocalIndex {
+    /// Adds up to `budget` entries of a sorted run. Returns the position of the first that is left.
+    fn load(&mut self, run: &SortedRun, position: usize, budget: usize) -> Result<usize, OutOfMemory> {
+        let stop = run.len().min(position.saturating_add(budget));
+        let mut edge = self.tree.right_edge();
+        if position == run.len() {
+            return Ok(position);
+        }
+        // A run is above all earlier ones if rows were inserted in key order, and always if it is the first.
+        // Entries of other runs belong between those of earlier runs.
+        if self.tree.is_above_all(&edge, run.entry(position)) {
+            for index in position..stop {
+                self.tree.append(&mut edge, run.entry(index))?;
+            }
+            return Ok(stop);
+        }
+        for index in position..stop {
+            let (key, row) = OrderedIndex::split_entry(run.entry(index));
+            self.tree.reserve(key, row, Need::Growth)?;
+            self.tree.insert(key, row);
+        }
+        Ok(stop)
+    }
+}
