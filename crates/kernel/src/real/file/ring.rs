@@ -9,11 +9,11 @@
 //! process.
 
 use std::io::Error;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 use io_uring::types::{Fd, FsyncFlags};
-use io_uring::{IoUring, Probe, opcode, squeue};
+use io_uring::{IoUring, Probe, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::lane::{Lane, Operation};
@@ -23,15 +23,12 @@ use crate::require;
 /// Maximum number of operations under way in one lane.
 const OPERATIONS_MAX: usize = 64;
 
-/// The completion that reports a wake-up; all others carry the number of a slot.
-const WAKE_UP: u64 = u64::MAX;
-
 /// The ring of one lane.
 pub(super) struct Ring {
     ring: IoUring,
-    /// Written by threads that add requests while the worker waits in the ring.
+    /// An event counter that counts completions, and new requests while the worker waits. The worker waits for
+    /// it and not in the ring, because valgrind holds all threads while one waits in a ring.
     waker: Arc<OwnedFd>,
-    is_waker_armed: bool,
     /// Operations that have begun and not completed.
     under_way: usize,
 }
@@ -39,19 +36,19 @@ pub(super) struct Ring {
 impl Ring {
     /// Fails if the operating system has no io_uring, does not allow it, or lacks an operation.
     pub(super) fn new() -> Result<Self, Error> {
-        // One entry more than operations, for the waker.
-        let ring = IoUring::builder().setup_coop_taskrun().build(2 * OPERATIONS_MAX as u32)?;
+        let ring = IoUring::new(OPERATIONS_MAX as u32)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe)?;
-        let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
+        let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE];
         if !needed.iter().all(|code| probe.is_supported(*code)) {
             return Err(Error::from_raw_os_error(libc::ENOSYS));
         }
-        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Self { ring, waker, is_waker_armed: false, under_way: 0 })
+        let waker = Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?);
+        ring.submitter().register_eventfd(waker.as_raw_fd())?;
+        Ok(Self { ring, waker, under_way: 0 })
     }
 
-    /// Wakes the worker from its wait in the ring.
+    /// Wakes the worker when a request is added while it waits.
     pub(super) fn waker(&self) -> Arc<OwnedFd> {
         self.waker.clone()
     }
@@ -78,11 +75,13 @@ impl Ring {
             {
                 self.begin(&mut lane, slot);
             }
-            self.arm_waker();
+            let is_submitted = self.submit();
             // A request that came since the queue was found empty has written no wake-up.
-            let may_wait = is_stopping || queue.announce_wait();
-            self.submit(may_wait);
-            queue.end_wait();
+            if is_submitted && (is_stopping || queue.announce_wait()) {
+                // Interrupted by a signal, the worker finds nothing and waits again.
+                let _ = rustix::io::read(&self.waker, &mut [0; 8]);
+                queue.end_wait();
+            }
             self.complete(&mut lane);
             lane.take_answers().for_each(|answer| sink.deliver(answer));
         }
@@ -100,42 +99,25 @@ impl Ring {
             }
             Operation::Sync => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
         };
-        self.push(&entry.user_data(slot as u64));
+        // SAFETY: the operation's memory and file outlive it (top of the file).
+        let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
+        require!(pushed.is_ok(), "the ring has room for all operations");
         self.under_way += 1;
     }
 
-    fn arm_waker(&mut self) {
-        if !std::mem::replace(&mut self.is_waker_armed, true) {
-            let entry = opcode::PollAdd::new(Fd(self.waker.as_raw_fd()), libc::POLLIN as u32).build();
-            self.push(&entry.user_data(WAKE_UP));
-        }
-    }
-
-    fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: an operation's memory and file outlive it (top of the file); a poll has no memory, and its
-        // descriptor is closed after the ring.
-        let pushed = unsafe { self.ring.submission().push(entry) };
-        require!(pushed.is_ok(), "the ring has room for all operations and the waker");
-    }
-
-    /// Submits what has begun. Waits until something completes, if it may.
-    fn submit(&mut self, may_wait: bool) {
-        let Err(error) = self.ring.submit_and_wait(usize::from(may_wait)) else { return };
-        // Interrupted, or too many completions wait: the caller takes them and comes again.
+    /// Hands what has begun to the operating system. False if some of it has to be submitted again.
+    fn submit(&mut self) -> bool {
+        let Err(error) = self.ring.submit() else { return self.ring.submission().is_empty() };
+        // Interrupted, or short of memory.
         let is_passing = matches!(error.raw_os_error(), Some(libc::EINTR | libc::EBUSY | libc::EAGAIN));
         require!(is_passing, "an io_uring accepts operations: {error}");
+        false
     }
 
     fn complete(&mut self, lane: &mut Lane) {
-        let Self { ring, waker, is_waker_armed, under_way } = self;
+        let Self { ring, under_way, .. } = self;
         for completion in ring.completion() {
             let result = completion.result();
-            if completion.user_data() == WAKE_UP {
-                *is_waker_armed = false;
-                // Empties the counter. Without a wake-up there is nothing to read.
-                let _ = rustix::io::read(waker.as_fd(), &mut [0; 8]);
-                continue;
-            }
             *under_way -= 1;
             let result = if result < 0 { Err(Error::from_raw_os_error(-result)) } else { Ok(result as usize) };
             lane.complete(completion.user_data() as usize, result);
