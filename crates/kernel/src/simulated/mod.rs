@@ -8,7 +8,7 @@ mod simulation;
 mod socket;
 
 pub use delivery::{Delivery, InFlight};
-pub use file::{Disk, DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
+pub use file::{Disk, DiskCrash, DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
 pub use node::NodeEnd;
 pub use simulation::{ClientSocket, Simulation, SimulationOptions};
 pub use socket::SocketFaults;

@@ -21,7 +21,7 @@ use crate::scheduler::run::{Engine, connect_threads};
 use crate::turn_clock::TurnClock;
 use crate::world::WorldEvent;
 
-use super::file::{Disk, DiskFaults, FileOptions, VirtualFiles};
+use super::file::{Disk, DiskCrash, DiskFaults, DiskOperation, FileOptions, VirtualFiles};
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
@@ -101,6 +101,7 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     digest: u64,
     handled: u64,
     crashes: Vec<(NodeId, CrashPoint)>,
+    disk_crashes: Vec<(NodeId, DiskOperation)>,
     halts: Vec<(NodeId, Box<str>)>,
 }
 
@@ -120,6 +121,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             digest: 0,
             handled: 0,
             crashes: Vec::new(),
+            disk_crashes: Vec::new(),
             halts: Vec::new(),
         }
     }
@@ -183,6 +185,24 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             node.crash_watch.arm(armed);
             node.armed_end = end;
         }
+    }
+
+    /// Makes a node end in the middle of an operation of its disk. Replaces what was armed; `None` disarms.
+    pub fn arm_disk_crash(&mut self, node: NodeId, armed: Option<DiskCrash>) {
+        if let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) {
+            node.world.files.arm_crash(armed);
+        }
+    }
+
+    /// Removes the crashes in the middle of disk operations since the last call, in order.
+    pub fn take_disk_crashes(&mut self) -> Vec<(NodeId, DiskOperation)> {
+        std::mem::take(&mut self.disk_crashes)
+    }
+
+    /// How many operations of a kind a node's disk has carried out, over all its lives.
+    pub fn disk_operations(&self, node: NodeId, operation: DiskOperation) -> u64 {
+        let node = self.nodes.get(usize::from(node.0).wrapping_sub(1));
+        node.map_or(0, |node| node.world.files.operations(operation))
     }
 
     /// The hits of each crash point that a node hit, over all its lives.
@@ -488,6 +508,12 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
 
     fn complete_file_request(&mut self, position: usize, request: u64) {
         let node = &mut self.nodes[position];
+        if let Some(DiskCrash { operation, end, .. }) = node.world.files.begin_completion(request) {
+            let node = NodeId(position as u8 + 1);
+            self.digest = mix(self.digest ^ operation as u64);
+            self.disk_crashes.push((node, operation));
+            return self.crash(node, end);
+        }
         let Some((to, event)) = node.world.files.complete(request) else { return };
         let Some(thread) = node.directory.thread_of(to.module, to.instance).map(usize::from) else { return };
         node.threads[thread].engine.with_services(|services| services.events.push((to, event)));

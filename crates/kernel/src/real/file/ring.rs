@@ -26,8 +26,8 @@ const OPERATIONS_MAX: usize = 64;
 /// The ring of one lane.
 pub(super) struct Ring {
     ring: IoUring,
-    /// An event counter that counts completions, and new requests while the worker waits. The worker waits for
-    /// it and not in the ring, because valgrind holds all threads while one waits in a ring.
+    /// An event counter that counts completions, and new requests while the worker waits. The worker waits
+    /// for it and not in the ring, because valgrind holds all threads while one waits in a ring.
     waker: Arc<OwnedFd>,
     /// Operations that have begun and not completed.
     under_way: usize,

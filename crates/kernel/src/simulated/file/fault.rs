@@ -2,10 +2,11 @@
 
 use crate::context::Time;
 use crate::random::Random;
-use crate::world::{FileError, FileLane};
+use crate::simulated::NodeEnd;
+use crate::world::{FileError, FileLane, WorldRequest};
 
 /// A kind of operation that may fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskOperation {
     /// Opens a file, also one that is created.
     Open,
@@ -22,6 +23,34 @@ pub enum DiskOperation {
     Rename,
     /// Deletes a file. Nothing happens.
     Delete,
+}
+
+impl DiskOperation {
+    /// The kind of a request; `None` for a request without a kind of its own.
+    pub(super) fn of(request: &WorldRequest) -> Option<Self> {
+        match request {
+            WorldRequest::OpenFile { .. } => Some(Self::Open),
+            WorldRequest::ReadFile { .. } => Some(Self::Read),
+            WorldRequest::WriteFile { .. } | WorldRequest::FillFile { .. } => Some(Self::Write),
+            WorldRequest::SyncFile { .. } => Some(Self::Sync),
+            WorldRequest::SyncFolder { .. } => Some(Self::SyncFolder),
+            WorldRequest::RenameFile { .. } => Some(Self::Rename),
+            WorldRequest::DeleteFile { .. } => Some(Self::Delete),
+            _ => None,
+        }
+    }
+}
+
+/// The end of a node in the middle of an operation of its disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskCrash {
+    /// The kind of operation.
+    pub operation: DiskOperation,
+    /// The operation of this number, counted from 1 since the crash was armed. It has all of its effect,
+    /// part of it or none.
+    pub nth: u64,
+    /// What happens to the node.
+    pub end: NodeEnd,
 }
 
 /// Which operations of a kind fail.

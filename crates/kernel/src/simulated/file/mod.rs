@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::world::{FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, WorldEvent, WorldRequest};
 
 pub use disk::Disk;
-pub use fault::{DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
+pub use fault::{DiskCrash, DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
 
 use disk::InodeId;
 use fault::FaultState;
@@ -30,6 +30,9 @@ const FILE_BYTES_MAX: u64 = 1 << 32;
 pub(super) struct VirtualFiles {
     pub(super) disk: Disk,
     faults: FaultState,
+    armed_crash: Option<DiskCrash>,
+    /// Operations carried out, over all lives of the node.
+    operations: BTreeMap<DiskOperation, u64>,
     random: Random,
     lanes: [Vec<Slot>; FileLane::ALL.len()],
     /// By the number that was scheduled.
@@ -83,6 +86,8 @@ impl VirtualFiles {
         Self {
             disk: Disk::default(),
             faults: FaultState::default(),
+            armed_crash: None,
+            operations: BTreeMap::new(),
             random: Random::new(seed),
             lanes: Default::default(),
             requests: BTreeMap::new(),
@@ -107,7 +112,7 @@ impl VirtualFiles {
         }
         let busy_until = self.busy_until.entry((lane, request.file())).or_default();
         let start = now.max(*busy_until);
-        let duration = 1 + self.random.below(self.options.request_ns_max.max(1));
+        let duration = 1 + self.random.below(self.options.request_ns_max.max(1)) + transfer_ns(&request);
         *busy_until = start.plus(Duration(duration.saturating_mul(self.faults.slowness(lane, start))));
         self.requests_made += 1;
         self.scheduled.push((*busy_until, self.requests_made));
@@ -119,6 +124,27 @@ impl VirtualFiles {
     /// Completions to schedule, as (time, number of the request).
     pub(super) fn take_scheduled(&mut self) -> Vec<(Time, u64)> {
         std::mem::take(&mut self.scheduled)
+    }
+
+    pub(super) fn arm_crash(&mut self, armed: Option<DiskCrash>) {
+        self.armed_crash = armed;
+    }
+
+    pub(super) fn operations(&self, operation: DiskOperation) -> u64 {
+        self.operations.get(&operation).copied().unwrap_or_default()
+    }
+
+    /// Counts a request whose time has come. Returns the crash in the middle of it, which then is no longer
+    /// armed.
+    pub(super) fn begin_completion(&mut self, number: u64) -> Option<DiskCrash> {
+        let operation = DiskOperation::of(&self.requests.get(&number)?.request)?;
+        *self.operations.entry(operation).or_default() += 1;
+        let armed = self.armed_crash.as_mut().filter(|armed| armed.operation == operation)?;
+        armed.nth = armed.nth.saturating_sub(1);
+        if armed.nth > 0 {
+            return None;
+        }
+        self.armed_crash.take()
     }
 
     /// Carries out a request whose time has come. Returns the answer and its receiver.
@@ -142,6 +168,10 @@ impl VirtualFiles {
             match (self.random.below(3), pending.request) {
                 (0, _) => {}
                 (1, WorldRequest::WriteFile { file, offset, bytes, .. }) => self.write_some(file, offset, &bytes),
+                (1, WorldRequest::FillFile { file, length, .. }) => {
+                    let blocks = self.random.below(length / FILE_BLOCK_BYTES as u64 + 1);
+                    _ = self.fill(file, blocks * FILE_BLOCK_BYTES as u64, pending.changes);
+                }
                 (_, request) => _ = self.carry_out(request, pending.changes),
             }
         }
@@ -353,6 +383,16 @@ impl VirtualFiles {
         let slot = self.lanes[file.lane().index()].get_mut(file.slot());
         let slot = slot.filter(|slot| FileId::new(file.lane(), file.slot(), slot.generation) == file);
         slot.filter(|slot| slot.open.is_some()).ok_or(FileError::NotOpen)
+    }
+}
+
+/// The time that the bytes of a request take in addition, at a gigabyte a second.
+fn transfer_ns(request: &WorldRequest) -> u64 {
+    match request {
+        WorldRequest::WriteFile { bytes, .. } => bytes.len() as u64,
+        WorldRequest::ReadFile { length, .. } => u64::from(*length),
+        WorldRequest::FillFile { length, .. } => *length,
+        _ => 0,
     }
 }
 

@@ -475,18 +475,36 @@ impl Host<ToySignal> for LogProgram {
     }
 }
 
-/// Runs the program until the node ends. Returns the simulation and the number of acknowledged records.
-fn run_log(seed: u64, mistake: Mistake, faults: DiskFaults, end: NodeEnd) -> (Simulation<ToySignal, LogProgram>, u64) {
+type LogSimulation = Simulation<ToySignal, LogProgram>;
+
+/// Starts a node with the program. Returns also the number of acknowledged records, which changes as the node
+/// runs.
+fn start_log(seed: u64, mistake: Mistake, faults: DiskFaults) -> (LogSimulation, Rc<RefCell<u64>>) {
     let acknowledged = Rc::new(RefCell::new(0));
     let shared = acknowledged.clone();
     let make = move |_| LogProgram { mistake, file: None, records: 0, is_failed: false, acknowledged: shared.clone() };
     let mut simulation = Simulation::new(SimulationOptions::new(seed), make);
     simulation.add_node(&NodeLayout::new(&[&[(STARTER, 0)]])).unwrap();
     simulation.set_disk_faults(NODE, faults);
+    (simulation, acknowledged)
+}
+
+/// Runs the program until the node ends. Returns the simulation and the number of acknowledged records.
+fn run_log(seed: u64, mistake: Mistake, faults: DiskFaults, end: NodeEnd) -> (LogSimulation, u64) {
+    let (mut simulation, acknowledged) = start_log(seed, mistake, faults);
     simulation.run_for(Duration::from_micros(Random::new(seed).below(60_000)));
     simulation.crash(NODE, end);
     let acknowledged = *acknowledged.borrow();
     (simulation, acknowledged)
+}
+
+/// Whether the first `count` records are on the disk.
+fn holds_records(simulation: &LogSimulation, count: u64) -> bool {
+    let content = simulation.file(NODE, PATH).unwrap_or_default();
+    (0..count).all(|number| {
+        let start = number as usize * RECORD_BYTES;
+        content.get(start..start + RECORD_BYTES) == Some(&record(number))
+    })
 }
 
 /// Whether all acknowledged records are on the disk, in each of many runs.
@@ -494,12 +512,8 @@ fn keeps_acknowledged_records(mistake: Mistake, faults: &DiskFaults, end: NodeEn
     let mut records = 0;
     let is_kept = (0..300).all(|seed| {
         let (simulation, acknowledged) = run_log(seed, mistake, faults.clone(), end);
-        let content = simulation.file(NODE, PATH).unwrap_or_default();
         records += acknowledged;
-        (0..acknowledged).all(|number| {
-            let start = number as usize * RECORD_BYTES;
-            content.get(start..start + RECORD_BYTES) == Some(&record(number))
-        })
+        holds_records(&simulation, acknowledged)
     });
     assert!(!is_kept || records > 1_000, "{records} acknowledged records prove little");
     is_kept
@@ -549,4 +563,42 @@ fn equal_seeds_give_equal_disks_and_an_image_goes_to_another_life() {
     simulation.crash(NODE, NodeEnd::Process);
     *simulation.disk_mut(NODE).unwrap() = image.clone();
     assert!(acknowledged > 0 && simulation.file(NODE, PATH) == image.content(PATH));
+}
+
+#[test]
+fn a_node_dies_in_the_middle_of_each_operation_and_keeps_what_it_acknowledged() {
+    for operation in [DiskOperation::Open, DiskOperation::Write, DiskOperation::Sync, DiskOperation::SyncFolder] {
+        let mut hits = 0;
+        for (nth, seed) in (1..=20).zip(0..) {
+            let (mut simulation, acknowledged) = start_log(seed, Mistake::None, DiskFaults::default());
+            let crash = DiskCrash { operation, nth, end: NodeEnd::Power };
+            simulation.arm_disk_crash(NODE, Some(crash));
+            simulation.run_for(Duration::from_millis(100));
+            if simulation.is_up(NODE) {
+                assert!(simulation.disk_operations(NODE, operation) < nth);
+                simulation.crash(NODE, NodeEnd::Power);
+            } else {
+                hits += 1;
+                assert_eq!(simulation.take_disk_crashes(), [(NODE, operation)]);
+                assert_eq!(simulation.disk_operations(NODE, operation), nth);
+            }
+            assert!(holds_records(&simulation, *acknowledged.borrow()), "{operation:?} {nth}");
+        }
+        assert!(hits > 0 && (hits == 20 || matches!(operation, DiskOperation::Open | DiskOperation::SyncFolder)));
+    }
+}
+
+#[test]
+fn a_fill_under_way_when_the_power_fails_leaves_a_prefix_of_zeros() {
+    let outcome = |seed| {
+        let mut files = files(seed);
+        let file = durable_file(&mut files, "a", &[1; 4 * 4096]);
+        let (now, from) = (Time(1_000_000), Address::new(NODE, STARTER, 0));
+        files.accept(from, WorldRequest::FillFile { file, length: 4 * 4096, token: 0 }, now);
+        files.lose_power(now);
+        let content = files.disk.content("a").unwrap();
+        content.iter().step_by(4096).copied().collect::<Vec<_>>()
+    };
+    let outcomes: BTreeSet<Vec<u8>> = (0..100).map(outcome).collect();
+    assert_eq!(outcomes, [[1; 4], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0; 4]].map(Vec::from).into());
 }
