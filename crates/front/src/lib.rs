@@ -13,6 +13,6 @@ mod connection;
 pub mod admission;
 mod session_block;
 
-pub use connection::{RecvBlock, RecvSettings};
+pub use connection::{Readiness, RecvBlock, RecvSettings};
 pub use protocol_table::Protocol;
 pub use session_block::SqlBlock;

@@ -6,6 +6,7 @@ use junctor_signals::client_command::Login;
 use junctor_sql::Session;
 use junctor_sql::result::{Completion, Progress, ResultSink};
 
+use crate::account::Refusal;
 use crate::protocol::{CommandContext, Input, LinkContext, LinkOpening, ProtocolLink, ProtocolSession, SessionTraits};
 use crate::{mysql, native};
 
@@ -22,9 +23,9 @@ macro_rules! protocols {
             /// Every protocol, in the order of their numbers.
             pub const ALL: &[Protocol] = &[$(Protocol::$name,)*];
 
-            pub(crate) fn encode_too_many_connections(self, out: &mut Vec<u8>) {
+            pub(crate) fn encode_refused_connection(self, refusal: &Refusal, out: &mut Vec<u8>) {
                 match self {
-                    $(Protocol::$name => <$folder::Link as ProtocolLink>::encode_too_many_connections(out),)*
+                    $(Protocol::$name => <$folder::Link as ProtocolLink>::encode_refused_connection(refusal, out),)*
                 }
             }
         }

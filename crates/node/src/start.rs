@@ -1,9 +1,11 @@
 //! The start of a real node: it reads the machine's limits, chooses the placement, and starts the threads.
 
 use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::Protocol;
@@ -34,6 +36,8 @@ pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
+    /// Keeps other processes away from the data directory as long as it is open.
+    _lock: Option<File>,
 }
 
 /// Opens connections without a socket to one node, from any thread. Does not keep the node running.
@@ -115,7 +119,10 @@ impl RunningServer {
 /// optionally a colon and the number of the fatal hit. `docs/generated/crash-points.md` lists the names.
 pub const CRASH_VARIABLE: &str = "JUNCTOR_CRASH_AT";
 
-/// Starts a node.
+/// Time between two looks at whether a node has recovered.
+const READINESS_POLL: Duration = Duration::from_millis(1);
+
+/// Starts a node, and waits until it has recovered its data.
 ///
 /// # Errors
 /// A sentence about the configuration or the machine.
@@ -139,8 +146,10 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let mut config = config.clone();
     config.max_connections = max_connections;
     config.total_memory_bytes = Some(memory_bytes);
+    let lock = if config.is_durable { Some(lock_directory(Path::new(&config.data_directory))?) } else { None };
     let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let shared = Arc::new(shared);
+    let readiness = Arc::clone(shared.readiness());
 
     let options = NodeOptions {
         // The position of a listener is the number of its protocol.
@@ -156,10 +165,37 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let make_host = move |assignment: junctor_kernel::ThreadAssignment| NodeHost::new(&assignment, &shared);
     let node = Node::start::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
+    while !readiness.is_open() {
+        if node.is_stopping() {
+            return Err(StartError("the node was stopped while it recovered its data".into()));
+        }
+        std::thread::sleep(READINESS_POLL);
+    }
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(RunningServer { node, placement, notices })
+    Ok(RunningServer { node, placement, notices, _lock: lock })
+}
+
+/// Makes the data directory if it is missing, and locks it against other processes.
+fn lock_directory(folder: &Path) -> Result<File, StartError> {
+    let failed = |action: &str, error: &dyn fmt::Display| {
+        StartError(format!("cannot {action} the data directory {}: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(|error| failed("make", &error))?;
+    // The directory's own name survives a crash once its parent is synced.
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| failed("sync", &error))?;
+    let path = folder.join("lock");
+    let lock = OpenOptions::new().create(true).append(true).open(path).map_err(|error| failed("lock", &error))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(StartError(format!(
+            "the data directory {} is used by another process; stop it, or choose another directory with --data-dir",
+            folder.display()
+        ))),
+        Err(TryLockError::Error(error)) => Err(failed("lock", &error)),
+    }
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

@@ -70,6 +70,7 @@ inbox! {
     /// Signals to recv.
     RecvSignal {
         CommandReply: Reserved, 4;
+        OpenToClients: Reserved, 1;
         ReadStatus: Reserved, 1;
     }
 }

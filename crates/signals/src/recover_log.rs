@@ -10,6 +10,8 @@ pub struct RecoverLog {
     pub reply_to: Address,
     /// The log, as in the identity of the data directory.
     pub log_id: u64,
+    /// Size of its segments in bytes.
+    pub segment_bytes: u64,
 }
 
 /// The reply to [`RecoverLog`], or why the log cannot be trusted.
@@ -81,6 +83,10 @@ pub struct BuildIndexes {
     /// Main.
     pub reply_to: Address,
 }
+
+/// From main to recv: the data is there, so that clients may log in.
+#[derive(Debug)]
+pub struct OpenToClients {}
 
 /// The reply to [`BuildIndexes`].
 #[derive(Debug)]

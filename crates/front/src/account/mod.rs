@@ -194,6 +194,12 @@ impl Refusal {
     pub(crate) fn too_many_connections() -> Refusal {
         Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
     }
+
+    /// 3168: the node recovers its data.
+    pub(crate) fn recovering() -> Refusal {
+        let message = "Server isn't available: it recovers its data. Try again later".into();
+        Refusal { errno: 3168, sqlstate: *b"HY000", message }
+    }
 }
 
 /// The address of a client.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest, require,
@@ -14,7 +15,7 @@ use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 use junctor_signals::read_status::*;
 
 use super::client_connection::{Connection, Flow, RecvTurn};
-use crate::account::{Accounts, CHALLENGE_BYTES, Peer, challenge_from_random};
+use crate::account::{Accounts, CHALLENGE_BYTES, Peer, Refusal, challenge_from_random};
 use crate::protocol::LinkOpening;
 use crate::protocol_table::{Link, Protocol};
 
@@ -31,6 +32,25 @@ pub struct RecvSettings {
     pub max_allowed_packet: usize,
     /// Maximum duration of a login. A connection that takes longer is closed without an answer.
     pub login_timeout: Duration,
+    /// Whether the node has recovered its data. Until then every connection is refused with error 3168.
+    pub readiness: Arc<Readiness>,
+}
+
+/// Whether a node serves clients: a published word, which the recv blocks set and whoever starts the node
+/// reads.
+#[derive(Debug, Default)]
+pub struct Readiness(AtomicBool);
+
+impl Readiness {
+    /// Opens the node to clients.
+    pub fn open(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether the node is open to clients.
+    pub fn is_open(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// The state of a recv block.
@@ -101,6 +121,7 @@ impl RecvBlock {
         self.counted.signals += 1;
         match signal {
             RecvSignal::CommandReply(reply) => self.on_command_reply(reply, context, outbox),
+            RecvSignal::OpenToClients(_) => self.settings.readiness.open(),
             RecvSignal::ReadStatus(request) => self.on_read_status(request, context, outbox),
         }
     }
@@ -158,9 +179,14 @@ impl RecvBlock {
     fn on_opened(&mut self, opened: Opened, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Opened { socket, peer, protocol } = opened;
         let mut greeting = context.buffers.take(512);
-        if self.count >= self.settings.connections_max {
+        let refusal = match self.settings.readiness.is_open() {
+            false => Some(Refusal::recovering()),
+            true if self.count >= self.settings.connections_max => Some(Refusal::too_many_connections()),
+            true => None,
+        };
+        if let Some(refusal) = refusal {
             self.counted.connections_refused += 1;
-            protocol.encode_too_many_connections(&mut greeting);
+            protocol.encode_refused_connection(&refusal, &mut greeting);
             outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
             outbox.request(WorldRequest::CloseSocket { socket });
             return;

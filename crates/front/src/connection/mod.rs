@@ -8,7 +8,7 @@
 mod block;
 mod client_connection;
 
-pub use block::{RecvBlock, RecvSettings};
+pub use block::{Readiness, RecvBlock, RecvSettings};
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, SocketId,
 use junctor_signals::Module;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+use junctor_signals::recover_log::OpenToClients;
 use junctor_wire::request::Login;
 use junctor_wire::{Request, VERSION};
 
@@ -28,6 +29,14 @@ struct Recv {
 impl Recv {
     /// A block with one connection that speaks `protocol`.
     fn new(protocol: Protocol) -> Recv {
+        let mut recv = Recv::recovering();
+        recv.open_to_clients();
+        recv.open(SOCKET, protocol);
+        recv
+    }
+
+    /// A block of a node that recovers its data.
+    fn recovering() -> Recv {
         invariant::panic_on_failure();
         let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Sql, 0)]]);
         let directory = Directory::new(NodeId(1), &layout).expect("a layout");
@@ -41,10 +50,14 @@ impl Recv {
             connections_max: 1,
             max_allowed_packet: 1 << 20,
             login_timeout: Duration::from_seconds(10),
+            readiness: Arc::default(),
         };
-        let mut recv = Recv { block: RecvBlock::new(own, &directory, settings), delivery, own, requests: Vec::new() };
-        recv.open(SOCKET, protocol);
-        recv
+        Recv { block: RecvBlock::new(own, &directory, settings), delivery, own, requests: Vec::new() }
+    }
+
+    fn open_to_clients(&mut self) {
+        let (block, signal) = (&mut self.block, RecvSignal::OpenToClients(OpenToClients {}));
+        self.delivery.handle(self.own, |context, outbox| block.handle(signal, context, outbox));
     }
 
     /// The same, after the login: the session has no command yet.
@@ -245,4 +258,18 @@ fn a_login_that_takes_too_long_closes_its_connection() {
 #[should_panic(expected = "answers no command")]
 fn an_answer_without_a_command_stops_the_node() {
     Recv::with_session(Protocol::Native).answer(b"", AfterReply::NextCommand);
+}
+
+#[test]
+fn a_client_of_a_node_that_recovers_is_refused_until_the_data_is_there() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::recovering();
+        recv.open(SOCKET, protocol);
+        assert!(matches!(recv.requests[..], [WorldRequest::SendBytes { .. }, WorldRequest::CloseSocket { .. }]));
+        assert!(String::from_utf8_lossy(&recv.sent()).contains("it recovers its data"), "{protocol:?}");
+        assert_eq!(recv.block.connection_count(), 0);
+        recv.open_to_clients();
+        recv.open(SocketId::new(0, 1, 0), protocol);
+        assert_eq!(recv.block.connection_count(), 1);
+    }
 }

@@ -44,8 +44,8 @@ impl ProtocolLink for Link {
         }
     }
 
-    fn encode_too_many_connections(out: &mut Vec<u8>) {
-        encode_refusal(&Refusal::too_many_connections(), 0, out);
+    fn encode_refused_connection(refusal: &Refusal, out: &mut Vec<u8>) {
+        encode_refusal(refusal, 0, out);
     }
 
     fn awaits_login(&self) -> bool {

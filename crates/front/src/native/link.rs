@@ -27,8 +27,8 @@ impl ProtocolLink for Link {
         Link { is_logged_in: false, peer, challenge, command_bytes_max }
     }
 
-    fn encode_too_many_connections(out: &mut Vec<u8>) {
-        encode_refusal(&Refusal::too_many_connections(), out);
+    fn encode_refused_connection(refusal: &Refusal, out: &mut Vec<u8>) {
+        encode_refusal(refusal, out);
     }
 
     fn awaits_login(&self) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use junctor_kernel::Buffer;
 use junctor_model::id::ConnectionId;
 
-use crate::account::{Accounts, Challenge, Peer};
+use crate::account::{Accounts, Challenge, Peer, Refusal};
 
 /// Properties of a new connection.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +67,8 @@ pub(crate) trait ProtocolLink: Sized {
     /// Creates the state of a new connection. Appends the greeting if the protocol has one.
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Self;
 
-    /// Appends error 1040 for a connection that exceeds the maximum.
-    fn encode_too_many_connections(out: &mut Vec<u8>);
+    /// Appends the error for a connection that is refused before it gets a greeting.
+    fn encode_refused_connection(refusal: &Refusal, out: &mut Vec<u8>);
 
     /// Whether the client is in the middle of a login, which may take at most `connect_timeout` seconds.
     fn awaits_login(&self) -> bool;

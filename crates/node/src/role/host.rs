@@ -167,6 +167,7 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
         connections_max: shared.config.max_connections.div_ceil(instances) as usize,
         max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
         login_timeout: Duration::from_seconds(u64::from(shared.config.connect_timeout_s)),
+        readiness: Arc::clone(&shared.readiness),
     }
 }
 

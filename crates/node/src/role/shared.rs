@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::MainConfiguration;
+use junctor_front::Readiness;
 use junctor_front::account::Accounts;
 use junctor_kernel::{Address, NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
@@ -44,6 +45,8 @@ pub struct Shared {
     backup_nodes: Vec<NodeId>,
     /// How many records each stream of the log has formed; `None` on a node without a log.
     formed: Option<Arc<FormedRecords>>,
+    /// Whether the node serves clients. Without a log it does from the start.
+    pub(super) readiness: Arc<Readiness>,
 }
 
 impl Shared {
@@ -92,8 +95,12 @@ impl Shared {
             slots,
             readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
+            readiness: Arc::default(),
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
+        if !config.is_durable {
+            shared.readiness.open();
+        }
         Ok((shared, observer_slots))
     }
 
@@ -143,6 +150,11 @@ impl Shared {
     /// The same, with backups on other nodes for every partition.
     pub fn with_backups(self, backup_nodes: Vec<NodeId>) -> Shared {
         Shared { backup_nodes, ..self }
+    }
+
+    /// Whether the node serves clients.
+    pub fn readiness(&self) -> &Arc<Readiness> {
+        &self.readiness
     }
 
     /// Commit numbers and the stable number, for checkers.

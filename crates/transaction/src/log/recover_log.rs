@@ -19,7 +19,7 @@ use junctor_storage::log::{
 
 use super::block::LogBlock;
 use super::cycle::{RECOVER, TOKEN_KIND_SHIFT};
-use super::segment::{segment_number, segment_path};
+use super::segment::{Segments, segment_number, segment_path};
 
 /// Bytes of one read. Larger than the largest group.
 const WINDOW_BYTES: u64 = 4 << 20;
@@ -155,7 +155,13 @@ const CLOSED: u64 = 1;
 
 impl LogBlock {
     pub(super) fn on_recover_log(&mut self, signal: RecoverLog, outbox: &mut Outbox<Signal>) {
-        let RecoverLog { reply_to, log_id } = signal;
+        let RecoverLog { reply_to, log_id, segment_bytes } = signal;
+        let Some(segment_size) = SegmentSize::of_bytes(segment_bytes) else {
+            let text = format!("the identity names segments of {segment_bytes} bytes, which no log has");
+            return reply_damage(reply_to, &text, outbox);
+        };
+        self.configuration.segment_size = segment_size;
+        self.segments = Segments::new(&self.configuration);
         self.recovery.pass = Pass::List { reply_to, log_id };
         outbox.crash_point(crash_point::RECOVERY_SCAN.before());
         let (path, lane, token) = (self.configuration.folder.clone(), FileLane::Read, RECOVER << TOKEN_KIND_SHIFT);

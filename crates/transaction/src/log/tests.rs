@@ -118,7 +118,11 @@ impl Stage {
 
     /// The first reading.
     fn recover(&mut self) -> Result<Box<RecoveredLog>, Box<str>> {
-        self.handle(LogSignal::RecoverLog(RecoverLog { reply_to: address(Module::Main, 0), log_id: 5 }));
+        self.handle(LogSignal::RecoverLog(RecoverLog {
+            reply_to: address(Module::Main, 0),
+            log_id: 5,
+            segment_bytes: SEGMENT_BYTES,
+        }));
         self.run_disk();
         match self.sent.pop() {
             Some((_, Signal::Main(MainSignal::RecoverLogReply(reply)))) => reply.result,

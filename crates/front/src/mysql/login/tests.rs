@@ -2,7 +2,7 @@ use junctor_wire::proof::password_proof;
 use proptest::prelude::*;
 
 use super::{Handshake, HandshakeStep, LoginContext};
-use crate::account::{Account, Accounts, Peer};
+use crate::account::{Account, Accounts, Peer, Refusal};
 use crate::mysql::Link;
 use crate::mysql::wire::authentication_switch::AuthenticationSwitch;
 use crate::mysql::wire::capability::Capabilities;
@@ -245,7 +245,7 @@ fn a_change_of_user_is_a_login_with_the_same_salt() {
 #[test]
 fn one_connection_too_many_gets_its_error_first() {
     let mut out = Vec::new();
-    <Link as ProtocolLink>::encode_too_many_connections(&mut out);
+    <Link as ProtocolLink>::encode_refused_connection(&Refusal::too_many_connections(), &mut out);
     assert_eq!(out, b"\x1d\0\0\0\xff\x10\x04#08004Too many connections");
 }
 
