@@ -146,3 +146,41 @@ fn megabytes_written_to_two_files_by_a_lane() {
     println!("| file | requests | p50 us | p90 | p99 |\n|---|---|---|---|---|");
     samples.print();
 }
+
+#[test]
+#[ignore = "measures the machine"]
+fn blocks_read_from_eight_files_by_a_lane() {
+    const FILES: usize = 8;
+    const FILE_BLOCKS: u64 = 4096;
+    const READS: u64 = 500;
+    let mut samples = Samples::default();
+    for _ in 0..ROUNDS {
+        for backend in [FileBackend::Plain, FileBackend::IoUring] {
+            let fixture = Fixture::new(100, backend);
+            let open = |file| open_direct(&fixture, &format!("file{file}"), FileLane::Read, FILE_BLOCKS * BLOCK as u64);
+            let files: Vec<FileId> = (0..FILES).map(open).collect();
+            let mut random = crate::random::Random::new(1);
+            let mut read = |file: usize, bytes| {
+                let offset = random.below(FILE_BLOCKS) * BLOCK as u64;
+                let (length, token) = (BLOCK as u32, file as u64);
+                fixture.submit(WorldRequest::ReadFile { file: files[file], offset, length, bytes, token });
+            };
+            let start = Instant::now();
+            for file in 0..FILES {
+                read(file, FileBuffer::new());
+            }
+            let mut left = [READS; FILES];
+            for _ in 0..READS * FILES as u64 {
+                let (token, result, bytes) = fixture.answer();
+                result.unwrap();
+                left[token as usize] -= 1;
+                if left[token as usize] > 0 {
+                    read(token as usize, bytes);
+                }
+            }
+            samples.add(format!("4,000 reads from 8 files | lane, {}", backend.name()), start);
+        }
+    }
+    println!("| file | requests | p50 us | p90 | p99 |\n|---|---|---|---|---|");
+    samples.print();
+}
