@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use junctor_kernel::{Context, Outbox, Time, require};
 use junctor_model::error::Error;
-use junctor_signals::Module;
 use junctor_signals::change_schema::{
     Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
     PublishCatalogReply, SchemaChange,
@@ -13,6 +12,7 @@ use junctor_signals::change_schema::{
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
+use junctor_signals::{Module, crash_point};
 
 use super::block::MainBlock;
 use super::state::{Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
@@ -67,6 +67,7 @@ impl MainBlock {
                 error: None,
                 unsent: VecDeque::new(),
                 outstanding: 0,
+                step: None,
             });
             self.advance(now, outbox);
         }
@@ -78,6 +79,10 @@ impl MainBlock {
             if change.outstanding > 0 {
                 return;
             }
+            if let Some(step) = change.step.take() {
+                outbox.crash_point(step.after());
+            }
+            let is_undo = change.error.is_some();
             let work = match (&change.error, change.stages.pop_front()) {
                 (None, Some(stage)) => {
                     if let Some(undo) = stage.undo {
@@ -88,6 +93,11 @@ impl MainBlock {
                 (None, None) => None,
                 (Some(_), _) => change.undo.pop_front(),
             };
+            if let Some(work) = &work {
+                let step = if is_undo { crash_point::JOB_UNDO } else { work.crash_step() };
+                change.step = Some(step);
+                outbox.crash_point(step.before());
+            }
             match work {
                 Some(work) => self.begin_stage(work, outbox),
                 None => self.end_change(now, outbox),

@@ -10,6 +10,7 @@ use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::TableLayout;
 use junctor_signals::block_tables::{BlockedTable, TableUsers};
 use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
+use junctor_signals::crash_point::{self, CrashStep};
 use junctor_signals::read_rows::OperationId;
 
 /// The origin of a change, with the options of its request.
@@ -86,6 +87,8 @@ pub(super) struct Change {
     pub unsent: VecDeque<(Address, ChangePartition)>,
     /// Number of answers that the current stage waits for.
     pub outstanding: usize,
+    /// The current stage, for tests that crash around it.
+    pub step: Option<CrashStep>,
 }
 
 /// One stage, and the stage that undoes it.
@@ -102,6 +105,20 @@ pub(super) enum StageWork {
     Partitions(Vec<PartitionWork>),
     /// Publishes a catalog to every block.
     Publish(Arc<Catalog>),
+}
+
+impl StageWork {
+    /// The step around which tests crash.
+    pub fn crash_step(&self) -> CrashStep {
+        match self {
+            StageWork::Publish(_) => crash_point::JOB_PUBLISH,
+            StageWork::Partitions(works) => match works.first().map(|work| &work.kind) {
+                Some(PartitionWorkKind::BuildIndex(_)) => crash_point::JOB_BACKFILL,
+                Some(PartitionWorkKind::Drop) => crash_point::JOB_FREE,
+                Some(PartitionWorkKind::Create | PartitionWorkKind::ReplaceLayout) | None => crash_point::JOB_MAKE,
+            },
+        }
+    }
 }
 
 /// A change of one partition.
