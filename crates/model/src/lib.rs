@@ -10,6 +10,7 @@ pub mod collation;
 pub mod schema;
 pub mod stored_identity;
 pub mod stored_schema;
+pub mod stored_mark;
 pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;

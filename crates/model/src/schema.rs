@@ -335,7 +335,11 @@ impl Dictionary {
     pub fn remove_table(&mut self, id: TableId) {
         if let Some(layout) = self.tables.remove(&id) {
             let definition = &layout.definition;
-            self.names.remove(&(definition.database.clone(), definition.name.clone()));
+            let name = (definition.database.clone(), definition.name.clone());
+            // A hidden table has no name here, but a user's table may have the same one.
+            if self.names.get(&name) == Some(&id) {
+                self.names.remove(&name);
+            }
         }
     }
 }

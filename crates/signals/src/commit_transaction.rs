@@ -1,9 +1,11 @@
 //! The end of a transaction at its participants: prepare along the replica chain, commit with a number, or
 //! undo. From tc to every ldm that holds writes or locks of the transaction.
 
-use junctor_kernel::Address;
+use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
+
+use crate::{MainSignal, Module, Signal, TcSignal};
 
 /// Stores the row images at the backups, so that the commit cannot fail afterwards.
 #[derive(Debug)]
@@ -81,10 +83,24 @@ pub struct AwaitStable {
     pub transaction: TransactionId,
 }
 
-/// A number has become stable. Sent to the tc that took it, and from there to every tc that asked by
+/// The owner of the numbers that main takes. No tc has this instance.
+pub const MAIN_OWNER: u16 = u16::MAX;
+
+/// A number has become stable. Sent to the tc or main that took it, and from a tc to every tc that asked by
 /// `AwaitStable`.
 #[derive(Debug)]
 pub struct CommitStable {
     /// The stable number.
     pub number: CommitNumber,
+}
+
+impl CommitStable {
+    /// The block of a node that took the number as `owner`, and the signal for it.
+    pub fn for_owner(number: CommitNumber, owner: u16, node: NodeId) -> (Address, Signal) {
+        let signal = CommitStable { number };
+        match owner {
+            MAIN_OWNER => (Address::new(node, Module::Main, 0), Signal::Main(MainSignal::CommitStable(signal))),
+            _ => (Address::new(node, Module::Tc, owner), Signal::Tc(TcSignal::CommitStable(signal))),
+        }
+    }
 }

@@ -162,7 +162,7 @@ inbox! {
         ChangeSchema: Reserved, 64;
         ChangePartitionReply: Reserved, 64;
         PublishCatalogReply: Reserved, 8;
-        ReserveAutoIncrement: Reserved, 1;
+        ReserveAutoIncrement: Reserved, 64;
         SetGlobals: Reserved, 64;
         UnlockTables: Reserved, 64;
         UseUserLock: Reserved, 16;
@@ -174,6 +174,7 @@ inbox! {
         CancelSchemaChange: Reserved, 64;
         AppendRecordsReply: Reserved, 1;
         AwaitDurableReply: Reserved, 64;
+        CommitStable: Reserved, 4;
         StartLogReply: Reserved, 64;
         RecoverLogReply: Reserved, 64;
         ReplayLogReply: Reserved, 64;

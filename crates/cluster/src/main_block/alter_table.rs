@@ -45,7 +45,7 @@ impl MainBlock {
         let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
         plan.then(replace(&building), Some(replace(&without)));
         catalog.dictionary.put_table(building);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         Ok(plan)
     }
 
@@ -89,7 +89,7 @@ impl MainBlock {
         plan.then_partitions(works);
         let own = BTreeSet::from([new.id]);
         plan.then_partitions(self.renew_related(&mut catalog, &names, &alteration.add_foreign_keys, &own));
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         if !gone.is_empty() {
             plan.then(StageWork::Partitions(self.replace_layouts(&new)), None);
             plan.then(StageWork::Partitions(drops), None);
@@ -137,7 +137,7 @@ impl MainBlock {
         }
         let replace = self.replace_layouts(&without);
         catalog.dictionary.put_table(without);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         plan.then(StageWork::Partitions(replace), None);
         plan.then(StageWork::Partitions(drops), None);
         Ok(plan)

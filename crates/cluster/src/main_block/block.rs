@@ -12,6 +12,8 @@ use junctor_signals::start_log::StartLog;
 use junctor_signals::{LogSignal, MainSignal, Signal};
 
 use super::lock_tables::LockedTables;
+use super::records::{MainLog, RecordStream};
+use super::reserve_auto_increment::Counter;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
@@ -22,8 +24,8 @@ pub struct MainConfiguration {
     /// The nodes that hold backups of every partition of this node, in chain order. Each must have the same
     /// number of ldm instances as this node. Empty without replicas.
     pub backup_nodes: Vec<NodeId>,
-    /// The log block of a durable node.
-    pub log: Option<Address>,
+    /// The log of a durable node.
+    pub log: Option<MainLog>,
 }
 
 /// The main block. A node has one instance.
@@ -40,8 +42,9 @@ pub struct MainBlock {
     pub(super) next_table: TableId,
     /// The ldm instance that gets the next partition.
     pub(super) next_ldm: u16,
-    /// The next AUTO_INCREMENT value of each table.
-    pub(super) counters: BTreeMap<TableId, u64>,
+    /// The AUTO_INCREMENT counter of each table.
+    pub(super) counters: BTreeMap<TableId, Counter>,
+    pub(super) records: RecordStream,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
     /// The number of the next change.
@@ -65,6 +68,7 @@ impl MainBlock {
         let subscribers = modules.into_iter().flat_map(instances);
         MainBlock {
             own,
+            records: RecordStream::new(configuration.log.clone()),
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
             subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
@@ -115,8 +119,9 @@ impl MainBlock {
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
             MainSignal::StartLogReply(_) => {}
-            // Main forms no records yet, so it awaits none.
-            MainSignal::AppendRecordsReply(_) | MainSignal::AwaitDurableReply(_) => {}
+            MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
+            MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
+            MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
             MainSignal::RecoverLogReply(_) | MainSignal::ReplayLogReply(_) | MainSignal::BuildIndexesReply(_) => {
                 junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{}", self.own))
             }
@@ -125,7 +130,7 @@ impl MainBlock {
 
     /// Begins a new log.
     fn start_log(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let Some(log) = self.configuration.log else { return };
+        let Some(log) = self.configuration.log.as_ref().map(|target| target.log) else { return };
         let start = StartLog {
             reply_to: self.own,
             log_id: context.random.word(),

@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use junctor_kernel::{Context, Outbox, Time, require};
 use junctor_model::error::Error;
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::{
     Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
     PublishCatalogReply, SchemaChange,
 };
+use junctor_signals::crash_point::CrashStep;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
@@ -35,6 +37,7 @@ impl MainBlock {
             }
             self.notify_started(&waiting, outbox);
             let compensation = compensation_of(&waiting.change);
+            let record_step = record_step(&waiting.change);
             let WaitingChange { number, requester, change, names, tables, .. } = waiting;
             let plan = match self.plan(*change, requester.foreign_key_checks) {
                 Ok(plan) => plan,
@@ -50,8 +53,8 @@ impl MainBlock {
             self.next_table.0 = next_table;
             self.next_ldm =
                 ((usize::from(self.next_ldm) + plan.partitions_placed) % usize::from(self.ldm_instances)) as u16;
-            for (table, first) in plan.counters {
-                let before = self.counters.insert(table, first);
+            for (table, counter) in plan.counters {
+                let before = self.counters.insert(table, counter);
                 require!(before.is_none(), "a table gets its AUTO_INCREMENT counter once: {table:?}");
             }
             self.running = Some(Change {
@@ -65,6 +68,8 @@ impl MainBlock {
                 stages: plan.stages.into(),
                 undo: VecDeque::new(),
                 error: None,
+                is_decided: false,
+                record_step,
                 unsent: VecDeque::new(),
                 outstanding: 0,
                 step: None,
@@ -91,12 +96,17 @@ impl MainBlock {
                     Some(stage.work)
                 }
                 (None, None) => None,
-                (Some(_), _) => change.undo.pop_front(),
+                (Some(_), _) => {
+                    // A restart would find the change done.
+                    require!(!change.is_decided, "a change with a durable record is not undone");
+                    change.undo.pop_front()
+                }
             };
             if let Some(work) = &work {
-                let step = if is_undo { crash_point::JOB_UNDO } else { work.crash_step() };
-                change.step = Some(step);
-                outbox.crash_point(step.before());
+                change.step = if is_undo { Some(crash_point::JOB_UNDO) } else { work.crash_step() };
+                if let Some(step) = change.step {
+                    outbox.crash_point(step.before());
+                }
             }
             match work {
                 Some(work) => self.begin_stage(work, outbox),
@@ -116,8 +126,7 @@ impl MainBlock {
         );
         let is_over = if change.error.is_some() { change.undo.is_empty() } else { change.stages.is_empty() };
         require!(is_over, "a change ends after its last stage");
-        let dictionary = &self.catalog.dictionary;
-        self.counters.retain(|table, _| dictionary.table(*table).is_some());
+        self.remove_counters(outbox);
         self.unblock_tables(change.number, &change.tables, outbox);
         let requester = change.requester;
         match (change.error, change.follow_up) {
@@ -181,8 +190,30 @@ impl MainBlock {
                 change.outstanding = change.unsent.len();
                 self.send_unsent(outbox);
             }
+            StageWork::Persist(catalog) => self.persist(&catalog, outbox),
             StageWork::Publish(catalog) => self.publish(catalog, outbox),
         }
+    }
+
+    /// Writes the change to the log. Nothing follows before the record is durable; a failed log keeps the
+    /// change waiting.
+    fn persist(&mut self, catalog: &Catalog, outbox: &mut Outbox<Signal>) {
+        if !self.records.is_enabled() {
+            return;
+        }
+        let Some(change) = &mut self.running else { return };
+        require!(change.error.is_none(), "a failed change has no record");
+        change.is_decided = true;
+        change.outstanding = 1;
+        self.add_first_marks();
+        let body = DictionaryChange::between(&self.catalog.dictionary, &catalog.dictionary, self.next_table).encode();
+        self.write_dictionary(body, outbox);
+    }
+
+    /// The record of the running change is durable.
+    pub(super) fn on_record_durable(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.count_answer(OperationId(self.stage));
+        self.advance(context.turn_start, outbox);
     }
 
     /// Sends the next signals of the current stage.
@@ -220,6 +251,7 @@ impl MainBlock {
             outbox.send(*to, signal);
         }
         if let Some(change) = &mut self.running {
+            change.is_decided = true;
             change.outstanding = self.subscribers.len();
         }
     }
@@ -260,6 +292,15 @@ impl MainBlock {
     ) {
         self.count_answer(reply.operation);
         self.advance(context.turn_start, outbox);
+    }
+}
+
+/// The step of the dictionary record of a change.
+fn record_step(change: &SchemaChange) -> CrashStep {
+    match change {
+        SchemaChange::FinishAlteration { .. } => crash_point::JOB_FINISH,
+        SchemaChange::UndoAlteration { .. } => crash_point::JOB_UNDO,
+        _ => crash_point::JOB_RECORD,
     }
 }
 

@@ -5,8 +5,9 @@
 //!   locks, tables locked by sessions.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
-//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ContinueWork`.
-//! - Sends: `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the
+//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `AppendRecordsReply`, `CommitStable`,
+//!   `AwaitDurableReply`, `ContinueWork`.
+//! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to tc, `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the
 //!   ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the
 //!   replies to sql.
 //! - Never: runs for each operation of a user.
@@ -14,7 +15,7 @@
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
-//! [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
+//! [`records`], what main writes to the log; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
 
 pub mod block;
 mod state;
@@ -25,12 +26,16 @@ mod alter_table;
 mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
+mod records;
+mod restore;
 mod lock_tables;
 mod set_globals;
 mod use_user_lock;
 mod user_locks;
 
 pub use block::{MainBlock, MainConfiguration};
+pub use records::MainLog;
+pub use restore::{RestoredPartition, RestoredSchema};
 
 #[cfg(test)]
 mod tests;

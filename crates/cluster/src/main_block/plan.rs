@@ -22,6 +22,7 @@ use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 use super::block::MainBlock;
 use super::definition;
 use super::foreign_key;
+use super::reserve_auto_increment::Counter;
 use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
@@ -59,7 +60,7 @@ impl MainBlock {
         }
         let mut catalog = self.next_catalog();
         catalog.dictionary.put_database(DatabaseDefinition { name, collation });
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         Ok(plan)
     }
 
@@ -77,7 +78,7 @@ impl MainBlock {
         let works = self.drop_from(&mut catalog, &tables);
         catalog.dictionary.remove_database(name);
         plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&tables), &[], &BTreeSet::new()));
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
     }
@@ -108,14 +109,14 @@ impl MainBlock {
         let own = [(definition.database.clone(), definition.name.clone())];
         let keys = definition.foreign_keys.clone();
         let tables = definition::with_ids(definition::with_index_ids(definition), self.next_table);
-        plan.counters.push((tables[0].id, auto_increment.max(1)));
+        plan.counters.push((tables[0].id, Counter::new(&tables[0], auto_increment.max(1))));
         let mut catalog = self.next_catalog();
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
         let made = BTreeSet::from([self.next_table]);
         plan.then_partitions(self.renew_related(&mut catalog, &own, &keys, &made));
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         Ok(plan)
     }
 
@@ -143,7 +144,7 @@ impl MainBlock {
         let mut catalog = self.next_catalog();
         let works = self.drop_from(&mut catalog, &found);
         plan.then_partitions(self.renew_related(&mut catalog, names, &[], &BTreeSet::new()));
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
     }
@@ -155,7 +156,7 @@ impl MainBlock {
             foreign_key::check_truncate(&self.catalog.dictionary, &old.definition)?;
         }
         let tables = definition::with_ids(old.definition.clone(), self.next_table);
-        plan.counters.push((tables[0].id, 1));
+        plan.counters.push((tables[0].id, Counter::new(&tables[0], 1)));
         let mut catalog = self.next_catalog();
         let drops_old = self.drop_from(&mut catalog, &[table]);
         let creates = self.add_to(&mut catalog, tables, &mut plan);
@@ -163,7 +164,7 @@ impl MainBlock {
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops_new)));
         let made = BTreeSet::from([self.next_table]);
         plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&[table]), &[], &made));
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         plan.then(StageWork::Partitions(drops_old), None);
         Ok(plan)
     }
@@ -212,7 +213,7 @@ impl MainBlock {
             }
         }
         plan.then(StageWork::Partitions(works), None);
-        plan.then(StageWork::Publish(Arc::new(catalog)), None);
+        plan.then_publish(catalog);
         Ok(plan)
     }
 
@@ -280,7 +281,7 @@ impl MainBlock {
     }
 
     /// The chain of the partition with placement number `position`: round robin over the ldm instances.
-    fn place(&self, position: usize) -> Vec<Address> {
+    pub(super) fn place(&self, position: usize) -> Vec<Address> {
         let instance = (position % usize::from(self.ldm_instances)) as u16;
         let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
         nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect()

@@ -1,33 +1,176 @@
 //! Reserves consecutive ranges of AUTO_INCREMENT numbers.
+//!
+//! On a node with a log, main hands out only numbers below the *durable mark* of the table. A restart
+//! continues at the mark, so no number returns, whether or not a row with the number was committed. Main
+//! raises a mark by a chunk when half of the chunk is used. A reservation waits only when it passes the mark.
+//!
+//! sql sends explicit values, and the number of ALTER TABLE ... AUTO_INCREMENT, as `beyond`. The counter is
+//! raised above the value, and the reply waits until the mark is above the value too. An UPDATE can store a
+//! greater number than the counter; recovery raises the counter above the greatest stored number.
+
+use std::collections::{BTreeMap, VecDeque};
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
+use junctor_model::id::TableId;
+use junctor_model::schema::{ColumnType, TableDefinition};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
 
+/// Maximum number of values by which a mark is raised ahead of need. A crash loses at most these.
+const CHUNK_MAX: u64 = 16_384;
+/// A chunk is at most this part of the numbers that the column can hold, so that crashes do not use them up.
+const CHUNKS_PER_COLUMN_MIN: u64 = 64;
+/// Waiting reservations that one durable mark answers. The others are answered with the next mark.
+const ANSWERED_MAX: usize = 32;
+
+/// The AUTO_INCREMENT counter of one table.
+#[derive(Debug)]
+pub(super) struct Counter {
+    /// The next number.
+    pub next: u64,
+    /// Numbers below this one may be handed out.
+    pub durable: u64,
+    /// The mark that is durable, or being written.
+    pub requested: u64,
+    /// Values by which the mark is raised ahead of need.
+    pub chunk: u64,
+    /// Reservations that wait for a durable mark, in the order of arrival.
+    waiting: VecDeque<ReserveAutoIncrement>,
+}
+
+impl Counter {
+    /// A counter that starts at `first`. The mark is not written yet.
+    pub fn new(table: &TableDefinition, first: u64) -> Counter {
+        let chunk = chunk_of(table);
+        // A restart without a mark continues at 1, so 1 needs none.
+        Counter { next: first, durable: 1, requested: 1, chunk, waiting: VecDeque::new() }
+    }
+
+    /// A counter as the log has it.
+    pub fn restored(table: &TableDefinition, mark: u64) -> Counter {
+        Counter { durable: mark, requested: mark, ..Counter::new(table, mark) }
+    }
+
+    /// The mark that the reservation needs.
+    fn needed(&self, request: &ReserveAutoIncrement) -> u64 {
+        self.next.max(request.beyond.saturating_add(1)).saturating_add(request.count)
+    }
+
+    /// Hands out numbers.
+    fn reserve(&mut self, request: &ReserveAutoIncrement) -> (u64, u64) {
+        let before = self.next;
+        self.next = self.next.max(request.beyond.saturating_add(1));
+        let first = self.next;
+        // The counter stops at its maximum, so the largest number is never assigned.
+        let count = request.count.min(u64::MAX - first);
+        self.next += count;
+        require!(self.next >= before, "AUTO_INCREMENT counters never decrease: table {:?}", request.table);
+        (first, count)
+    }
+}
+
+/// The chunk for the AUTO_INCREMENT column of a table.
+fn chunk_of(table: &TableDefinition) -> u64 {
+    let column = table.auto_increment_column().map(|column| table.columns[usize::from(column.0)].column_type);
+    let number_max = match column {
+        Some(ColumnType::Integer { bytes, unsigned }) => {
+            u64::MAX >> (64 - u32::from(bytes.clamp(1, 8)) * 8 + u32::from(!unsigned))
+        }
+        _ => u64::MAX,
+    };
+    (number_max / CHUNKS_PER_COLUMN_MIN).clamp(1, CHUNK_MAX)
+}
+
 impl MainBlock {
     pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
         self.counted.auto_increment_ranges += 1;
-        let ReserveAutoIncrement { operation, reply_to, table, count, beyond } = request;
-        let reply = match self.counters.get_mut(&table) {
-            None => ReserveAutoIncrementReply {
-                operation,
-                first: 0,
-                count: 0,
-                error: Some(Error::table_definition_changed()),
-            },
-            Some(next) => {
-                *next = (*next).max(beyond.saturating_add(1));
-                let first = *next;
-                // The counter stops at its maximum, so the largest number is never assigned.
-                let count = count.min(u64::MAX - first);
-                *next += count;
-                require!(*next >= first, "AUTO_INCREMENT counters never decrease: table {table:?}");
-                ReserveAutoIncrementReply { operation, first, count, error: None }
+        let table = request.table;
+        match self.counters.get_mut(&table) {
+            None => refuse(request, outbox),
+            Some(counter) => {
+                counter.waiting.push_back(request);
+                self.answer_reservations(table, outbox);
             }
-        };
-        outbox.send(reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
+        }
     }
+
+    /// Answers the waiting reservations of a table as far as the durable mark allows, and raises the mark if
+    /// it is needed soon.
+    fn answer_reservations(&mut self, table: TableId, outbox: &mut Outbox<Signal>) {
+        let is_enabled = self.records.is_enabled();
+        let Some(counter) = self.counters.get_mut(&table) else { return };
+        for _ in 0..ANSWERED_MAX {
+            let Some(request) = counter.waiting.front() else { break };
+            if is_enabled && counter.needed(request) > counter.durable {
+                break;
+            }
+            let Some(request) = counter.waiting.pop_front() else { break };
+            let (first, count) = counter.reserve(&request);
+            require!(
+                !is_enabled || counter.next <= counter.durable,
+                "numbers below the mark are handed out: {table:?}"
+            );
+            let reply = ReserveAutoIncrementReply { operation: request.operation, first, count, error: None };
+            outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
+        }
+        // A mark that is being written answers what it can before the next one is asked for.
+        if !is_enabled || counter.requested > counter.durable {
+            return;
+        }
+        let needed = match counter.waiting.front() {
+            Some(_) => counter.waiting.iter().fold(counter.next, |next, request| {
+                next.max(request.beyond.saturating_add(1)).saturating_add(request.count)
+            }),
+            None if counter.durable < u64::MAX && counter.durable.saturating_sub(counter.next) < counter.chunk / 2 => {
+                counter.next
+            }
+            None => return,
+        };
+        let mark = needed.saturating_add(counter.chunk).max(counter.durable);
+        counter.requested = mark;
+        self.records.add_mark(table, mark);
+        self.write_records(outbox);
+    }
+
+    /// Adds the marks of counters that are above their marks: those of new tables, whose first number the user
+    /// has chosen.
+    pub(super) fn add_first_marks(&mut self) {
+        for (table, counter) in self.counters.iter_mut().filter(|(_, counter)| counter.next > counter.requested) {
+            counter.requested = counter.next;
+            self.records.add_mark(*table, counter.next);
+        }
+    }
+
+    /// The marks are durable.
+    pub(super) fn raise_durable_marks(&mut self, marks: &BTreeMap<TableId, u64>, outbox: &mut Outbox<Signal>) {
+        for (table, mark) in marks {
+            // A dropped table has no counter.
+            let Some(counter) = self.counters.get_mut(table) else { continue };
+            require!(counter.durable <= *mark, "marks never decrease: table {table:?}");
+            counter.durable = *mark;
+            counter.requested = counter.requested.max(*mark);
+            // A table that nobody inserts into needs no higher mark.
+            if !counter.waiting.is_empty() {
+                self.answer_reservations(*table, outbox);
+            }
+        }
+    }
+
+    /// Removes the counters of tables that do not exist, and refuses the reservations that wait for them.
+    pub(super) fn remove_counters(&mut self, outbox: &mut Outbox<Signal>) {
+        let dictionary = &self.catalog.dictionary;
+        for (_, counter) in self.counters.extract_if(.., |table, _| dictionary.table(*table).is_none()) {
+            counter.waiting.into_iter().for_each(|request| refuse(request, outbox));
+        }
+    }
+}
+
+/// Error 1412: the table does not exist.
+fn refuse(request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
+    let error = Some(Error::table_definition_changed());
+    let reply = ReserveAutoIncrementReply { operation: request.operation, first: 0, count: 0, error };
+    outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
 }

@@ -13,6 +13,8 @@ use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
 use junctor_signals::crash_point::{self, CrashStep};
 use junctor_signals::read_rows::OperationId;
 
+use super::reserve_auto_increment::Counter;
+
 /// The origin of a change, with the options of its request.
 #[derive(Clone, Debug)]
 pub(super) struct Requester {
@@ -83,6 +85,10 @@ pub(super) struct Change {
     pub undo: VecDeque<StageWork>,
     /// Why the change failed. Once it is set, only `undo` runs.
     pub error: Option<Box<Error>>,
+    /// Whether the change can no longer fail: its record is formed, or its catalog is published.
+    pub is_decided: bool,
+    /// The step of the change's record.
+    pub record_step: CrashStep,
     /// Signals of the current stage that are not sent yet.
     pub unsent: VecDeque<(Address, ChangePartition)>,
     /// Number of answers that the current stage waits for.
@@ -103,21 +109,25 @@ pub(super) struct Stage {
 pub(super) enum StageWork {
     /// Changes partitions at every member of their chains.
     Partitions(Vec<PartitionWork>),
+    /// Writes the difference to this catalog to the log. Once it is durable, the change is decided: a restart
+    /// finds it done.
+    Persist(Arc<Catalog>),
     /// Publishes a catalog to every block.
     Publish(Arc<Catalog>),
 }
 
 impl StageWork {
-    /// The step around which tests crash.
-    pub fn crash_step(&self) -> CrashStep {
-        match self {
+    /// The step around which tests crash. The stage `Persist` marks the steps of its record itself.
+    pub fn crash_step(&self) -> Option<CrashStep> {
+        Some(match self {
+            StageWork::Persist(_) => return None,
             StageWork::Publish(_) => crash_point::JOB_PUBLISH,
             StageWork::Partitions(works) => match works.first().map(|work| &work.kind) {
                 Some(PartitionWorkKind::BuildIndex(_)) => crash_point::JOB_BACKFILL,
                 Some(PartitionWorkKind::Drop) => crash_point::JOB_FREE,
                 Some(PartitionWorkKind::Create | PartitionWorkKind::ReplaceLayout) | None => crash_point::JOB_MAKE,
             },
-        }
+        })
     }
 }
 
@@ -144,8 +154,8 @@ pub(super) enum PartitionWorkKind {
 pub(super) struct Plan {
     pub stages: Vec<Stage>,
     pub notes: Vec<(u16, Box<str>)>,
-    /// First AUTO_INCREMENT values of new tables.
-    pub counters: Vec<(TableId, u64)>,
+    /// AUTO_INCREMENT counters of new tables.
+    pub counters: Vec<(TableId, Counter)>,
     /// Number of table ids that the change assigns.
     pub tables_made: u32,
     /// Number of partitions that the change places.
@@ -157,6 +167,13 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Appends the stages that make a change durable and publish it.
+    pub fn then_publish(&mut self, catalog: Catalog) {
+        let catalog = Arc::new(catalog);
+        self.then(StageWork::Persist(Arc::clone(&catalog)), None);
+        self.then(StageWork::Publish(catalog), None);
+    }
+
     pub fn then(&mut self, work: StageWork, undo: Option<StageWork>) {
         self.stages.push(Stage { work, undo });
     }

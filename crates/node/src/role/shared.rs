@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
-use junctor_cluster::MainConfiguration;
+use junctor_cluster::{MainConfiguration, MainLog};
 use junctor_front::Readiness;
 use junctor_front::account::Accounts;
 use junctor_kernel::{Address, NodeId, ThreadAssignment};
@@ -143,7 +143,11 @@ impl Shared {
     pub(super) fn main_configuration(&self, node: NodeId) -> MainConfiguration {
         MainConfiguration {
             backup_nodes: self.backup_nodes.clone(),
-            log: self.log_target(node).map(|target| target.log),
+            log: self.log_target(node).map(|LogTarget { log, formed }| MainLog {
+                log,
+                sequence: Arc::clone(&self.sequence),
+                formed,
+            }),
         }
     }
 

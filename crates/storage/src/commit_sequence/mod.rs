@@ -19,7 +19,8 @@ use crate::invariant::require;
 /// Maximum distance from the stable number to the last number taken.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
 
-// A transaction has at most one number, and only while it is admitted, so the ring is never full.
+// A transaction has at most one number, and only while it is admitted. Main has one number under way at a
+// time. So the ring is never full.
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS > TRANSACTIONS_MAX);
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS.is_power_of_two());
 
@@ -100,11 +101,11 @@ impl CommitSequence {
     }
 
     /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
-    /// tc thread to notify when the number is stable.
+    /// tc thread to notify when the number is stable, or a value by which the caller knows main.
     ///
     /// `Full` and `Exhausted`; no number is used up then. `Full` cannot happen if all tc threads together
-    /// admit at most [`COMMIT_SEQUENCE_SLOTS`] transactions. A transaction counts until its thread knows that
-    /// its number is stable.
+    /// admit fewer than [`COMMIT_SEQUENCE_SLOTS`] transactions and main has one number under way. A
+    /// transaction counts until its thread knows that its number is stable.
     pub fn take(&self, owner: u16) -> Result<CommitNumber, CommitSequenceError> {
         // Acquire: the thread that took the previous number knew a certain stable number. The load of
         // `stable` below must not return an older one, or a ring with a free slot could seem full.

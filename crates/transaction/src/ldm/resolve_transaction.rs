@@ -5,7 +5,6 @@
 use junctor_kernel::{Address, Outbox, require};
 use junctor_model::id::{CommitNumber, StatementNumber};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
-use junctor_signals::Module;
 use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
 use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;
@@ -264,12 +263,12 @@ impl LdmBlock {
         }
     }
 
-    /// Marks a commit number as applied and notifies the tc instances whose numbers became stable.
+    /// Marks a commit number as applied and notifies the blocks whose numbers became stable.
     fn mark_applied(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
         let node = self.own.node;
         let marked = self.shared.sequence.mark_applied(number, &mut |number, owner| {
-            let signal = Signal::Tc(TcSignal::CommitStable(CommitStable { number }));
-            outbox.send(Address::new(node, Module::Tc, owner), signal);
+            let (to, signal) = CommitStable::for_owner(number, owner, node);
+            outbox.send(to, signal);
         });
         require!(marked.is_ok(), "commit {number}: {marked:?}");
     }

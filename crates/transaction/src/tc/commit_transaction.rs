@@ -4,7 +4,8 @@
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
-    AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply,
+    AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
+    PrepareTransactionReply,
 };
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
@@ -119,8 +120,8 @@ impl TcBlock {
             match owner == self.own.instance {
                 true => self.on_commit_stable(number, context, outbox),
                 false => {
-                    let signal = Signal::Tc(TcSignal::CommitStable(CommitStable { number }));
-                    outbox.send(self.tc_address(owner), signal);
+                    let (to, signal) = CommitStable::for_owner(number, owner, self.own.node);
+                    outbox.send(to, signal);
                 }
             }
         }
@@ -143,6 +144,7 @@ impl TcBlock {
         self.waiting_stable.insert((number, transaction));
         // A tc is notified of its own numbers anyway.
         if owner != self.own.instance {
+            require!(owner != MAIN_OWNER, "no row has a number of main: {number}");
             let signal = Signal::Tc(TcSignal::AwaitStable(AwaitStable { number, transaction }));
             outbox.send(self.tc_address(owner), signal);
         }

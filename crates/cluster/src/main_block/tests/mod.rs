@@ -23,8 +23,12 @@ use junctor_signals::reserve_auto_increment::ReserveAutoIncrement;
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::{MainBlock, MainConfiguration};
+use fake_log::FakeLog;
 
 mod alter_table;
+mod durable;
+mod fake_log;
+mod restore;
 
 /// The main block with simulated neighbours. A map holds the partitions, and catalogs are acknowledged.
 pub(super) struct Stage {
@@ -45,6 +49,8 @@ pub(super) struct Stage {
     /// The blocked tables, by the main block's number of the change.
     pub(super) blocked: BTreeMap<u64, Vec<TableId>>,
     now: Time,
+    /// The log of a durable node.
+    disk: Option<FakeLog>,
 }
 
 fn layout() -> NodeLayout {
@@ -57,11 +63,21 @@ fn layout() -> NodeLayout {
 
 impl Stage {
     pub(super) fn new(backup_nodes: &[u8]) -> Stage {
+        Stage::with_log(backup_nodes, None)
+    }
+
+    /// A node with a log.
+    pub(super) fn durable() -> Stage {
+        Stage::with_log(&[], Some(FakeLog::new()))
+    }
+
+    fn with_log(backup_nodes: &[u8], disk: Option<FakeLog>) -> Stage {
         let own = Address::new(NodeId(1), Module::Main, 0);
+        let log = disk.as_ref().map(|disk| disk.target.clone());
         let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
         Stage {
-            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes, log: None }),
+            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes, log }),
             context: TestContext::new(own, &layout(), 1).expect("a layout without gaps"),
             own,
             sql: directory.address(Module::Sql, 0),
@@ -73,6 +89,7 @@ impl Stage {
             in_use: false,
             blocked: BTreeMap::new(),
             now: Time(0),
+            disk,
         }
     }
 
@@ -113,6 +130,11 @@ impl Stage {
     fn answer(&mut self, to: Address, signal: Signal) -> Option<MainSignal> {
         let publish = match signal {
             Signal::Main(signal) => return Some(signal),
+            Signal::Log(signal) => return self.disk.as_mut().expect("the node has a log").take(signal, &mut self.log),
+            Signal::Tc(TcSignal::CommitStable(signal)) => {
+                self.log.push(format!("{} is stable", signal.number));
+                return None;
+            }
             Signal::Sql(SqlSignal::PublishCatalog(signal)) => signal,
             Signal::Tc(TcSignal::PublishCatalog(signal)) => signal,
             Signal::Query(QuerySignal::PublishCatalog(signal)) => signal,

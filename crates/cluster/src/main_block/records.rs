@@ -1,0 +1,208 @@
+//! Main's records in the log: schema changes, and marks of AUTO_INCREMENT counters.
+//!
+//! Main writes one batch of records at a time. A batch has one commit number, which main takes like a
+//! transaction: it belongs to the dictionary record of the batch, or to a commit record without changes if
+//! the batch contains marks only. The log writes a stream in order. When the number is durable, the marks
+//! before the numbered record are durable as well.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Buffer, Context, Outbox, require};
+use junctor_model::id::{CommitNumber, TableId, TransactionId};
+use junctor_model::stored_mark::CounterMark;
+use junctor_signals::append_records::{AppendRecords, AwaitDurable, AwaitDurableReply};
+use junctor_signals::commit_transaction::{CommitStable, MAIN_OWNER};
+use junctor_signals::{LogSignal, Signal, crash_point};
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::log::{FormedRecords, RecordBuffer, RecordHeader, RecordKind};
+
+use super::block::MainBlock;
+
+/// What main needs to write to the log of its node.
+#[derive(Clone, Debug)]
+pub struct MainLog {
+    /// The log block.
+    pub log: Address,
+    /// The source of commit numbers.
+    pub sequence: Arc<CommitSequence>,
+    /// How many records each stream has formed. Main's stream is the last one.
+    pub formed: Arc<FormedRecords>,
+}
+
+/// The stream of main's records.
+#[derive(Debug)]
+pub(super) struct RecordStream {
+    /// `None` on a node without a log, which forms no records.
+    target: Option<MainLog>,
+    buffer: RecordBuffer,
+    spare: Vec<u8>,
+    /// Records formed in this life.
+    formed: u64,
+    /// The dictionary record of the next batch.
+    dictionary: Option<Vec<u8>>,
+    /// The marks of the next batch.
+    marks: BTreeMap<TableId, u64>,
+    under_way: Option<Batch>,
+}
+
+/// Records that are formed and not durable yet.
+#[derive(Debug)]
+struct Batch {
+    number: CommitNumber,
+    has_dictionary: bool,
+    marks: BTreeMap<TableId, u64>,
+    /// Whether the log was asked for the number. Main asks when the number is stable.
+    is_asked: bool,
+}
+
+impl RecordStream {
+    pub fn new(target: Option<MainLog>) -> RecordStream {
+        RecordStream {
+            target,
+            buffer: RecordBuffer::new(),
+            spare: Vec::new(),
+            formed: 0,
+            dictionary: None,
+            marks: BTreeMap::new(),
+            under_way: None,
+        }
+    }
+
+    /// Whether the node has a log.
+    pub fn is_enabled(&self) -> bool {
+        self.target.is_some()
+    }
+
+    /// Keeps a buffer that the log has written.
+    pub fn reuse(&mut self, bytes: Buffer) {
+        self.spare = bytes;
+    }
+
+    /// Adds a mark to the next batch.
+    pub fn add_mark(&mut self, table: TableId, mark: u64) {
+        let added = self.marks.entry(table).or_insert(mark);
+        *added = mark.max(*added);
+    }
+
+    /// Forms the records of the next batch. Returns the batch and the number of its records.
+    fn form(&mut self, number: CommitNumber) -> (Batch, u64) {
+        let transaction = TransactionId(0);
+        let marks = std::mem::take(&mut self.marks);
+        for (table, mark) in &marks {
+            let header = RecordHeader {
+                kind: RecordKind::Mark,
+                participants: 0,
+                number: CommitNumber(0),
+                transaction,
+                chunk: 0,
+            };
+            self.buffer.begin(&header);
+            self.buffer.append_body(&CounterMark { table: *table, mark: *mark }.encode());
+            self.buffer.end();
+        }
+        let dictionary = self.dictionary.take();
+        let kind = if dictionary.is_some() { RecordKind::Dictionary } else { RecordKind::Commit };
+        self.buffer.begin(&RecordHeader { kind, participants: 1, number, transaction, chunk: 0 });
+        if let Some(body) = &dictionary {
+            self.buffer.append_body(body);
+        }
+        self.buffer.end();
+        let count = marks.len() as u64 + 1;
+        (Batch { number, has_dictionary: dictionary.is_some(), marks, is_asked: false }, count)
+    }
+}
+
+impl MainBlock {
+    /// Writes a dictionary record, with the first values of the counters that the change creates. The running
+    /// change goes on when the record is durable.
+    pub(super) fn write_dictionary(&mut self, body: Vec<u8>, outbox: &mut Outbox<Signal>) {
+        require!(self.records.dictionary.is_none(), "one schema change writes its record at a time");
+        self.records.dictionary = Some(body);
+        self.write_records(outbox);
+    }
+
+    /// Begins the next batch if there is something to write and no batch is under way.
+    pub(super) fn write_records(&mut self, outbox: &mut Outbox<Signal>) {
+        let RecordStream { target: Some(target), under_way: None, dictionary, marks, .. } = &self.records else {
+            return;
+        };
+        if dictionary.is_none() && marks.is_empty() {
+            return;
+        }
+        let target = target.clone();
+        let record_step = self.running.as_ref().filter(|_| dictionary.is_some()).map(|change| change.record_step);
+        if !marks.is_empty() {
+            outbox.crash_point(crash_point::MARK_EXTEND.before());
+        }
+        if let Some(step) = record_step {
+            outbox.crash_point(step.before());
+        }
+        let number = match target.sequence.take(MAIN_OWNER) {
+            Ok(number) => number,
+            Err(error) => junctor_kernel::invariant::fail("main gets a commit number", format_args!("{error}")),
+        };
+        let (batch, count) = self.records.form(number);
+        self.records.formed += count;
+        // The log waits for every record that is counted here before it makes the number durable. So the count
+        // precedes the mark that the number is applied.
+        target.formed.publish(target.formed.len() - 1, self.records.formed);
+        let bytes = self.records.buffer.take(std::mem::take(&mut self.records.spare));
+        let stream = target.formed.len() as u16 - 1;
+        let signal = AppendRecords { from: self.own, stream, formed: self.records.formed, bytes };
+        outbox.send(target.log, Signal::Log(LogSignal::AppendRecords(signal)));
+        if let Some(step) = record_step {
+            outbox.crash_point(step.after());
+            outbox.crash_point(crash_point::JOB_DURABLE.before());
+        }
+        self.records.under_way = Some(batch);
+        // The number changes no rows, so nothing has to be applied.
+        let node = self.own.node;
+        let marked = target.sequence.mark_applied(number, &mut |stable, owner| {
+            if stable != number {
+                let (to, signal) = CommitStable::for_owner(stable, owner, node);
+                outbox.send(to, signal);
+            }
+        });
+        require!(marked.is_ok(), "commit {number} of main: {marked:?}");
+        self.ask_for_durable(outbox);
+    }
+
+    /// Asks the log for the number of the batch, once the number is stable.
+    fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {
+        let RecordStream { target: Some(target), under_way: Some(batch), .. } = &mut self.records else { return };
+        if !batch.is_asked && target.sequence.stable() >= batch.number {
+            batch.is_asked = true;
+            let signal = AwaitDurable { number: batch.number, reply_to: self.own };
+            outbox.send(target.log, Signal::Log(LogSignal::AwaitDurable(signal)));
+        }
+    }
+
+    /// A number of main became stable. Main may have seen this itself, and may have begun its next batch.
+    pub(super) fn on_commit_stable(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
+        if self.records.under_way.as_ref().is_some_and(|batch| batch.number == number) {
+            self.ask_for_durable(outbox);
+        }
+    }
+
+    pub(super) fn on_await_durable_reply(
+        &mut self,
+        reply: AwaitDurableReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(batch) = self.records.under_way.take_if(|batch| batch.is_asked) else {
+            junctor_kernel::invariant::fail("the log answers main once", format_args!("{:?}", reply.durable))
+        };
+        require!(reply.durable >= batch.number, "the log reports at least the awaited number: {:?}", reply.durable);
+        if !batch.marks.is_empty() {
+            outbox.crash_point(crash_point::MARK_EXTEND.after());
+            self.raise_durable_marks(&batch.marks, outbox);
+        }
+        if batch.has_dictionary {
+            outbox.crash_point(crash_point::JOB_DURABLE.after());
+            self.on_record_durable(context, outbox);
+        }
+        self.write_records(outbox);
+    }
+}

@@ -1,0 +1,184 @@
+//! Rebuilds the schema from the log, before a node with a log opens.
+//!
+//! Dictionary records contain finished changes only, with one exception: the first step of an alteration
+//! publishes new indexes in state Building, and the last step makes them visible. A crash between the two
+//! leaves an unfinished job, and [`MainBlock::restore`] undoes it. It removes the indexes in state Building
+//! from the definition, increments the version of the table, and removes the hidden tables of these indexes.
+//! The undo is a function of the records alone and needs no record: the next restart undoes the same again,
+//! with the same version, unless a later record replaces the definition. Hidden tables without an index are
+//! removed for that case too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, require};
+use junctor_model::alteration::without_building;
+use junctor_model::id::{PartitionId, TableId};
+use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
+use junctor_model::stored_mark::CounterMark;
+use junctor_model::stored_schema::DictionaryChange;
+use junctor_signals::change_schema::Catalog;
+
+use super::block::MainBlock;
+use super::definition;
+use super::reserve_auto_increment::Counter;
+
+/// The schema that the log describes.
+#[derive(Debug)]
+pub struct RestoredSchema {
+    /// The schema and the chains of its partitions.
+    pub catalog: Arc<Catalog>,
+    /// The partitions to create, in the order of their ids.
+    pub partitions: Vec<RestoredPartition>,
+    /// Tables whose unfinished alteration was undone.
+    pub undone: Vec<TableId>,
+    next_table: TableId,
+    next_ldm: u16,
+    counters: BTreeMap<TableId, Counter>,
+}
+
+/// A partition to create.
+#[derive(Clone, Debug)]
+pub struct RestoredPartition {
+    /// The partition.
+    pub partition: PartitionId,
+    /// The layout of its table.
+    pub layout: Arc<TableLayout>,
+    /// The ldm instances of its chain, the primary first.
+    pub chain: Vec<Address>,
+}
+
+impl RestoredSchema {
+    /// Every partition with its primary.
+    pub fn owners(&self) -> Vec<(PartitionId, Address)> {
+        self.partitions.iter().filter_map(|it| Some((it.partition, *it.chain.first()?))).collect()
+    }
+}
+
+impl MainBlock {
+    /// Rebuilds the schema from the bodies of dictionary records, in the order of their commits, and from the
+    /// bodies of mark records. Changes nothing here.
+    ///
+    /// # Errors
+    /// A body has an unknown version or is damaged, or the bodies contradict each other.
+    pub fn restore(&self, dictionary: &[Vec<u8>], marks: &[Vec<u8>]) -> Result<RestoredSchema, Box<str>> {
+        let mut catalog = Catalog::default();
+        let mut next_table = TableId(1);
+        for (position, body) in dictionary.iter().enumerate() {
+            let change = DictionaryChange::decode(body).map_err(|error| refused("schema change", position, error))?;
+            check_order(&catalog, next_table, &change).map_err(|error| refused("schema change", position, error))?;
+            next_table = change.next_table;
+            change.apply(&mut catalog.dictionary);
+        }
+        let undone = undo_unfinished(&mut catalog);
+        check_complete(&catalog)?;
+        let mut highest: BTreeMap<TableId, u64> = BTreeMap::new();
+        for (position, body) in marks.iter().enumerate() {
+            let mark = CounterMark::decode(body).map_err(|error| refused("AUTO_INCREMENT mark", position, error))?;
+            let known = highest.entry(mark.table).or_insert(1);
+            *known = mark.mark.max(*known);
+        }
+        let base_tables = catalog.dictionary.tables().filter(|layout| layout.definition.kind == TableKind::Base);
+        let counters = base_tables.map(|layout| {
+            let table = layout.definition.id;
+            let mark = highest.get(&table).copied().unwrap_or(1);
+            (table, Counter::restored(&layout.definition, mark))
+        });
+        let counters = counters.collect();
+        let mut partitions = Vec::new();
+        for layout in catalog.dictionary.tables() {
+            for index in 0..layout.definition.partition_count {
+                let partition = PartitionId { table: layout.definition.id, index };
+                let chain = self.place(partitions.len());
+                partitions.push(RestoredPartition { partition, layout: Arc::clone(layout), chain });
+            }
+        }
+        for restored in &partitions {
+            catalog.distribution.put(restored.partition, restored.chain.clone());
+        }
+        let next_ldm = (partitions.len() % usize::from(self.ldm_instances)) as u16;
+        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_ldm, counters })
+    }
+
+    /// Installs a restored schema. The caller creates its partitions before, and publishes its catalog
+    /// afterwards.
+    pub fn install(&mut self, schema: RestoredSchema) {
+        require!(
+            self.catalog.dictionary.version == 0 && self.running.is_none() && self.next_table == TableId(1),
+            "a schema is restored before the first schema change"
+        );
+        let RestoredSchema { catalog, partitions: _, undone: _, next_table, next_ldm, counters } = schema;
+        self.catalog = catalog;
+        self.next_table = next_table;
+        self.next_ldm = next_ldm;
+        self.counters = counters;
+    }
+
+    /// Raises the AUTO_INCREMENT counter of a restored table above the greatest number that a row has. An
+    /// UPDATE stores numbers that no mark covers.
+    pub fn raise_auto_increment(&mut self, table: TableId, greatest: u64) {
+        if let Some(counter) = self.counters.get_mut(&table) {
+            counter.next = counter.next.max(greatest.saturating_add(1));
+        }
+    }
+}
+
+/// Checks that a change follows the changes before it.
+fn check_order(catalog: &Catalog, next_table: TableId, change: &DictionaryChange) -> Result<(), Box<str>> {
+    let (before, after) = (catalog.dictionary.version, change.version);
+    if after <= before {
+        return Err(format!("its dictionary version {after} does not follow version {before}").into());
+    }
+    if change.next_table < next_table {
+        return Err(format!("its next table id {} is below {}", change.next_table, next_table).into());
+    }
+    if let Some(table) = change.tables.iter().find(|table| table.id >= change.next_table) {
+        return Err(format!("table id {} is not below the next table id {}", table.id, change.next_table).into());
+    }
+    Ok(())
+}
+
+/// Undoes unfinished alterations, and returns their tables.
+fn undo_unfinished(catalog: &mut Catalog) -> Vec<TableId> {
+    let dictionary = &mut catalog.dictionary;
+    let undone: Vec<TableDefinition> = dictionary
+        .tables()
+        .map(|layout| without_building(&layout.definition))
+        .filter(|(_, gone)| !gone.is_empty())
+        .map(|(mut without, _)| {
+            without.version.0 += 1;
+            without
+        })
+        .collect();
+    let tables = undone.iter().map(|table| table.id).collect();
+    undone.into_iter().for_each(|table| dictionary.put_table(table));
+    let named: BTreeSet<TableId> = dictionary
+        .tables()
+        .flat_map(|layout| layout.definition.indexes.iter().filter_map(definition::entries_of))
+        .collect();
+    let hidden = dictionary.tables().filter(|layout| layout.definition.kind != TableKind::Base);
+    let orphans: Vec<TableId> =
+        hidden.map(|layout| layout.definition.id).filter(|hidden| !named.contains(hidden)).collect();
+    orphans.into_iter().for_each(|table| dictionary.remove_table(table));
+    tables
+}
+
+/// Checks that every table has its database and its hidden tables.
+fn check_complete(catalog: &Catalog) -> Result<(), Box<str>> {
+    for layout in catalog.dictionary.tables() {
+        let table = &layout.definition;
+        if catalog.dictionary.database(&table.database).is_none() {
+            return Err(format!("the stored schema has table {} without its database", table.id).into());
+        }
+        let mut entries = table.indexes.iter().filter_map(definition::entries_of);
+        if let Some(missing) = entries.find(|entries| catalog.dictionary.table(*entries).is_none()) {
+            return Err(format!("the stored schema has table {} without its unique entries {missing}", table.id).into());
+        }
+    }
+    Ok(())
+}
+
+fn refused(what: &str, position: usize, error: impl fmt::Display) -> Box<str> {
+    format!("{what} {} of the log cannot be read: {error}", position + 1).into()
+}

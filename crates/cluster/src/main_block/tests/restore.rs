@@ -1,0 +1,266 @@
+//! Restarts from the records of the log.
+
+use std::collections::BTreeSet;
+
+use junctor_model::id::CommitNumber;
+use junctor_model::stored_mark::CounterMark;
+use junctor_storage::log::RecordKind;
+use proptest::prelude::*;
+
+use super::super::restore::RestoredSchema;
+use super::*;
+
+/// The durable records of every life.
+#[derive(Clone, Default)]
+struct Records {
+    dictionary: Vec<Vec<u8>>,
+    marks: Vec<Vec<u8>>,
+    last: CommitNumber,
+}
+
+impl Stage {
+    /// What a crash leaves of this life and the lives before.
+    fn crash(mut self, mut records: Records) -> Records {
+        let disk = self.disk.take().expect("the node has a log");
+        records.dictionary.extend(disk.bodies(RecordKind::Dictionary));
+        records.marks.extend(disk.bodies(RecordKind::Mark));
+        records.last = disk.target.sequence.taken();
+        records
+    }
+
+    /// A node that starts from the records.
+    fn restarted(records: &Records) -> (Stage, RestoredSchema) {
+        let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+        let restore = |stage: &Stage| stage.main.restore(&records.dictionary, &records.marks).expect("it is whole");
+        let (restored, shown) = (restore(&stage), restore(&stage));
+        for it in &restored.partitions {
+            for member in &it.chain {
+                stage.partitions.insert((*member, it.partition), it.layout.definition.version);
+            }
+        }
+        stage.main.install(restored);
+        stage.check();
+        (stage, shown)
+    }
+
+    fn definitions(&self) -> Vec<TableDefinition> {
+        self.main.catalog().dictionary.tables().map(|layout| layout.definition.clone()).collect()
+    }
+
+    fn records(self) -> Records {
+        self.crash(Records::default())
+    }
+}
+
+#[test]
+fn a_restart_finds_the_schema_and_continues_at_the_marks() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("a", vec![primary(), unique("u")]);
+    stage.create("b", vec![primary()]);
+    let (a, b) = (stage.table("a").id, stage.table("b").id);
+    assert_eq!(stage.reserve(a, 7, 0), (5, 7, false));
+    let definitions = stage.definitions();
+    let records = stage.records();
+    let (mut stage, shown) = Stage::restarted(&records);
+    assert_eq!(stage.definitions(), definitions);
+    assert_eq!((shown.partitions.len(), shown.undone.len()), (6, 0));
+    let owners: Vec<u16> = shown.owners().iter().map(|(_, owner)| owner.instance).collect();
+    assert_eq!(owners, [0, 1, 0, 1, 0, 1]);
+    assert!(stage.reserve(a, 1, 0).0 >= 12);
+    assert_eq!(stage.reserve(b, 1, 0).0, 5);
+    stage.main.raise_auto_increment(b, 100_000);
+    stage.main.raise_auto_increment(b, 3);
+    assert_eq!(stage.reserve(b, 1, 0), (100_001, 1, false));
+    // Table ids do not return.
+    stage.create("c", vec![primary()]);
+    assert_eq!(stage.table("c").id, TableId(4));
+    stage.check();
+}
+
+#[test]
+fn an_unfinished_alteration_is_undone_in_the_same_way_every_time() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    let table = stage.table("t");
+    assert_eq!(stage.change(add_index(table.id, unique("u"))).error, None);
+    let building = stage.table("t");
+    assert_eq!(building.indexes[1].state, IndexState::Building);
+    let records = stage.records();
+    let (stage, shown) = Stage::restarted(&records);
+    assert_eq!(shown.undone, [table.id]);
+    let undone = stage.table("t");
+    assert_eq!((undone.indexes.len(), stage.definitions().len()), (1, 1), "the hidden table is gone too");
+    assert!(undone.version > building.version && undone.next_index > table.next_index);
+    // A second crash, with no record since, undoes the same.
+    let (mut stage, _) = Stage::restarted(&stage.crash(records.clone()));
+    assert_eq!(stage.table("t"), undone);
+    // A later record replaces the definition. The hidden table is in no later record.
+    assert_eq!(stage.change(add_index(table.id, index("k", IndexKind::Ordered, 1))).error, None);
+    let altered = stage.table("t");
+    let (stage, shown) = Stage::restarted(&stage.crash(records.clone()));
+    assert_eq!((stage.definitions(), shown.undone), (vec![altered], vec![]));
+    // The table is dropped.
+    let (mut stage, _) = Stage::restarted(&records);
+    assert_eq!(stage.change(drop_table("t")).error, None);
+    let (stage, _) = Stage::restarted(&stage.crash(records));
+    assert_eq!(stage.definitions(), []);
+}
+
+#[test]
+fn damaged_and_unknown_records_are_refused_with_their_position() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("t", vec![primary(), unique("u")]);
+    stage.create("v", vec![primary()]);
+    let records = stage.records();
+    let empty = Stage::durable();
+    let refused = |dictionary: &[Vec<u8>], marks: &[Vec<u8>]| {
+        empty.main.restore(dictionary, marks).expect_err("it is refused").into_string()
+    };
+    let mut damaged = records.dictionary.clone();
+    damaged[1].pop();
+    assert!(refused(&damaged, &[]).starts_with("schema change 2 of the log cannot be read: the stored schema is inv"));
+    let text = String::from_utf8(records.dictionary[0].clone()).expect("JSON");
+    damaged[0] = text.replace("\"format\":1", "\"format\":7").into();
+    assert_eq!(
+        refused(&damaged, &[]),
+        "schema change 1 of the log cannot be read: the stored schema has the unknown version 7"
+    );
+    let mut mark = CounterMark { table: TableId(1), mark: 9 }.encode().to_vec();
+    mark[0] = 3;
+    assert_eq!(
+        refused(&records.dictionary, &[mark]),
+        "AUTO_INCREMENT mark 1 of the log cannot be read: the stored AUTO_INCREMENT mark has the unknown version 3"
+    );
+    let twice = [records.dictionary[0].clone(), records.dictionary[0].clone()];
+    assert!(refused(&twice, &[]).ends_with("dictionary version 1 does not follow version 1"));
+    let missing = [records.dictionary[1].clone()];
+    assert_eq!(refused(&missing, &[]), "the stored schema has table 1 without its database");
+    assert!(empty.main.restore(&[], &[]).is_ok_and(|schema| schema.partitions.is_empty()));
+}
+
+/// One step of a history.
+#[derive(Clone, Debug)]
+enum Step {
+    Create { name: u8, is_unique: bool },
+    Drop { name: u8 },
+    Truncate { name: u8 },
+    Rename { from: u8, to: u8 },
+    AddIndex { name: u8, is_unique: bool },
+    FinishIndex { name: u8 },
+    DropIndex { name: u8 },
+    Fail { name: u8 },
+    Reserve { name: u8, count: u64, beyond: u64 },
+    Crash,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let name = 0u8..4;
+    let step = prop_oneof![
+        3 => (name.clone(), any::<bool>()).prop_map(|(name, is_unique)| Step::Create { name, is_unique }),
+        1 => name.clone().prop_map(|name| Step::Drop { name }),
+        1 => name.clone().prop_map(|name| Step::Truncate { name }),
+        1 => (name.clone(), name.clone()).prop_map(|(from, to)| Step::Rename { from, to }),
+        2 => (name.clone(), any::<bool>()).prop_map(|(name, is_unique)| Step::AddIndex { name, is_unique }),
+        2 => name.clone().prop_map(|name| Step::FinishIndex { name }),
+        1 => name.clone().prop_map(|name| Step::DropIndex { name }),
+        1 => name.clone().prop_map(|name| Step::Fail { name }),
+        4 => (name, 0u64..40_000, prop_oneof![Just(0), 0u64..200_000])
+            .prop_map(|(name, count, beyond)| Step::Reserve { name, count, beyond }),
+        2 => Just(Step::Crash),
+    ];
+    proptest::collection::vec(step, 1..40)
+}
+
+fn named(name: u8) -> String {
+    format!("t{name}")
+}
+
+impl Stage {
+    fn id(&self, name: u8) -> Option<TableId> {
+        let layout = self.main.catalog().dictionary.table_named("d", &named(name))?;
+        Some(layout.definition.id)
+    }
+}
+
+/// The table without indexes in state Building and without its version, and the base tables only.
+fn expected(definitions: Vec<TableDefinition>) -> Vec<TableDefinition> {
+    let base = definitions.into_iter().filter(|table| table.kind == TableKind::Base);
+    base.map(|table| TableDefinition {
+        version: SchemaVersion(0),
+        ..junctor_model::alteration::without_building(&table).0
+    })
+    .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn every_history_is_found_again_and_no_number_or_table_id_returns(steps in steps()) {
+        let mut records = Records::default();
+        let mut stage = Stage::durable();
+        stage.create_database();
+        let (mut next_numbers, mut tables_seen) = (BTreeMap::<TableId, u64>::new(), BTreeSet::<TableId>::new());
+        for step in steps.into_iter().chain([Step::Crash]) {
+            let before: Vec<TableId> = stage.definitions().iter().map(|table| table.id).collect();
+            match step {
+                Step::Create { name, is_unique } => {
+                    let indexes = if is_unique { vec![primary(), unique("u")] } else { vec![primary()] };
+                    stage.create(&named(name), indexes);
+                }
+                Step::Drop { name } => _ = stage.change(drop_table(&named(name))),
+                Step::Truncate { name } => {
+                    let Some(table) = stage.id(name) else { continue };
+                    stage.change(SchemaChange::TruncateTable { table });
+                }
+                Step::Rename { from, to } => {
+                    let name = |name| ("d".into(), named(name).into());
+                    let renames = vec![TableRename { from: name(from), to: name(to) }];
+                    stage.change(SchemaChange::RenameTables { renames });
+                }
+                Step::AddIndex { name, is_unique } => {
+                    let Some(table) = stage.id(name) else { continue };
+                    let new = if is_unique { unique("v") } else { index("k", IndexKind::Ordered, 1) };
+                    stage.change(add_index(table, new));
+                }
+                Step::FinishIndex { name } => {
+                    let Some(table) = stage.id(name) else { continue };
+                    let layout = stage.main.catalog().dictionary.table(table).expect("the table exists");
+                    let is_building = layout.definition.indexes.iter().any(|it| it.state == IndexState::Building);
+                    if is_building {
+                        stage.change(finish(table, unique("v")));
+                    }
+                }
+                Step::DropIndex { name } => {
+                    let Some(table) = stage.id(name) else { continue };
+                    stage.change(drop_index(table, "u"));
+                }
+                Step::Fail { name } => {
+                    let next = TableId(tables_seen.last().map_or(1, |table| table.0 + 1));
+                    stage.failing = Some(("create", PartitionId { table: next, index: 1 }));
+                    stage.create(&named(name), vec![primary()]);
+                    stage.failing = None;
+                }
+                Step::Reserve { name, count, beyond } => {
+                    let Some(table) = stage.id(name) else { continue };
+                    let (first, count, _) = stage.reserve(table, count, beyond);
+                    let next = next_numbers.entry(table).or_insert(1);
+                    prop_assert!(first >= *next, "{first} is not below {next}");
+                    *next = first + count;
+                }
+                Step::Crash => {
+                    let definitions = stage.definitions();
+                    records = stage.crash(records);
+                    (stage, _) = Stage::restarted(&records);
+                    prop_assert_eq!(expected(stage.definitions()), expected(definitions));
+                }
+            }
+            for table in stage.definitions().iter().map(|table| table.id) {
+                let is_unseen = tables_seen.insert(table);
+                prop_assert!(is_unseen || before.contains(&table), "table id {table} returns");
+            }
+        }
+    }
+}
