@@ -124,12 +124,12 @@ impl LaneQueue {
         self.wake();
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom), not(shuttle)))]
     pub(super) fn is_empty(&self) -> bool {
         self.state().requests.is_empty()
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom), not(shuttle)))]
     pub(super) fn is_stopped(&self) -> bool {
         self.state().is_stopped
     }
