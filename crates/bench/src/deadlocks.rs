@@ -19,7 +19,7 @@ use crate::{Failure, Outcome};
 
 const DEADLOCK: u16 = 1213;
 /// Target for the median time from the closing of a deadlock to its error, in milliseconds.
-const FOUND_MS_MAX: f64 = 5.0;
+const DETECTION_MS_MAX: f64 = 5.0;
 
 /// Options of `deadlocks`.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,12 +64,12 @@ struct Attempt {
 
 /// Totals of one server over all rounds.
 #[derive(Default)]
-struct Storm {
+struct ServerTotals {
     per_s: Vec<f64>,
     committed: u64,
     deadlocks: u64,
     /// Times from the closing of a deadlock to its error, in microseconds.
-    found_us: Vec<u32>,
+    detection_us: Vec<u32>,
 }
 
 /// Runs the clients. Fails if a target is missed.
@@ -88,29 +88,33 @@ pub fn run(options: &DeadlocksOptions) -> Outcome<()> {
     for server in &servers {
         fill(server, options.pairs)?;
     }
-    let mut storms: Vec<Storm> = servers.iter().map(|_| Storm::default()).collect();
+    let mut all_totals: Vec<ServerTotals> = servers.iter().map(|_| ServerTotals::default()).collect();
     for round in 0..options.rounds {
-        for (server, storm) in servers.iter().zip(&mut storms) {
-            run_round(options, server, u64::from(round), storm)?;
+        for (server, totals) in servers.iter().zip(&mut all_totals) {
+            run_round(options, server, u64::from(round), totals)?;
         }
     }
     let mut locks_left = 0;
-    for (server, storm) in servers.iter().zip(&storms) {
-        judge_rows(server, storm.committed)?;
+    for (server, totals) in servers.iter().zip(&all_totals) {
+        judge_rows(server, totals.committed)?;
         if server.name == "Junctor" {
             locks_left = count(&mut server.connect()?, "SELECT COUNT(*) FROM junctor_info.locks")?;
         }
     }
-    print_storms(&servers, &mut storms);
+    print_totals(&servers, &mut all_totals);
     let mut verdicts = vec![
         Verdict {
             what: "median ms from the closing of a deadlock to error 1213".into(),
-            allowed_max: FOUND_MS_MAX,
-            measured: if storms[0].found_us.is_empty() { f64::NAN } else { found_ms(&mut storms[0], 50) },
+            allowed_max: DETECTION_MS_MAX,
+            measured: if all_totals[0].detection_us.is_empty() {
+                f64::NAN
+            } else {
+                detection_ms(&mut all_totals[0], 50)
+            },
         },
         Verdict { what: "locks left behind".into(), allowed_max: 0.0, measured: locks_left as f64 },
     ];
-    if let [ours, theirs] = storms.as_slice() {
+    if let [ours, theirs] = all_totals.as_slice() {
         let measured = median(&theirs.per_s) / median(&ours.per_s);
         verdicts.push(Verdict { what: "MariaDB's transactions/s divided by ours".into(), allowed_max: 1.0, measured });
     }
@@ -128,7 +132,7 @@ fn fill(server: &Server, pairs: u32) -> Outcome<()> {
     server.execute(&["CREATE DATABASE storm", "USE storm", create, &insert])
 }
 
-fn run_round(options: &DeadlocksOptions, server: &Server, round: u64, storm: &mut Storm) -> Outcome<()> {
+fn run_round(options: &DeadlocksOptions, server: &Server, round: u64, totals: &mut ServerTotals) -> Outcome<()> {
     let barrier = &Barrier::new(options.clients as usize);
     let time = Duration::from_secs(options.seconds);
     let results: Vec<Outcome<Worker>> = thread::scope(|scope| {
@@ -152,10 +156,10 @@ fn run_round(options: &DeadlocksOptions, server: &Server, round: u64, storm: &mu
         elapsed = elapsed.max(worker.elapsed);
         attempts.extend(worker.attempts);
     }
-    storm.per_s.push(committed as f64 / elapsed.as_secs_f64());
-    storm.committed += committed;
-    storm.deadlocks += attempts.iter().filter(|attempt| attempt.is_victim).count() as u64;
-    storm.found_us.extend(found_after(&attempts));
+    totals.per_s.push(committed as f64 / elapsed.as_secs_f64());
+    totals.committed += committed;
+    totals.deadlocks += attempts.iter().filter(|attempt| attempt.is_victim).count() as u64;
+    totals.detection_us.extend(detection_times_us(&attempts));
     Ok(())
 }
 
@@ -209,10 +213,14 @@ fn transaction(
 
 /// Returns, for each deadlock, the microseconds from its closing to the error of its victim.
 ///
-/// The opponent is the client that held the row which the victim requested, requested the victim's row before
-/// the victim got its error, and got no reply before the victim's request. If several clients match, the
-/// earliest request counts, which can only lengthen the time.
-fn found_after(attempts: &[Attempt]) -> Vec<u32> {
+/// The victim's opponent is a client that
+/// - held the row which the victim requested,
+/// - requested the victim's row before the victim got its error, and
+/// - got the reply to that request after the victim had sent its own.
+///
+/// If several clients match, the one with the earliest request counts. A wrong choice can only lengthen the
+/// time.
+fn detection_times_us(attempts: &[Attempt]) -> Vec<u32> {
     let mut by_held: Vec<&Attempt> = attempts.iter().collect();
     by_held.sort_unstable_by_key(|attempt| (attempt.held, attempt.asked));
     let found = |victim: &Attempt| {
@@ -242,21 +250,21 @@ fn count(connection: &mut Connection, text: &str) -> Outcome<u64> {
     value.parse().map_err(|_| Failure::new(format!("{value} in place of a count")))
 }
 
-fn found_ms(storm: &mut Storm, percent: usize) -> f64 {
-    f64::from(percentile(&mut storm.found_us, percent)) / 1000.0
+fn detection_ms(totals: &mut ServerTotals, percent: usize) -> f64 {
+    f64::from(percentile(&mut totals.detection_us, percent)) / 1000.0
 }
 
-fn print_storms(servers: &[Server], storms: &mut [Storm]) {
+fn print_totals(servers: &[Server], all_totals: &mut [ServerTotals]) {
     let mut table =
         Table::new(&["server", "transactions/s", "committed", "deadlocks", "found ms p50", "p95", "p99", "p100"]);
-    for (server, storm) in servers.iter().zip(storms) {
+    for (server, totals) in servers.iter().zip(all_totals) {
         let mut row = vec![
             server.name.to_owned(),
-            format!("{:.0}", median(&storm.per_s)),
-            storm.committed.to_string(),
-            storm.deadlocks.to_string(),
+            format!("{:.0}", median(&totals.per_s)),
+            totals.committed.to_string(),
+            totals.deadlocks.to_string(),
         ];
-        row.extend([50, 95, 99, 100].map(|percent| format!("{:.2}", found_ms(storm, percent))));
+        row.extend([50, 95, 99, 100].map(|percent| format!("{:.2}", detection_ms(totals, percent))));
         table.row(row);
     }
     println!("{table}");
@@ -276,17 +284,17 @@ mod tests {
             answered: start + Duration::from_micros(answered),
             is_victim,
         };
-        // The victim waited first. The row's previous holder got its reply earlier, and the third client
-        // works on another pair; both must be ignored.
+        // The victim waited first, and the third attempt closed the deadlock. Two attempts must be ignored:
+        // the second got its reply before the victim's request, and the fourth is on another pair.
         let attempts = [
             attempt(0, 100, 900, true),
             attempt(1, 20, 90, false),
             attempt(1, 700, 950, false),
             attempt(3, 150, 990, false),
         ];
-        assert_eq!(found_after(&attempts), [200]);
+        assert_eq!(detection_times_us(&attempts), [200]);
         // The victim's request closed the deadlock.
-        assert_eq!(found_after(&[attempt(0, 500, 900, true), attempt(1, 20, 990, false)]), [400]);
-        assert!(found_after(&[attempt(0, 500, 900, false), attempt(1, 20, 990, false)]).is_empty());
+        assert_eq!(detection_times_us(&[attempt(0, 500, 900, true), attempt(1, 20, 990, false)]), [400]);
+        assert!(detection_times_us(&[attempt(0, 500, 900, false), attempt(1, 20, 990, false)]).is_empty());
     }
 }

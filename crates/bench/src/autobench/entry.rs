@@ -56,23 +56,23 @@ fn value_of(key: &str, mut rest: &str) -> Result<String, String> {
                 if is_end(rest) {
                     return Ok(value);
                 }
-                return Err(format!("{key}: more after the value; a value with spaces stands in quotes"));
+                return Err(format!("{key}: text follows the value; a value with spaces needs quotes"));
             }
             Some(quote @ ('"' | '\'')) => {
                 let Some((part, after)) = characters.as_str().split_once(quote) else {
                     return Err(format!("{key}: the quote {quote} is not closed on its line"));
                 };
                 if quote == '"' {
-                    refuse_computed(key, part)?;
+                    refuse_expansion(key, part)?;
                 }
                 value.push_str(part);
                 rest = after;
             }
             Some(c) => {
                 if c == ';' {
-                    return Err(format!("{key}: a list with ; stands in quotes, else a shell ends the value there"));
+                    return Err(format!("{key}: a list with ; needs quotes, because a shell ends the value at the ;"));
                 }
-                refuse_computed(key, &rest[..c.len_utf8()])?;
+                refuse_expansion(key, &rest[..c.len_utf8()])?;
                 value.push(c);
                 rest = characters.as_str();
             }
@@ -80,10 +80,10 @@ fn value_of(key: &str, mut rest: &str) -> Result<String, String> {
     }
 }
 
-fn refuse_computed(key: &str, part: &str) -> Result<(), String> {
+fn refuse_expansion(key: &str, part: &str) -> Result<(), String> {
     match part.find(['$', '`', '\\']) {
         None => Ok(()),
-        Some(place) => Err(format!("{key}: {} is not computed here; write the value itself", &part[place..=place])),
+        Some(place) => Err(format!("{key}: {} is not expanded here; write the resulting value", &part[place..=place])),
     }
 }
 
@@ -128,10 +128,10 @@ mod tests {
         for (text, said) in [
             ("\nA = \"1\"", "line 2: A: a shell takes no spaces"),
             ("A=\"1", "line 1: A: the quote \" is not closed"),
-            ("A=1;2", "line 1: A: a list with ; stands in quotes"),
-            ("A=\"1\" 2", "line 1: A: more after the value"),
-            ("A=\"$HOME/x\"", "line 1: A: $ is not computed here"),
-            ("A=`date`", "line 1: A: ` is not computed here"),
+            ("A=1;2", "line 1: A: a list with ; needs quotes"),
+            ("A=\"1\" 2", "line 1: A: text follows the value"),
+            ("A=\"$HOME/x\"", "line 1: A: $ is not expanded here"),
+            ("A=`date`", "line 1: A: ` is not expanded here"),
             ("echo hello", "line 1: echo hello: neither KEY"),
             ("A-B=1", "line 1: A-B: a key has letters"),
             ("=1", "line 1: : a key has letters"),

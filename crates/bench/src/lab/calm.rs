@@ -16,22 +16,23 @@ pub const DISTURBED_PERCENT: f64 = 5.0;
 const CALM_CHECK_TIME: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 
-/// Measures the CPU time of other programs and machines since its creation.
-pub struct Others {
+/// Meters the CPU time that other programs and machines have used since the meter began.
+pub struct OtherLoadMeter {
     since: Instant,
+    /// CPU time of other programs and machines at `since`.
     before: Duration,
 }
 
-impl Others {
-    /// Starts to watch.
+impl OtherLoadMeter {
+    /// Starts the meter.
     ///
     /// # Errors
     /// `/proc` cannot be read.
-    pub fn begin() -> Outcome<Others> {
-        Ok(Others { since: Instant::now(), before: used_by_others()? })
+    pub fn begin() -> Outcome<OtherLoadMeter> {
+        Ok(OtherLoadMeter { since: Instant::now(), before: used_by_others()? })
     }
 
-    /// The share of all CPUs that others have used since the start, in per cent.
+    /// The share of all CPUs that other programs and machines have used since the start, in per cent.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -86,7 +87,7 @@ impl RetryBudget {
     fn wait_for_calm(&mut self, interrupt: &Interrupt) -> Outcome<bool> {
         let end = Instant::now() + self.left;
         while Instant::now() < end {
-            let others = Others::begin()?;
+            let others = OtherLoadMeter::begin()?;
             interrupt.pause(CALM_CHECK_TIME)?;
             if others.percent()? <= DISTURBED_PERCENT {
                 return Ok(true);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::LabOptions;
-use super::calm::{Others, RetryBudget};
+use super::calm::{OtherLoadMeter, RetryBudget};
 use super::client::{Client, Schedule, Tally};
 use super::data::{self, DATABASE};
 use super::node::{Node, start_filled};
@@ -304,7 +304,7 @@ impl Run<'_> {
         let seconds = self.workload.seconds(self.plan.seconds);
         interrupt.pause(start.saturating_duration_since(Instant::now()))?;
         let routing = routing_figures::read(connection)?;
-        let others = Others::begin()?;
+        let others = OtherLoadMeter::begin()?;
         let sampler = ThreadSampler::begin(node.process_id(), connection)?;
         let begun = Instant::now();
         interrupt.pause(Duration::from_secs_f64(seconds))?;

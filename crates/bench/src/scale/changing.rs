@@ -85,7 +85,7 @@ pub fn simulate(phase_ns: u64) -> Outcome<Vec<Setup>> {
             for phase in phases(&demands) {
                 node.begin_phase(phase);
                 let count = (phase_ns / SLICE_NS).max(1);
-                let slices: Vec<f64> = (0..count).map(|_| node.count(u64::MAX, SLICE_NS).per_s).collect();
+                let slices: Vec<f64> = (0..count).map(|_| node.measure(u64::MAX, SLICE_NS).per_s).collect();
                 setup.per_s.push(slices.iter().sum::<f64>() / count as f64);
                 setup.slices.extend(slices);
             }

@@ -18,7 +18,7 @@ pub const NETWORK_NS: u64 = 40_000;
 /// A phase of the load.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// Operations of the clients.
+    /// The steps of each operation. A client repeats the operation.
     pub steps: Rc<[Step]>,
     /// Number of active clients. The others send nothing.
     pub clients: usize,
@@ -43,7 +43,8 @@ impl Phase {
 pub struct RunOptions {
     /// The rule that chooses the thread of a read.
     pub rule: ReadRule,
-    /// Nanoseconds between two samples of the loads. Every second sample renews the prices, as in a node.
+    /// Nanoseconds between two samples of the loads. Every second sample also renews the prices that routing
+    /// puts on the threads, as in a node.
     pub sample_interval_ns: u64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -93,7 +94,7 @@ pub struct Node<'a> {
     random: Random,
     tables: usize,
     samples: u64,
-    /// The thread that writes for others if the placement has no send threads: the least busy one.
+    /// The least busy thread. It may write replies for the recv threads if the placement has no send threads.
     helper: [usize; 1],
     last_totals: Vec<[u64; 2]>,
     /// Utilisation of each thread in thousandths, averaged over about twenty samples.
@@ -102,7 +103,8 @@ pub struct Node<'a> {
     latencies: Latencies,
 }
 
-/// Shift of the bits in a task's step that hold the index of its partition.
+/// First bit of the upper part of [`Task::step`]. For a read, this part is one more than the index in
+/// `Request::parts`; otherwise it is zero. The lower part says what the task is, see `on_done`.
 const PART_SHIFT: u32 = 16;
 
 impl<'a> Node<'a> {
@@ -190,7 +192,7 @@ impl<'a> Node<'a> {
     }
 
     /// Measures until enough operations have ended, or until the time is over.
-    pub fn count(&mut self, operations: u64, time_ns: u64) -> RunReport {
+    pub fn measure(&mut self, operations: u64, time_ns: u64) -> RunReport {
         self.latencies = Latencies::default();
         let start_ns = self.engine.now_ns();
         let before: Vec<_> = (0..self.engine.threads()).map(|thread| self.engine.busy_ns(thread)).collect();
@@ -316,8 +318,8 @@ impl<'a> Node<'a> {
     /// The partitions that a read or write touches, starting at a random one.
     fn parts(&mut self, parts: PartitionWork) -> Vec<usize> {
         let first = if self.phase.hot_partition { 0 } else { self.random.below(TABLE_PARTITIONS as u64) as usize };
-        let step_index = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
-        (0..parts.count).map(step_index).collect()
+        let partition = |part| if self.phase.hot_partition { 0 } else { (first + part) % TABLE_PARTITIONS };
+        (0..parts.count).map(partition).collect()
     }
 
     /// The ldm instance that owns a partition. Partitions are assigned to instances in turn.
@@ -328,14 +330,14 @@ impl<'a> Node<'a> {
     fn on_done(&mut self, thread: usize, task: Task) {
         let number = task.request as usize;
         match task.step & 0xffff {
-            // A step that involves no partitions.
+            // A step without partitions has ended.
             0 => {
                 let request = &mut self.requests[number];
                 let is_send = matches!(request.steps.get(request.step_index), Some(Step::Send(_)));
                 request.step_index += 1;
                 if is_send { self.on_sent(task.request) } else { self.enter(From::Thread(thread), task.request) }
             }
-            // The work on one partition has ended. Its reply returns to the thread that sent it.
+            // The work on one partition has ended. Its reply goes to the thread that requested the work.
             1 => {
                 let is_read = task.kind == 2;
                 let home = if is_read { self.requests[number].sql } else { self.requests[number].tc };
@@ -346,6 +348,7 @@ impl<'a> Node<'a> {
                     self.engine.submit(From::Thread(thread), home, answer)
                 }
             }
+            // The reply of a partition has arrived.
             _ => self.on_answer(thread, task),
         }
     }

@@ -284,7 +284,7 @@ pub fn simulate(
             Workload::ReadWrite => clients.max(400),
             _ => (4 * clients).max(4_000),
         };
-        node.count(operations as u64, TIME_MAX_NS)
+        node.measure(operations as u64, TIME_MAX_NS)
     };
     Ok((layout, report))
 }

@@ -125,7 +125,7 @@ fn run(cpus: u32, workload: Workload, rule: ReadRule, clients: usize) -> (f64, V
     let mut node = Node::new(&layout, &demands, clients, 16, options(rule));
     node.begin_phase(Phase::even(workload, &demands, clients, 16));
     node.warm_up(2_000_000);
-    let report = node.count(3_000, 1_000_000_000);
+    let report = node.measure(3_000, 1_000_000_000);
     (report.per_s, report.busy, report.latencies.percentile(500), node.clients())
 }
 
