@@ -80,7 +80,7 @@ impl StoreTarget<'_> {
                 while collation != CollationId::BINARY && cut > 0 && text[cut] & 0xC0 == 0x80 {
                     cut -= 1;
                 }
-                self.refuse(ErrorCode::DataTooLong, "Data too long for column", scratch)?;
+                self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch)?;
                 Ok(ValueRef::Bytes(&text[..cut]))
             }
         }
@@ -114,7 +114,7 @@ impl StoreTarget<'_> {
         };
         let stored = number.clamp(low, high);
         if stored != number {
-            self.refuse(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
+            self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
         }
         Ok(if unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
     }
@@ -127,9 +127,9 @@ impl StoreTarget<'_> {
             ValueRef::Bytes(text) => {
                 let parsed = parse_integer(text, true);
                 if parsed.is_missing {
-                    self.refuse_value("integer", &excerpt(text), scratch)?;
+                    self.fail_or_warn_wrong_value("integer", &excerpt(text), scratch)?;
                 } else if parsed.is_truncated {
-                    self.refuse(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
+                    self.fail_or_warn(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
                 }
                 Ok(parsed.value)
             }
@@ -149,9 +149,9 @@ impl StoreTarget<'_> {
             ValueRef::Bytes(text) => {
                 let parsed = parse_double(text);
                 if parsed.is_truncated {
-                    self.refuse(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
+                    self.fail_or_warn(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
                 } else if parsed.is_out_of_range {
-                    self.refuse(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
+                    self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
                 }
                 parsed.value
             }
@@ -169,7 +169,7 @@ impl StoreTarget<'_> {
             Ok(_) => text.len(),
             Err(error) => error.valid_up_to(),
         };
-        self.refuse_value("string", &wrong_bytes(&text[valid..]), scratch)?;
+        self.fail_or_warn_wrong_value("string", &wrong_bytes(&text[valid..]), scratch)?;
         Ok(&text[..valid])
     }
 
@@ -197,7 +197,7 @@ impl StoreTarget<'_> {
         match (only_spaces, self.column.column_type) {
             (true, ColumnType::Char { .. }) => {}
             (true, _) => scratch.note(ErrorCode::DataTruncated, || self.message("Data truncated for column")),
-            (false, _) => self.refuse(ErrorCode::DataTooLong, "Data too long for column", scratch)?,
+            (false, _) => self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch)?,
         }
         Ok(fitting)
     }
@@ -229,7 +229,7 @@ impl StoreTarget<'_> {
     }
 
     #[cold]
-    fn refuse(&self, code: ErrorCode, what: &str, scratch: &Scratch) -> Result<()> {
+    fn fail_or_warn(&self, code: ErrorCode, what: &str, scratch: &Scratch) -> Result<()> {
         if self.mode == StoreMode::Strict {
             return Err(Error::new(code, self.message(what)));
         }
@@ -241,7 +241,7 @@ impl StoreTarget<'_> {
     }
 
     #[cold]
-    fn refuse_value(&self, type_name: &str, value: &str, scratch: &Scratch) -> Result<()> {
+    fn fail_or_warn_wrong_value(&self, type_name: &str, value: &str, scratch: &Scratch) -> Result<()> {
         let message = || self.message(&format!("Incorrect {type_name} value: '{value}' for column"));
         if self.mode == StoreMode::Strict {
             return Err(Error::new(ErrorCode::WrongValueForType, message()));

@@ -144,7 +144,7 @@ pub(crate) fn order_in_domain(
 /// compares one value several times converts it first, so that a string that is not a number causes only one
 /// warning.
 #[inline]
-pub(super) fn number_of_text<'r>(
+pub(super) fn text_to_number<'r>(
     domain: CompareDomain,
     value: ValueRef<'r>,
     scratch: &Scratch,

@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::Context;
-use super::compare::{compare, compare_integers, equal_in_domain, number_of_text, order_in_domain};
+use super::compare::{compare, compare_integers, equal_in_domain, order_in_domain, text_to_number};
 use super::convert::{to_double, to_text};
 use crate::program::{CompareDomain, CompareOperator, Expression, IsTest, Node};
 use crate::scratch::Scratch;
@@ -122,7 +122,7 @@ fn between<'r>(
     let mut value = value.value(context)?;
     let low = low.value(context)?;
     if domains[0] == domains[1] && !low.is_null() {
-        value = number_of_text(domains[0], value, context.scratch)?;
+        value = text_to_number(domains[0], value, context.scratch)?;
     }
     let above = match value.is_null() || low.is_null() {
         true => None,
@@ -159,7 +159,7 @@ fn in_list<'r>(
         let value = match (value, converted) {
             (ValueRef::Bytes(_), Some((known, number))) if known == *domain => number,
             (ValueRef::Bytes(_), _) if !item.is_null() => {
-                let number = number_of_text(*domain, value, context.scratch)?;
+                let number = text_to_number(*domain, value, context.scratch)?;
                 converted = Some((*domain, number));
                 number
             }
@@ -184,7 +184,7 @@ fn in_parameters<'r>(
     if value.is_null() {
         return Ok(None);
     }
-    let value = number_of_text(domain, value, context.scratch)?;
+    let value = text_to_number(domain, value, context.scratch)?;
     let mut result = Some(false);
     for item in context.parameters.list(parameter) {
         match equal_in_domain(domain, value, item, context.scratch)? {
