@@ -236,13 +236,13 @@ impl Gateway {
         &mut self,
         session: ConnectionId,
         connection: ConnectionId,
-        ends: bool,
+        closes_connection: bool,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
         let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), is_known: false };
         let operation = self.open(session, work)?;
         for instance in 0..self.sql_instances {
-            let signal = InterruptSession { operation, reply_to: self.own, connection, ends };
+            let signal = InterruptSession { operation, reply_to: self.own, connection, closes_connection };
             let to = Address::new(self.own.node, Module::Sql, instance);
             turn.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
         }

@@ -1,4 +1,4 @@
-//! COMMIT and ROLLBACK: from a client of the data plane to its tc.
+//! COMMIT and ROLLBACK: from the gateway of a sql block to the transaction's tc.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;

@@ -1,6 +1,6 @@
-//! One writing or locking statement of a transaction, from a client of the data plane to its tc. The tc
-//! begins the transaction if necessary, sends every part to its owner ldm, maintains unique entries, and
-//! undoes the statement if it fails.
+//! One writing or locking statement of a transaction, from the gateway of a sql block to the transaction's
+//! tc. The tc begins the transaction if necessary, sends every part to its owner ldm, maintains unique
+//! entries, and undoes the statement if it fails.
 
 use std::sync::Arc;
 

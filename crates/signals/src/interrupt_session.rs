@@ -1,5 +1,5 @@
-//! KILL. Only the sql block that owns a session knows it, so the killing session's sql block asks every sql
-//! block of the node.
+//! KILL. Only the sql block that owns a session knows the session. The killing session's sql block therefore
+//! asks every sql block of the node.
 
 use junctor_kernel::Address;
 use junctor_model::id::ConnectionId;
@@ -15,8 +15,8 @@ pub struct InterruptSession {
     pub reply_to: Address,
     /// Connection of the session to interrupt.
     pub connection: ConnectionId,
-    /// KILL CONNECTION: closes the connection too. False for KILL QUERY.
-    pub ends: bool,
+    /// True for KILL CONNECTION, false for KILL QUERY.
+    pub closes_connection: bool,
 }
 
 /// The reply to [`InterruptSession`], sent immediately. Undoing the interrupted statement may take longer.

@@ -1,4 +1,4 @@
-//! A read of one partition, committed or snapshot, from a client of the data plane to a query block or to the
+//! A read of one partition, committed or snapshot, from the gateway of a sql block to a query block or to the
 //! owner ldm. A query block that finds the partition's guard busy passes the request to the owner, which
 //! answers directly.
 

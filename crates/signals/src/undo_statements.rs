@@ -1,12 +1,12 @@
-//! ROLLBACK TO SAVEPOINT, from a client of the data plane to its tc, which has every participant undo later
-//! statements. Locks stay, and the transaction continues.
+//! ROLLBACK TO SAVEPOINT, from the gateway of a sql block to the transaction's tc. The tc has every
+//! participant undo the statements after the savepoint. Locks stay, and the transaction continues.
 
 use junctor_kernel::Address;
 use junctor_model::id::{StatementNumber, TransactionId};
 
 use crate::read_rows::OperationId;
 
-/// Undoes the statements of a transaction after one of them.
+/// Undoes the latest statements of a transaction: those with a number above `newer_than`.
 #[derive(Debug)]
 pub struct UndoStatements {
     /// Returned in the reply.

@@ -14,11 +14,11 @@ use super::state::{CommandState, NextStatement, SessionRecord};
 impl SqlBlock {
     /// Handles KILL if the session belongs to this block.
     pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
-        let InterruptSession { operation, reply_to, connection, ends } = signal;
+        let InterruptSession { operation, reply_to, connection, closes_connection } = signal;
         let is_known =
             self.sessions.get(&connection).is_some_and(|record| !record.is_disconnected && !record.is_ending);
         if is_known {
-            self.stop(connection, ends, None, turn);
+            self.stop(connection, closes_connection, None, turn);
         }
         let reply = InterruptSessionReply { operation, is_known };
         turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
