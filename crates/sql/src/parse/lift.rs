@@ -182,8 +182,8 @@ impl Walk<'_> {
     }
 }
 
-/// Whether a plan can contain these kept literals. Literals of VALUES can be kept only if there is a single
-/// row, because the plan has only the form of the first row.
+/// Whether one plan can contain these kept literals as constants. If VALUES has several rows, none of its
+/// literals can be kept, because the plan is made from the first row only.
 pub(crate) fn can_keep(kept: &[ParameterNumber], shape: &Shape) -> bool {
     let is_one_row = shape.rows().is_none_or(|rows| rows.count == 1);
     is_one_row || !kept.iter().any(|ordinal| matches!(shape.slot(*ordinal), Some(Slot::RowLiteral { .. })))

@@ -13,7 +13,7 @@ use junctor_signals::program::{
 };
 
 use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
-use super::conflict::{clustered_columns, lock_of, touches_unique};
+use super::conflict::{clustered_columns, lock_program, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
 use super::select::{
@@ -283,7 +283,7 @@ fn unique_key_change(found: UniqueLookup, change: &WriteProgram, filter: Option<
         filter,
         ..change.clone()
     };
-    UniqueKeyChange { index, keys, lookup, entry_lock: lock_of(&entries), program: Arc::new(program) }
+    UniqueKeyChange { index, keys, lookup, entry_lock: lock_program(&entries), program: Arc::new(program) }
 }
 
 /// Sort keys that order rows by MySQL's clustered key.

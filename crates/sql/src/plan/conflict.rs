@@ -27,9 +27,10 @@ pub enum Conflict {
     Replace {
         /// The delete by primary key.
         delete: Arc<WriteProgram>,
-        /// The locking read of a row by primary key. If an existing row shares only the last key with the new
-        /// row and is equal to it, the existing row stays unchanged; this read fetches it. `None` if the
-        /// delete involves foreign keys.
+        /// The locking read of a row by primary key. REPLACE leaves an existing row unchanged if the row
+        /// equals the new one and the last key is the only key that was found. If that key is not the
+        /// primary key, this read fetches the row for the comparison. `None` if the delete involves foreign
+        /// keys.
         row_lock: Option<Arc<WriteProgram>>,
         /// The keys, in the order in which they are checked.
         keys: Vec<KeyLock>,
@@ -37,11 +38,12 @@ pub enum Conflict {
     /// ON DUPLICATE KEY UPDATE: the keys of the new row are checked in order. The first existing row that has
     /// one of them is updated.
     Update {
-        /// The update by primary key. The columns of the row to be inserted are its parameters.
+        /// The update by primary key. Its parameters include the columns of the new row.
         update: Arc<WriteProgram>,
-        /// Number of the first of these parameters.
+        /// Parameter number of the first column of the new row.
         first_parameter: u16,
-        /// Range of the query's columns that follow them as parameters.
+        /// INSERT ... SELECT: the columns of the query that the assignments read, as a range of the query's
+        /// result columns. They follow the columns of the new row as parameters.
         selected: Range<u16>,
         /// Whether the update reads parameters of the statement.
         reads_parameters: bool,
@@ -148,7 +150,7 @@ pub(super) fn plan_conflict(
             returning: None,
         };
         let keys = key_locks(environment.dictionary, layout)?;
-        let row_lock = delete.foreign_keys.is_none().then(|| lock_of(layout));
+        let row_lock = delete.foreign_keys.is_none().then(|| lock_program(layout));
         return Ok(Conflict::Replace { delete: Arc::new(delete), row_lock, keys }.into());
     }
     if insert.on_duplicate.is_empty() {
@@ -206,20 +208,20 @@ fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<K
     let mut keys = Vec::new();
     let primary = definition.primary();
     if !has_hidden_key(definition) {
-        keys.push(KeyLock { index: None, columns: primary.columns.clone(), lock: lock_of(layout) });
+        keys.push(KeyLock { index: None, columns: primary.columns.clone(), lock: lock_program(layout) });
     }
     let entries = unique_entries(dictionary, definition, None)?;
     let mut unique: Vec<(&IndexDefinition, &Arc<TableLayout>)> =
         entries.iter().filter_map(|(id, entries)| definition.index(*id).map(|index| (index, entries))).collect();
     unique.sort_by_key(|(index, _)| has_nullable(definition, index));
     for (index, entries) in unique {
-        keys.push(KeyLock { index: Some(index.id), columns: index.columns.clone(), lock: lock_of(entries) });
+        keys.push(KeyLock { index: Some(index.id), columns: index.columns.clone(), lock: lock_program(entries) });
     }
     Ok(keys)
 }
 
 /// The exclusive locking read of rows by primary key, which returns their images.
-pub(super) fn lock_of(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
+pub(super) fn lock_program(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
     Arc::new(WriteProgram {
         table: Arc::clone(table),
         action: WriteAction::LockRead {
@@ -249,10 +251,10 @@ fn has_hidden_key(definition: &TableDefinition) -> bool {
 /// The columns of MySQL's clustered key: the primary key, else the first unique key without nullable columns,
 /// else the hidden number.
 pub(super) fn clustered_columns(definition: &TableDefinition) -> &[ColumnNumber] {
-    let is_whole =
+    let is_unique_not_null =
         |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. }) && !has_nullable(definition, index);
     match has_hidden_key(definition) {
-        true => definition.indexes.iter().find(is_whole).unwrap_or(definition.primary()),
+        true => definition.indexes.iter().find(is_unique_not_null).unwrap_or(definition.primary()),
         false => definition.primary(),
     }
     .columns

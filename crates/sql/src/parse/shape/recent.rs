@@ -2,9 +2,9 @@
 //! recognises a statement by comparing the bytes between the literals, so only the literals must be read
 //! anew.
 //!
-//! The scanner's decisions depend only on the bytes around a literal and on the first byte of a string. A
-//! text therefore has the same shape as a scanned one if it differs only inside integers and strings, and in
-//! none of these bytes. Statements with lists and rows vary in length and are not cached.
+//! The scanner's decisions depend only on the bytes around the literals and on the first byte of each string.
+//! If a text differs from a scanned one only in digits of integers and in later bytes of strings, both texts
+//! therefore have the same shape. Statements with lists and rows vary in length and are not cached.
 
 use super::scanner::{SAFE_DIGITS, read_digits};
 use super::{LiteralClass, ScannedLiteral, Shape, Slot};
@@ -117,7 +117,8 @@ impl RecentStatement {
                 }
                 let inside = at + 1;
                 (at, literal.has_escapes) = quoted_end(text, at)?;
-                // After LIKE, a pattern without a literal prefix has a different mark.
+                // After LIKE, a pattern that does not begin with a literal character has another mark than
+                // other strings, so the shape differs.
                 let known_inside = self.text.get(known.start as usize + 1..known.end as usize - 1)?;
                 if starts_with_literal(&text[inside..at - 1]) != starts_with_literal(known_inside) {
                     return None;
