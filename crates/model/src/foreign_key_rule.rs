@@ -120,7 +120,8 @@ fn is_parent_key(parent: &TableDefinition, columns: &[ColumnNumber]) -> bool {
     parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
 }
 
-/// Whether the types are equal numbers, or strings of the same collation and any length.
+/// Whether the types are the same numeric type, or string types with the same collation. The lengths of
+/// strings may differ.
 fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
     match (child.collation(), parent.collation()) {
         (Some(child), Some(parent)) => child == parent,

@@ -77,7 +77,7 @@ impl NodeBuilder {
     /// Starts the node. Returns when all its threads run.
     ///
     /// # Errors
-    /// A sentence about the configuration or the machine.
+    /// The configuration is invalid, or the machine lacks a resource; the error's text says which.
     pub fn start(&self) -> Result<Node, StartError> {
         start(&self.config).map(|server| Node { server: Some(server) })
     }

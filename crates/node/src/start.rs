@@ -125,7 +125,7 @@ const READINESS_POLL: Duration = Duration::from_millis(1);
 /// Starts a node, and waits until it has recovered its data.
 ///
 /// # Errors
-/// A sentence about the configuration or the machine.
+/// The configuration is invalid, or the machine lacks a resource; the error's text says which.
 pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());

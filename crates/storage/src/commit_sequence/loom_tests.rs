@@ -82,8 +82,9 @@ fn three_threads_that_mark_neighbours_report_each_number_once() {
     });
 }
 
-// The reader starts last. Loom keeps only the last load of a word, so it can miss that a thread's first load
-// may also happen late. A late reader still meets old values, as the memory model allows.
+// The test starts the reader last, because loom remembers only the last load of each word. With an early
+// reader, loom may miss executions in which the reader's first load runs late. A late load can nevertheless
+// return an old value, as the memory model allows.
 #[test]
 fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
     check_with_preemptions(3, || {

@@ -1,7 +1,6 @@
 //! The lock table (hot path: a request for a free row, and its release, 540 instructions together).
 //!
 //! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
-//! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
 //! Records are linked by their numbers. Waiters are served in order of arrival, with one exception: a holder
 //! that requests a stronger mode goes to the front. All others in the queue wait for that holder anyway,
 //! directly or through others.
@@ -205,7 +204,8 @@ impl LockTable {
         WaiterId(Waiter::Key(self.ranges.wait(partition, keys, transaction, token)))
     }
 
-    /// Waiters that new ranges block as well. The caller must report their blockers again.
+    /// The waiters that ranges locked since the last call block as well. The caller must report their new
+    /// blockers to the deadlock search.
     #[inline]
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         if self.ranges.is_empty() { Vec::new() } else { self.ranges.take_newly_blocked() }
@@ -267,9 +267,8 @@ impl LockTable {
     }
 
     /// Releases at most `count_max` of the locks and requests of a transaction. Returns whether any are left.
-    /// Until it returns false, a later release of the same transaction may grant one of the transaction's own
-    /// waiting requests, so the transaction must not request anything more. Appends the tokens of the
-    /// requests that this grants.
+    /// Appends the tokens of the requests that this grants. While requests are left, the transaction must not
+    /// request anything more, and one of its own waiting requests may still be granted.
     pub fn release_some(
         &mut self,
         transaction: TransactionId,
@@ -348,12 +347,13 @@ impl LockTable {
         }
     }
 
-    /// The transactions for which a waiting request waits, with the tokens of those that wait themselves. The
-    /// list is as short as possible. It has the nearest earlier waiter that requests exclusive mode, because
-    /// that waiter waits for everybody before it. It has the waiters between that waiter and this request
-    /// that exclude this request. If no exclusive waiter exists, it has the holders. Thus even a long queue
-    /// forms a simple chain. When one of these requests is cancelled, the blockers of the requests in its
-    /// `followers_of` change.
+    /// The transactions for which a waiting request waits. A blocker that is itself waiting for this lock
+    /// comes with its token.
+    ///
+    /// The search goes backwards through the queue, collects the waiters that exclude this request, and ends
+    /// at the first one that requests exclusive mode: that waiter waits for everybody before it. Only if it
+    /// finds none does the list include the holders. Each waiter thus has few blockers, even in a long queue.
+    /// When a waiting request is cancelled, the blockers of its `followers_of` change.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
         if let Waiter::Key(number) = waiter.0 {
             return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();
@@ -619,10 +619,9 @@ impl LockTable {
             return;
         }
         let hash = self.hash_of_transaction(transaction);
+        // `release_rows` removes the entry while it frees the requests of a transaction.
         let Ok(mut entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return };
         match transaction_next {
-            // `release_some` removes the entry before it drops the requests, and the first request may
-            // already be dropped.
             NONE => drop(entry.remove()),
             next => entry.get_mut().1 = next,
         }

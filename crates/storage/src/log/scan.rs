@@ -38,7 +38,7 @@ impl ChainPosition {
             && (is_next_life || is_same_life)
     }
 
-    /// The position behind a group.
+    /// The position after a group.
     pub fn after(group: &Group<'_>) -> ChainPosition {
         ChainPosition {
             log_id: group.header.log_id,
@@ -50,10 +50,10 @@ impl ChainPosition {
     }
 }
 
-/// What a scan found in the bytes that it was given.
+/// The result of one step of a scan.
 #[derive(Debug)]
 pub enum ScanStep<'a> {
-    /// The next group of the chain. The scan stands behind it.
+    /// The next group of the chain. The scan has advanced to the position after it.
     Group(Group<'a>),
     /// A group may begin here, but the bytes end before it does. The scan needs this many blocks.
     NeedBlocks(u64),
@@ -76,7 +76,7 @@ impl LogScan {
         LogScan { chain: from, segments }
     }
 
-    /// Where the scan stands.
+    /// The position of the next group to read.
     pub fn chain(&self) -> ChainPosition {
         self.chain
     }
@@ -118,9 +118,9 @@ impl LogScan {
 
 /// Whether the block at `position` proves that the log is damaged at `end`, where the chain stops.
 ///
-/// A group is written after the group before it was. One behind the end that belongs to the same life, or a
-/// later one, and that knew the end as synced, shows that a synced group is gone. A group that did not know
-/// it as synced may be the later of two writes of which the earlier was lost: an ordinary crash.
+/// Suppose that a group of the same life, or of a later one, lies beyond `end`. If its header says that the
+/// blocks at `end` were synced when it was written, a synced group is gone: the log is damaged. Otherwise the
+/// group may be the later of two unsynced writes of which a crash lost the earlier one.
 pub fn is_beyond_end(block: &[u8], position: u64, end: &ChainPosition) -> bool {
     decode_header(block).is_ok_and(|(header, _)| {
         let is_current = header.life == end.life || header.incarnation > end.incarnation;

@@ -1,4 +1,5 @@
-//! Streams: the records of one block, cut into pieces by the groups that carry them.
+//! A stream is the sequence of records that one block forms (an ldm, or main). The log is written in groups,
+//! which carry pieces of the streams. A record may begin in one piece and end in a later one.
 
 use super::bytes::u32_at;
 use super::group::Piece;
@@ -9,7 +10,8 @@ use crate::invariant::require;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u16);
 
-/// The stream of block main: schema changes and marks of counters.
+/// The stream of block main: schema changes, and marks, which are the highest values that counters such as
+/// AUTO_INCREMENT have reached.
 pub const MAIN_STREAM: StreamId = StreamId(u16::MAX);
 
 /// Joins the pieces of one stream and decodes its records.
@@ -73,7 +75,7 @@ impl StreamReader {
         Ok(())
     }
 
-    /// Drops an incomplete record: the life that wrote it ended before the rest.
+    /// Drops an incomplete record. The node stopped before the end of the record was written.
     pub fn end_life(&mut self) {
         self.incomplete.clear();
         self.is_aligned = true;
@@ -93,10 +95,10 @@ impl StreamCutter {
         StreamCutter::default()
     }
 
-    /// The next piece of `bytes`, which begin where the piece before ended and contain whole records to their
-    /// end: its length, at most `length_max`, and the offset of the first record in it. The length is 0 when
-    /// `length_max` has no room for the header of the next record. Headers are never cut, so that a cutter
-    /// can read the length in them.
+    /// Chooses the next piece. `bytes` must begin where the previous piece ended, and must end with a whole
+    /// record. Returns the length of the piece, at most `length_max`, and the offset of the first record that
+    /// begins in it. A piece never ends inside the header of a record, because the next call must read the
+    /// record's length there. The length is therefore 0 if the next header does not fit in `length_max`.
     pub fn cut(&mut self, bytes: &[u8], length_max: usize) -> (usize, Option<u32>) {
         let end = bytes.len().min(length_max);
         if self.record_left >= end {
@@ -107,7 +109,7 @@ impl StreamCutter {
         let mut at = first;
         while at < end {
             if end - at < RECORD_HEADER_BYTES {
-                // The bytes end with a whole record, so the header follows behind `end`.
+                // The remainder of this header lies beyond `end`, so the piece ends before the header.
                 self.record_left = 0;
                 return (at, (at > first).then_some(first as u32));
             }

@@ -22,19 +22,20 @@ fn ping(address: SocketAddr, rounds: usize) {
     }
 }
 
-/// Turns that a thread's load figures must show before the test evaluates them.
+/// Number of turns that the load figures of each thread must show before the test evaluates the figures.
 const TURNS: u64 = 200;
 
-/// Rounds after which a client stops waiting for the figures.
+/// Number of rounds after which a client no longer waits for the figures.
 const ROUNDS_MAX: usize = 1_000_000;
 
-/// Whether a thread has only files, which this test does not use.
+/// Whether the file module is the thread's only module. These tests use no files, so such a thread has too
+/// few turns.
 fn only_io(layout: &NodeLayout, thread: u16) -> bool {
     layout.threads[usize::from(thread)].modules == [(ModuleId::FILES, 0)]
 }
 
-/// Delegated turns of each thread while `clients` clients wait for one answer after the other. Checks that
-/// each thread had some.
+/// Runs `clients` clients until each thread has had [`TURNS`] turns, delegated or not. Each client waits for
+/// the echo before it sends again. Returns the number of delegated turns of each thread.
 fn delegated_turns(layout: &NodeLayout, clients: usize, limits: KernelLimits) -> Vec<u64> {
     let (node, _) = start(layout, ToyPlan::default(), limits);
     let (address, loads) = (node.local_addresses()[0].unwrap(), node.loads().clone());
@@ -135,7 +136,7 @@ impl Host<ToySignal> for DelayedEcho {
 
 #[test]
 fn a_timer_started_in_a_delegated_turn_fires_in_time() {
-    // Enough rounds to outlast the slot after which load figures are published.
+    // A thread publishes its load figures every 50 ms. The rounds take at least 100 ms.
     const ROUNDS: u32 = 100;
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]);
     let fired = Arc::new(Mutex::new((0, 0)));
