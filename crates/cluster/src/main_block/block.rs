@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
-use junctor_model::id::{CommitNumber, TableId};
+use junctor_model::id::TableId;
 use junctor_signals::Module;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
-use junctor_signals::start_log::StartLog;
-use junctor_signals::{LogSignal, MainSignal, Signal};
+use junctor_signals::{MainSignal, Signal};
 
 use super::lock_tables::LockedTables;
 use super::records::{MainLog, RecordStream};
+use super::recover::{RECOVERY_WORK, Recovery};
 use super::reserve_auto_increment::Counter;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
@@ -26,6 +26,8 @@ pub struct MainConfiguration {
     pub backup_nodes: Vec<NodeId>,
     /// The log of a durable node.
     pub log: Option<MainLog>,
+    /// Size of the log's segments in a new data directory, in bytes.
+    pub segment_bytes: u64,
 }
 
 /// The main block. A node has one instance.
@@ -36,6 +38,8 @@ pub struct MainBlock {
     pub(super) ldm_instances: u16,
     /// Blocks that receive every catalog.
     pub(super) subscribers: Vec<Address>,
+    /// Blocks that accept clients.
+    pub(super) recv_blocks: Vec<Address>,
     /// Blocks that know which sessions use a table.
     pub(super) sql_blocks: Vec<Address>,
     pub(super) catalog: Arc<Catalog>,
@@ -45,6 +49,9 @@ pub struct MainBlock {
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     pub(super) records: RecordStream,
+    /// Drawn at the start.
+    pub(super) life: u64,
+    pub(super) recovery: Option<Recovery>,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
     /// The number of the next change.
@@ -76,6 +83,11 @@ impl MainBlock {
             next_table: TableId(1),
             next_ldm: 0,
             counters: BTreeMap::new(),
+            life: 0,
+            recovery: None,
+            recv_blocks: instances(Module::Recv)
+                .map(|(module, instance)| directory.address(module, instance))
+                .collect(),
             sql_blocks: instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect(),
             waiting: WaitingChanges::new(),
             running: None,
@@ -105,6 +117,11 @@ impl MainBlock {
         self.counted.signals += 1;
         match signal {
             MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
+            MainSignal::ChangePartitionReply(signal) if self.is_recovering() => {
+                let error = signal.error.as_ref().map(|error| &*error.message);
+                self.on_recovery_reply(error, outbox);
+            }
+            MainSignal::PublishCatalogReply(_) if self.is_recovering() => self.on_recovery_reply(None, outbox),
             MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
@@ -117,31 +134,16 @@ impl MainBlock {
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
+            MainSignal::ContinueWork(signal) if signal.work == RECOVERY_WORK => self.continue_recovery(outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
-            MainSignal::StartLogReply(_) => {}
+            MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
             MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
-            MainSignal::RecoverLogReply(_) | MainSignal::ReplayLogReply(_) | MainSignal::BuildIndexesReply(_) => {
-                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{}", self.own))
-            }
+            MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
+            MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::BuildIndexesReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
         }
-    }
-
-    /// Begins a new log.
-    fn start_log(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let Some(log) = self.configuration.log.as_ref().map(|target| target.log) else { return };
-        let start = StartLog {
-            reply_to: self.own,
-            log_id: context.random.word(),
-            life: context.random.word(),
-            incarnation: 1,
-            position: 0,
-            previous_checksum: 0,
-            previous_cut: CommitNumber(0),
-            taken: CommitNumber(0),
-        };
-        outbox.send(log, Signal::Log(LogSignal::StartLog(start)));
     }
 
     /// Handles a timer or deferred work. Nothing is published at the start, because all blocks assume an
@@ -151,7 +153,13 @@ impl MainBlock {
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
-            WorldEvent::Started => self.start_log(context, outbox),
+            WorldEvent::Started => {
+                self.life = context.random.word();
+                self.begin_recovery(outbox);
+            }
+            WorldEvent::FileDone { result, bytes, .. } if self.is_recovering() => {
+                self.on_recovery_file((result, bytes), context, outbox);
+            }
             WorldEvent::Stopping
             | WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }

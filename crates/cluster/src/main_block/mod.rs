@@ -19,6 +19,7 @@
 
 pub mod block;
 mod state;
+mod recover;
 mod wait_for_tables;
 mod change_schema;
 mod plan;

@@ -148,6 +148,7 @@ impl Shared {
                 sequence: Arc::clone(&self.sequence),
                 formed,
             }),
+            segment_bytes: self.config.log_segment_size.bytes(),
         }
     }
 
