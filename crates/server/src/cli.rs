@@ -101,6 +101,9 @@ struct ServeOptions {
     /// Folder of the node's files [default: junctor-data]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
+    /// Keep commits over restarts: each is on disk before it is acknowledged. The log is not trimmed yet
+    #[arg(long)]
+    durable: bool,
     /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
     user: Vec<(String, String)>,
@@ -171,6 +174,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::Confi
     if let Some(folder) = options.data_dir {
         config.data_directory = folder;
     }
+    config.is_durable = options.durable;
     config.users.extend(options.user);
     Ok(config)
 }

@@ -1,0 +1,195 @@
+//! Kills the real server without warning, and starts it again on the same directory.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use junctor_bench::mysql::Connection;
+
+struct Server {
+    child: Child,
+    address: SocketAddr,
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("restart-{name}"));
+    // A run that was interrupted may have left one.
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn command(folder: &PathBuf) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
+    command.args(["serve", "--port", "0", "--num-cpus", "2", "--no-cpu-binding", "--total-memory", "64M", "--durable"]);
+    command.arg("--data-dir").arg(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Server {
+    fn start(folder: &PathBuf) -> Server {
+        let mut child = command(folder).spawn().expect("the program runs");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("standard output is a pipe");
+        BufReader::new(out).read_line(&mut line).expect("the program prints a line");
+        let Some(address) = line.strip_prefix("ready: mysql ").and_then(|rest| rest.split(' ').next()) else {
+            let mut errors = String::new();
+            child.stderr.take().expect("standard error is a pipe").read_to_string(&mut errors).expect("text");
+            panic!("the server did not start: {line}{errors}");
+        };
+        let address = address.parse().expect("an address");
+        Server { child, address }
+    }
+
+    fn session(&self) -> Connection<TcpStream> {
+        Connection::open(self.address, "").expect("root may log in")
+    }
+
+    /// SIGKILL: nothing is written or answered any more.
+    fn kill(mut self) {
+        self.child.kill().expect("the server runs");
+        self.child.wait().expect("the server has ended");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails if `kill` has ended it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn run(session: &mut Connection<TcpStream>, statements: &[&str]) {
+    for statement in statements {
+        if let Err(error) = session.query(statement) {
+            panic!("{statement}: {error:?}");
+        }
+    }
+}
+
+fn rows(session: &mut Connection<TcpStream>, statement: &str) -> Vec<Vec<String>> {
+    let result = session.query(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+    let text = |value: &Option<Vec<u8>>| {
+        value.as_ref().map_or("NULL".into(), |value| String::from_utf8_lossy(value).into_owned())
+    };
+    result.rows.iter().map(|row| row.iter().map(text).collect()).collect()
+}
+
+#[test]
+fn acknowledged_changes_survive_a_kill() {
+    let folder = folder("rows");
+    let mut server = Server::start(&folder);
+    let mut session = server.session();
+    run(
+        &mut session,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.item (id INT AUTO_INCREMENT PRIMARY KEY, code INT UNIQUE, name VARCHAR(20), text TEXT, KEY (name))",
+            "INSERT INTO shop.item (code, name, text) VALUES (10, 'cup', REPEAT('x', 20000)), (20, 'pot', NULL), (30, 'pan', 'p')",
+            "UPDATE shop.item SET name = 'mug' WHERE code = 10",
+            "DELETE FROM shop.item WHERE code = 20",
+            "START TRANSACTION",
+            "INSERT INTO shop.item (code, name) VALUES (40, 'jar')",
+            "INSERT INTO shop.item (code, name) VALUES (50, 'lid')",
+            "COMMIT",
+            "START TRANSACTION",
+            "UPDATE shop.item SET name = 'lost'",
+        ],
+    );
+    for round in 0..3 {
+        server.kill();
+        server = Server::start(&folder);
+        session = server.session();
+        let statement = "SELECT id, code, name, LENGTH(text) FROM shop.item WHERE code < 60 ORDER BY id";
+        let expected = [
+            ["1", "10", "mug", "20000"],
+            ["3", "30", "pan", "1"],
+            ["4", "40", "jar", "NULL"],
+            ["5", "50", "lid", "NULL"],
+        ];
+        assert_eq!(rows(&mut session, statement), expected);
+        assert_eq!(rows(&mut session, "SELECT id FROM shop.item WHERE code = 40"), [["4"]], "by unique key");
+        assert_eq!(rows(&mut session, "SELECT code FROM shop.item WHERE name = 'mug'"), [["10"]], "by index");
+        let duplicate = session.query("INSERT INTO shop.item (code) VALUES (50)").expect_err("the code is taken");
+        assert_eq!(duplicate.errno(), 1062);
+        let before: u64 = rows(&mut session, "SELECT MAX(id) FROM shop.item")[0][0].parse().unwrap();
+        run(&mut session, &[&format!("INSERT INTO shop.item (code) VALUES ({})", 100 + round)]);
+        let after: u64 = rows(&mut session, "SELECT LAST_INSERT_ID()")[0][0].parse().unwrap();
+        assert!(after > before, "AUTO_INCREMENT went from {before} to {after}");
+    }
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn schema_changes_survive_a_kill() {
+    let folder = folder("schema");
+    let mut server = Server::start(&folder);
+    run(
+        &mut server.session(),
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.a (id INT PRIMARY KEY, n INT)",
+            "CREATE TABLE shop.b (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES shop.a (id))",
+            "CREATE TABLE shop.gone (id INT PRIMARY KEY)",
+            "CREATE TABLE shop.empty (id INT PRIMARY KEY)",
+            "INSERT INTO shop.a VALUES (1, 10), (2, 20)",
+            "INSERT INTO shop.b VALUES (7, 1)",
+            "INSERT INTO shop.gone VALUES (1)",
+            "INSERT INTO shop.empty VALUES (1), (2)",
+            "DROP TABLE shop.gone",
+            "TRUNCATE TABLE shop.empty",
+            "CREATE INDEX by_n ON shop.a (n)",
+            "CREATE DATABASE other",
+            "DROP DATABASE other",
+        ],
+    );
+    server.kill();
+    server = Server::start(&folder);
+    let mut session = server.session();
+    assert_eq!(rows(&mut session, "SHOW TABLES FROM shop"), [["a"], ["b"], ["empty"]]);
+    assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM shop.empty"), [["0"]]);
+    assert_eq!(rows(&mut session, "SELECT id FROM shop.a WHERE n = 20"), [["2"]]);
+    assert!(rows(&mut session, "SHOW CREATE TABLE shop.a")[0][1].contains("`by_n`"));
+    let refused = session.query("INSERT INTO shop.b VALUES (8, 9)").expect_err("there is no parent");
+    assert_eq!(refused.errno(), 1452);
+    assert!(!rows(&mut session, "SHOW DATABASES").contains(&vec!["other".to_owned()]));
+    run(&mut session, &["CREATE TABLE shop.gone (id INT PRIMARY KEY)", "INSERT INTO shop.gone VALUES (2)"]);
+    assert_eq!(rows(&mut session, "SELECT id FROM shop.gone"), [["2"]]);
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn a_directory_belongs_to_one_process() {
+    let folder = folder("lock");
+    let server = Server::start(&folder);
+    let second = command(&folder).output().expect("the program runs");
+    assert!(!second.status.success());
+    let errors = String::from_utf8_lossy(&second.stderr);
+    assert!(errors.contains("is used by another process"), "{errors}");
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn a_damaged_log_is_refused_with_a_message() {
+    let folder = folder("damage");
+    let server = Server::start(&folder);
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY)"]);
+    for id in 0..20 {
+        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id})")]);
+    }
+    server.kill();
+    let path = folder.join("log/0000000000.log");
+    let mut bytes = std::fs::read(&path).expect("the log exists");
+    bytes[3 * 4096 + 300] ^= 1;
+    std::fs::write(&path, bytes).expect("the log can be written");
+    let refused = command(&folder).output().expect("the program runs");
+    assert!(!refused.status.success());
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    assert!(errors.contains("recovery failed: the log is damaged"), "{errors}");
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
