@@ -70,9 +70,7 @@ fn run(session: &mut Connection<TcpStream>, statements: &[&str]) {
 
 fn rows(session: &mut Connection<TcpStream>, statement: &str) -> Vec<Vec<String>> {
     let result = session.query(statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
-    let text = |value: &Option<Vec<u8>>| {
-        value.as_ref().map_or("NULL".into(), |value| String::from_utf8_lossy(value).into_owned())
-    };
+    let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "NULL".into());
     result.rows.iter().map(|row| row.iter().map(text).collect()).collect()
 }
 

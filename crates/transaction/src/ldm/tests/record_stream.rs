@@ -2,6 +2,8 @@
 
 use junctor_storage::log::{Operation, RecordHeader, RecordKind, decode_record};
 
+use junctor_signals::program::LockMode;
+
 use super::*;
 
 /// The headers of all records of the first node, with their numbers of puts and deletions.
@@ -42,6 +44,21 @@ fn a_participant_whose_changes_were_undone_has_a_record_without_them() {
     harness.end(first.transaction, Ending::Commit);
     let records = records(&harness);
     assert_eq!(records.iter().map(|(_, puts, deletions)| (*puts, *deletions)).collect::<Vec<_>>(), [(0, 0)]);
+    harness.check_idle();
+}
+
+#[test]
+fn a_participant_with_locks_only_has_no_record() {
+    let (mut harness, table) = filled(1, 2, 8);
+    harness.records.clear();
+    let locks = table.lock(LockMode::Shared, Access::PrimaryKeys);
+    let first = harness.execute(NONE, false, &locks, table.keys(&[1, 2, 3, 4, 5, 6, 7, 8]));
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    harness.execute(first.transaction, false, &write, table.keys(&[1]));
+    harness.end(first.transaction, Ending::Commit);
+    let records = records(&harness);
+    assert_eq!(records.len(), 1, "the row is in one partition");
+    assert_eq!(records[0].0.participants, 1);
     harness.check_idle();
 }
 
