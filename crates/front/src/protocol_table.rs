@@ -6,8 +6,9 @@ use junctor_signals::client_command::Login;
 use junctor_sql::Session;
 use junctor_sql::result::{Completion, Progress, ResultSink};
 
-use crate::account::Refusal;
-use crate::protocol::{CommandContext, Input, LinkContext, LinkOpening, ProtocolLink, ProtocolSession, SessionTraits};
+use crate::protocol::{
+    CommandContext, Input, LinkContext, LinkOpening, ProtocolLink, ProtocolSession, Refusal, SessionTraits,
+};
 use crate::{mysql, native};
 
 macro_rules! protocols {

@@ -38,7 +38,7 @@ const ALLOWED: &[(&str, Folders)] = &[
             ("session_block", &["admission", "protocol", "protocol_table"]),
         ],
     ),
-    ("transaction", &[("ldm", &["query", "read"]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),
+    ("transaction", &[("ldm", &["query", "read"]), ("log", &[]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),
     ("cluster", &[("main_block", &[]), ("rep", &[])]),
 ];
 

@@ -7,15 +7,16 @@
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
 //!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `AppendRecordsReply`, `CommitStable`,
 //!   `AwaitDurableReply`, `ContinueWork`.
-//! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to tc, `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the
-//!   ldm instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the
-//!   replies to sql.
+//! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to tc, `BlockTables`, `UnblockTables`
+//!   and `ApplyGlobals` to every sql block, `ChangePartition` to the ldm instances of a chain,
+//!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
 //! - Never: runs for each operation of a user.
 //!
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
-//! [`records`], what main writes to the log; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
+//! [`records`], what main writes to the log; [`restore`], the schema from the log;
+//! [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
 
 pub mod block;
 mod state;

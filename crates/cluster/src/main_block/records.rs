@@ -144,8 +144,8 @@ impl MainBlock {
         };
         let (batch, count) = self.records.form(number);
         self.records.formed += count;
-        // The log waits for every record that is counted here before it makes the number durable. So the count
-        // precedes the mark that the number is applied.
+        // The log waits for every record that is counted here before it makes the number durable. So the
+        // count precedes the mark that the number is applied.
         target.formed.publish(target.formed.len() - 1, self.records.formed);
         let bytes = self.records.buffer.take(std::mem::take(&mut self.records.spare));
         let stream = target.formed.len() as u16 - 1;

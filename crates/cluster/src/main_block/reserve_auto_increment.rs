@@ -135,8 +135,8 @@ impl MainBlock {
         self.write_records(outbox);
     }
 
-    /// Adds the marks of counters that are above their marks: those of new tables, whose first number the user
-    /// has chosen.
+    /// Adds the marks of counters that are above their marks: those of new tables, whose first number the
+    /// user has chosen.
     pub(super) fn add_first_marks(&mut self) {
         for (table, counter) in self.counters.iter_mut().filter(|(_, counter)| counter.next > counter.requested) {
             counter.requested = counter.next;

@@ -11,6 +11,7 @@ mod link;
 mod session;
 mod decoded_parameters;
 
+pub(crate) use crate::account::Refusal;
 pub(crate) use decoded_parameters::DecodedParameters;
 pub(crate) use link::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
 pub(crate) use session::{CommandContext, ProtocolSession, SessionTraits};

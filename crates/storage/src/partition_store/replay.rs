@@ -1,8 +1,8 @@
 //! Recovery: rows are put and deleted by row id without their indexes, and the indexes are built afterwards.
 //!
-//! Replay needs no uniqueness checks, locks or old versions. Operations are whole images in the order of their
-//! commits, and nobody reads the partition meanwhile. Applying a log again gives the same rows, because the
-//! last operation of each row decides.
+//! Replay needs no uniqueness checks, locks or old versions. Operations are whole images in the order of
+//! their commits, and nobody reads the partition meanwhile. Applying a log again gives the same rows, because
+//! the last operation of each row decides.
 
 use std::fmt;
 

@@ -138,8 +138,8 @@ impl RowMap {
     }
 
     /// Sets the location of a row's version during replay, whether or not the id is in use. Returns the
-    /// location before. The caller has called `reserve_at`. From here on, the list of free ids is invalid until
-    /// `relink_step` has reached its end.
+    /// location before. The caller has called `reserve_at`. From here on, the list of free ids is invalid
+    /// until `relink_step` has reached its end.
     pub(crate) fn replay_set(&mut self, row: RowId, location: Location) -> Location {
         let before = self.get(row);
         self.used += u32::from(before.is_none());
@@ -156,9 +156,9 @@ impl RowMap {
         self.write(row, FREE);
     }
 
-    /// Links the free ids after replay: examines `budget` ids below `limit`, from the highest to the lowest, so
-    /// that the lowest free id is used first. The first call has no limit. Returns the limit of the next call;
-    /// `None` at the end.
+    /// Links the free ids after replay: examines `budget` ids below `limit`, from the highest to the lowest,
+    /// so that the lowest free id is used first. The first call has no limit. Returns the limit of the next
+    /// call; `None` at the end.
     pub(crate) fn relink_step(&mut self, limit: Option<RowId>, budget: usize) -> Option<RowId> {
         let limit = limit.map_or(self.fresh, |limit| limit.0);
         if limit == self.fresh {

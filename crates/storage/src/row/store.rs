@@ -244,8 +244,8 @@ impl RowStore {
         write_commit(self.blocks.at_mut(location), row, commit_number);
     }
 
-    /// During replay, makes `image` the only version of a row. Returns whether the row existed. After an error
-    /// the row is unchanged.
+    /// During replay, makes `image` the only version of a row. Returns whether the row existed. After an
+    /// error the row is unchanged.
     pub(crate) fn replay_put(
         &mut self,
         format: &RowFormat,

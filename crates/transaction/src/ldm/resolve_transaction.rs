@@ -141,8 +141,8 @@ impl LdmBlock {
         let count = participant.rows.len();
         let is_long = count > ROWS_RECORDED_MAX;
         if resolution.recorded == count {
-            // A short participant without rows has undone all that it wrote. tc counts it, so recovery expects
-            // its record. A participant with locks only is not counted.
+            // A short participant without rows has undone all that it wrote. tc counts it, so recovery
+            // expects its record. A participant with locks only is not counted.
             let is_empty = count == 0 && !participant.written.is_empty();
             if number.0 != 0 && records.is_enabled() && (is_long || is_empty) {
                 match is_long {

@@ -171,7 +171,8 @@ impl LogBlock {
     fn encode_next_group(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let LogBlock { cycle, streams, shared, configuration, .. } = self;
         let mut room = GROUP_BYTES_MAX - GROUP_HEADER_BYTES;
-        // For each piece: the buffer by its position in `collected`, where the piece lies, and its first record.
+        // For each piece: the buffer by its position in `collected`, where the piece lies, and its first
+        // record.
         let mut cuts: Vec<(usize, std::ops::Range<usize>, Option<u32>)> = Vec::new();
         for (position, (stream, pending)) in cycle.collected.iter_mut().enumerate() {
             if room <= PIECE_HEADER_BYTES {

@@ -390,7 +390,7 @@ fn a_commit_is_durable_once_its_group_is_synced() {
     let (headers, numbers) = stage.read_back();
     assert_eq!(headers.iter().map(|header| header.kind).collect::<Vec<_>>(), [GroupKind::Start, GroupKind::Data]);
     assert_eq!((headers[1].stable, numbers), (number, vec![1]));
-    // What is durable already is answered without a group.
+    // A commit that is durable already is answered without a group.
     stage.await_durable(4, number);
     assert_eq!(stage.answers(), [(4, 1)]);
 }

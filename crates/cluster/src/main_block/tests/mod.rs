@@ -77,7 +77,7 @@ impl Stage {
         let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
         Stage {
-            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes, log }),
+            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes, log, segment_bytes: 64 << 20 }),
             context: TestContext::new(own, &layout(), 1).expect("a layout without gaps"),
             own,
             sql: directory.address(Module::Sql, 0),

@@ -74,8 +74,8 @@ impl OrderedIndex {
                 self.insert_last(parent, &separator, Some(right));
                 return Ok(());
             }
-            // The new inner node needs a separator, and thus two children: the last child moves to it, and the
-            // separator before that child moves up.
+            // The new inner node needs a separator, and thus two children: the last child moves to it, and
+            // the separator before that child moves up.
             let node = self.node(parent);
             let last = node.count() - 1;
             require!(last > 0, "an inner node has room for two separators");
