@@ -148,6 +148,23 @@ impl Lane {
         }
     }
 
+    /// Whether the only answer is to a write whose requester asked for a sync, which is carried out next.
+    /// Together the two answers wake the requester once. `next_sync` tells who asks for a sync in the oldest
+    /// request that is not accepted yet.
+    pub(super) fn awaits_sync(&self, next_sync: impl FnOnce() -> Option<Requester>) -> bool {
+        let [Answer { to, event: WorldEvent::FileDone { result: Ok(FileOutcome::Written { .. }), .. } }] =
+            self.answers.as_slice()
+        else {
+            return false;
+        };
+        let requester = match self.ready.front().map(|slot| &self.slots[*slot].under_way) {
+            Some(Some(FileJob { work: Work::Sync, from, .. })) => Some(*from),
+            Some(_) => None,
+            None => next_sync(),
+        };
+        requester == Some(*to)
+    }
+
     /// The next slot whose operation a backend may begin.
     pub(super) fn next_ready(&mut self) -> Option<usize> {
         self.ready.pop_front()

@@ -159,14 +159,16 @@ fn run(mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
         match queue.take(!lane.has_ready()) {
             Found::Request(from, request) => lane.accept(from, request),
             Found::Nothing => {}
-            Found::Stop => return,
+            Found::Stop => return lane.take_answers().for_each(|answer| sink.deliver(answer)),
         }
         if let Some(slot) = lane.next_ready() {
             let (file, operation) = lane.operation(slot);
             let result = carry_out(file, operation);
             lane.complete(slot, result);
         }
-        lane.take_answers().for_each(|answer| sink.deliver(answer));
+        if !lane.awaits_sync(|| queue.next_sync()) {
+            lane.take_answers().for_each(|answer| sink.deliver(answer));
+        }
     }
 }
 

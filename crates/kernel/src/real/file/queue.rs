@@ -115,6 +115,14 @@ impl LaneQueue {
         }
     }
 
+    /// The requester of the oldest request, if that is a sync.
+    pub(super) fn next_sync(&self) -> Option<Requester> {
+        match self.state().requests.front() {
+            Some((from, WorldRequest::SyncFile { .. })) => Some(*from),
+            _ => None,
+        }
+    }
+
     /// Drops all requests and makes the worker end.
     pub(super) fn stop(&self) {
         let mut state = self.state();

@@ -364,3 +364,34 @@ fn a_write_continues_after_interruptions_and_short_writes() {
     let event = lane.take_answers().next().unwrap().event;
     assert!(matches!(event, WorldEvent::FileDone { result: Err(FileError::System(libc::EIO)), .. }));
 }
+
+#[test]
+fn the_answer_to_a_write_waits_for_the_sync_behind_it_and_for_nothing_else() {
+    let mut lane = Lane::new(FileLane::Log, std::env::temp_dir());
+    lane.accept(from(), open("/dev/zero", FileMode::ReadWrite, FileLane::Log, 0));
+    let opened = lane.take_answers().next().unwrap().event;
+    let WorldEvent::FileDone { result: Ok(FileOutcome::Opened { file, .. }), .. } = opened else { panic!() };
+    let other = Requester { thread: 4, ..from() };
+    let step = |lane: &mut Lane| {
+        let slot = lane.next_ready().unwrap();
+        lane.complete(slot, Ok(1));
+    };
+    for (next, waits) in [(None, false), (Some(from()), true), (Some(other), false)] {
+        // The sync is still in the queue, or accepted.
+        lane.accept(from(), write(file, 0, &[1], 0));
+        step(&mut lane);
+        assert_eq!(lane.awaits_sync(|| next), waits);
+        assert_eq!(lane.take_answers().count(), 1);
+        lane.accept(from(), write(file, 0, &[1], 0));
+        if let Some(next) = next {
+            lane.accept(next, WorldRequest::SyncFile { file, token: 0 });
+        }
+        step(&mut lane);
+        assert_eq!(lane.awaits_sync(|| None), waits);
+        if next.is_some() {
+            step(&mut lane);
+            assert!(!lane.awaits_sync(|| next), "a sync is answered immediately");
+        }
+        lane.take_answers().for_each(drop);
+    }
+}
