@@ -93,7 +93,7 @@ impl<'c> Batch<'c> {
             let parameters: Vec<&dyn ToValue> = values.iter().map(|value| value as &dyn ToValue).collect();
             answers.push(match text {
                 Source::Prepared(statement) => (None, statement.begin(&parameters)),
-                Source::Text(text) => match connection.cached(text) {
+                Source::Text(text) => match connection.find_or_begin_preparing(text) {
                     Ok((statement, preparing)) => {
                         let executing = statement.begin(&parameters);
                         (Some((statement, text, preparing)), executing)

@@ -189,12 +189,12 @@ impl Connection {
     }
 
     /// Executes a statement with parameters. Returns the result, and whether the statement was in the cache.
-    /// If `evict_after` evicts the statement because of this result, the node did not execute the statement.
+    /// An error for which `evict_after` evicts the statement means that the node did not execute it.
     async fn query_cached(&self, statement: &str, parameters: &[&dyn ToValue]) -> (Result<Rows>, bool) {
         let (mut was_cached, mut is_refused) = (false, false);
         let result = async {
             self.pipeline.wait_for_space().await?;
-            let (prepared, preparing) = self.cached(statement)?;
+            let (prepared, preparing) = self.find_or_begin_preparing(statement)?;
             was_cached = preparing.is_none();
             // The execution is sent together with the preparation, so that a new statement costs one round
             // trip.
@@ -356,7 +356,7 @@ impl Connection {
 
     /// The cached prepared statement for `text`. If it is not in the cache, begins to prepare it and also
     /// returns the pending reply.
-    pub(crate) fn cached(&self, text: &str) -> Result<(Arc<Statement>, Option<PendingReply>)> {
+    pub(crate) fn find_or_begin_preparing(&self, text: &str) -> Result<(Arc<Statement>, Option<PendingReply>)> {
         let mut statements = self.lock_statements();
         if let Some(position) = statements.iter().rposition(|(known, _)| **known == *text) {
             statements[position..].rotate_left(1);
@@ -394,7 +394,8 @@ impl Connection {
 /// Whether a statement that failed with this error was not executed and may succeed if it is prepared again.
 pub(crate) fn may_prepare_again(error: &Error, was_cached: bool) -> bool {
     match error.errno() {
-        // The call that prepared the statement may not yet have learned that its preparation failed.
+        // The statement is in the cache until the call that put it there receives the reply to the failed
+        // preparation.
         UNKNOWN_STATEMENT => was_cached,
         TOO_MANY_STATEMENTS => true,
         _ => false,

@@ -101,7 +101,8 @@ pub fn check(history: &History, level: Level) -> Report {
         let graph = Graph::of(history, &orders, granularity);
         let reported = report.anomalies.clone();
         for finding in find(&graph, granularity) {
-            // Both graphs order commits alike and contain the committed reads. Report each anomaly only once.
+            // Both graphs contain the order of the commits and the committed reads, so both may show the same
+            // anomaly. Report it only once.
             if granularity == Granularity::Transactions || !reported.contains_key(&finding.anomaly) {
                 report.note(level, finding.anomaly, || explain(history, &graph, &finding));
             }
@@ -146,6 +147,6 @@ fn reason(edge: &Edge) -> String {
         Dependency::LockedReadWrite => format!("locked {key} before it was written by"),
         Dependency::RealTime => "was acknowledged before".to_owned(),
         Dependency::ReadWrite => format!("read {key} before it was written by"),
-        Dependency::PredicateReadWrite => format!("read {key} without the addition by"),
+        Dependency::PredicateReadWrite => format!("read {key} without the member added by"),
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 macro_rules! errors {
     ($($(#[$doc:meta])* $name:ident = $errno:literal, $state:literal;)*) => {
-        /// The cause of an error, as a stable code. A cause has its own code only if a caller can react to it
-        /// differently.
+        /// The cause of an error, as a stable code. Two causes have different codes only if a caller may
+        /// react to them in different ways.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[allow(clippy::enum_variant_names)]
         pub enum ErrorCode {

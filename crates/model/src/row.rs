@@ -5,9 +5,9 @@
 //! little-endian. NULL columns have zero bytes in the fixed part.
 //!
 //! Variable columns are in column order, each in its wire form: its bytes, preceded by their length as a
-//! length-encoded integer of MySQL's protocol, or the single mark FB for NULL. A row of the text protocol
-//! therefore takes neighbouring columns in one copy. End `i` counts from the start of the variable data. It
-//! is a `u16`, or a `u32` in a wide image.
+//! length-encoded integer of MySQL's protocol, or the single mark FB for NULL. The encoder of text-protocol
+//! rows therefore copies adjacent columns at once. End `i` is the offset of the first byte after variable
+//! column `i`, from the start of the variable data: a `u16`, or a `u32` in a wide image.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ enum SlotKind {
     Variable,
 }
 
-/// One row, borrowed: the format, and a plain (possibly wide) image that [`check_image`] accepts.
+/// One row, borrowed: the format, and an image without overflow references that [`check_image`] accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct RowView<'a> {
     format: &'a RowFormat,
@@ -347,9 +347,9 @@ impl<'a> RowView<'a> {
     }
 }
 
-/// Whether a plain image is valid: known flags, unused null bits zero, ends that ascend to exactly the end of
-/// the image, every variable value in its wire form, and NULL columns zero or the mark of NULL. Reading a
-/// valid image through a [`RowView`] cannot fail.
+/// Whether an image without overflow references is valid: known flags, unused null bits zero, ends that
+/// ascend to exactly the end of the image, every variable value in its wire form, and NULL columns zero or
+/// the mark of NULL. Reading a valid image through a [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;
@@ -386,8 +386,8 @@ impl Slot {
         self.kind == SlotKind::Int32 && self.null_mask == 0
     }
 
-    /// Whether a binary row carries the column's values unchanged in this wire type: numbers by their width,
-    /// strings by their length.
+    /// Whether a binary-protocol row encodes the column in this wire type without conversion: a number of the
+    /// same width, or a string with its length.
     pub(crate) fn is_of_wire_type(self, wire_type: u8) -> bool {
         match self.kind {
             SlotKind::Int8 | SlotKind::UInt8 => wire_type == wire_type::TINY,
@@ -489,8 +489,8 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
             // A length has exactly one valid form, so equal values have equal images.
             let wire = &image[format.var_extent(image, at, at)];
             let mut length = Vec::new();
-            let value_bytes = (1..=9.min(wire.len())).find(|bytes| length_bytes(wire.len() - bytes) == *bytes);
-            value_bytes.is_some_and(|bytes| {
+            let prefix_bytes = (1..=9.min(wire.len())).find(|bytes| length_bytes(wire.len() - bytes) == *bytes);
+            prefix_bytes.is_some_and(|bytes| {
                 append_length((wire.len() - bytes) as u64, &mut length);
                 wire.starts_with(&length)
             })

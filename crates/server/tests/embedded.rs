@@ -49,7 +49,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
 }
 
 #[test]
-fn connections_in_memory_count_among_those_that_there_may_be() {
+fn in_memory_connections_count_towards_the_maximum() {
     let node = builder("count").cpu_count_max(1).max_connections(3).start().expect("the node starts");
     let sessions: Vec<_> = (0..3).map(|_| session(&node)).collect();
     let refused = Connection::log_in_over(node.stream(Protocol::MySql).expect("the kernel has room"), "");

@@ -1,4 +1,5 @@
-//! The start of the log: an incarnation begins behind the groups that recovery accepted. From main to log.
+//! Starts the log of a new incarnation, which is one run of the node from start to end. Its first group (the
+//! unit of a log write) comes after the last one that recovery accepted. From main to log.
 
 use junctor_kernel::Address;
 use junctor_model::id::CommitNumber;
@@ -10,15 +11,15 @@ pub struct StartLog {
     pub reply_to: Address,
     /// The log, as in the identity of the data directory.
     pub log_id: u64,
-    /// 64 random bits, drawn for this life.
+    /// 64 random bits that identify this run of the node.
     pub life: u64,
-    /// One more than the incarnation before; 1 in a new log.
+    /// One more than the previous incarnation; 1 in a new log.
     pub incarnation: u32,
-    /// Where the start group may lie at the earliest, in blocks.
+    /// Earliest position of the start group, in blocks.
     pub position: u64,
-    /// Checksum of the header of the group before; 0 in a new log.
+    /// Checksum of the previous group's header; 0 in a new log.
     pub previous_checksum: u32,
-    /// The last commit of the incarnation before that recovery keeps.
+    /// Number of the previous incarnation's last commit that recovery has kept.
     pub previous_cut: CommitNumber,
     /// New commits get numbers above this one.
     pub taken: CommitNumber,

@@ -24,7 +24,7 @@ pub const NO_PARTITION: u16 = u16::MAX;
 #[derive(Debug, Default)]
 pub struct KeyRows {
     /// For each key, the partition that it was sent to, or [`NO_PARTITION`].
-    pub order: Vec<u16>,
+    pub partition_of_key: Vec<u16>,
     /// The replies as (partition, whether the bytes of `begin_key_rows` precede the packets, packets). The
     /// replies of one partition are in the order in which it sent them, with one packet for each key. The
     /// packet is empty if no row has the key.

@@ -1,7 +1,7 @@
 //! `tidy`: the house rules that a program can check. Each check takes text and returns violations, so that it
 //! can be tested without files. This file reads the tree and prints the results.
 
-mod arrows;
+mod crate_levels;
 mod dependencies;
 mod documents;
 mod folders;
@@ -50,8 +50,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Checks the whole repository and prints the violations. A rule that some crates do not follow yet is
-/// enforced only for the others; for those crates, the number of violations is printed.
+/// Checks the whole repository and prints the violations. Warnings are printed, but do not fail the check.
 ///
 /// # Errors
 /// The number of violations, or the reason why the tree cannot be read.
@@ -60,7 +59,7 @@ pub fn run() -> Result<(), String> {
     let files = source::rust_files(&root)?;
     let documents = source::documents(&root)?;
     let metadata = cargo_metadata(&root)?;
-    let mut violations = arrows::check(&metadata)?;
+    let mut violations = crate_levels::check(&metadata)?;
     let dependencies = fs::read_to_string(root.join(dependencies::PAGE)).unwrap_or_default();
     violations.extend(dependencies::check(&metadata, &dependencies)?);
     violations.extend(folders::check(&files));

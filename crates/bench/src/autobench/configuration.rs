@@ -172,14 +172,14 @@ fn server_part(values: &mut Values) -> Outcome<ServerPart> {
     }
     let (user, password) = (values.text("MYSQL_USER"), values.text("MYSQL_PASSWORD"));
     let folder = values.text("DATA_DIR_BASE");
-    let is_started = !folder.is_empty();
-    if is_started && hosts.len() > 1 {
+    let starts_node = !folder.is_empty();
+    if starts_node && hosts.len() > 1 {
         return Err(values.wrong(
             "SERVER_HOST",
-            "one host where DATA_DIR_BASE has a node started; without it, a list of servers that run",
+            "one host if DATA_DIR_BASE is set, because the node starts there; otherwise a list of running servers",
         ));
     }
-    if is_started && user != "root" && password.is_empty() {
+    if starts_node && user != "root" && password.is_empty() {
         return Err(values.wrong("MYSQL_PASSWORD", "a password for MYSQL_USER"));
     }
     let wants_thread_config = !values.yes("NDB_AUTOMATIC_THREAD_CONFIG")?;
@@ -188,14 +188,14 @@ fn server_part(values: &mut Values) -> Outcome<ServerPart> {
         values.notice("NDB_THREAD_CONFIG", "is not used, because NDB_AUTOMATIC_THREAD_CONFIG is yes");
     }
     if wants_thread_config && thread_config.is_none() {
-        return Err(values.wrong("NDB_AUTOMATIC_THREAD_CONFIG", "yes, or NDB_THREAD_CONFIG must say how"));
+        return Err(values.wrong("NDB_AUTOMATIC_THREAD_CONFIG", "yes, or no with NDB_THREAD_CONFIG"));
     }
     Ok(ServerPart {
         hosts,
         ports,
         user,
         password,
-        data_folder: is_started.then_some(folder),
+        data_folder: starts_node.then_some(folder),
         thread_config: thread_config.filter(|_| wants_thread_config),
         cpus_max: values.optional_number("NDB_NUM_CPUS", 1..=1024)?,
         total_memory: values.optional("NDB_TOTAL_MEMORY"),
@@ -217,7 +217,7 @@ fn settings(values: &mut Values) -> Outcome<Vec<(&'static str, String, &'static 
     let key = "NDB_MAX_NO_OF_CONCURRENT_TRANSACTIONS";
     let transactions: Option<u32> = values.optional_number(key, 1..=u32::MAX)?;
     if transactions.is_some_and(|wanted| wanted > TRANSACTIONS_MAX) {
-        values.notice(key, &format!("is {TRANSACTIONS_MAX}, the most that the server has"));
+        values.notice(key, &format!("is reduced to {TRANSACTIONS_MAX}, the server's maximum"));
     }
     let transactions = transactions.map(|wanted| wanted.clamp(16, TRANSACTIONS_MAX).to_string());
     add("MaxNoOfConcurrentTransactions", transactions, key);
@@ -393,7 +393,7 @@ impl Values {
             let line = entry.line;
             if let Some(key) = key::find(&entry.key) {
                 if let Some((earlier, _)) = values.given.insert(key.name, (line, entry.value)) {
-                    values.notices.push(format!("line {line}: {} comes after that of line {earlier}", key.name));
+                    values.notices.push(format!("line {line}: {} replaces the value of line {earlier}", key.name));
                 }
             } else if let Some(reason) = key::why_meaningless(&entry.key) {
                 values.notices.push(format!("line {line}: {} means nothing here: {reason}", entry.key));

@@ -15,9 +15,9 @@ pub enum Script {
     Oltp,
     /// DBT2: TPC-C without think times.
     Dbt2,
-    /// Tables and initial rows of DBT2; a library of the script.
+    /// Tables and initial rows of DBT2. `dbt2.lua` loads this file.
     Dbt2Load,
-    /// Consistency conditions of DBT2; a library of the script.
+    /// Consistency conditions of DBT2. `dbt2.lua` loads this file.
     Dbt2Check,
     /// The workloads of YCSB.
     Ycsb,

@@ -177,7 +177,7 @@ fn keys_without_a_meaning_are_told_with_the_reason() {
 fn the_later_of_two_lines_counts_and_is_told() {
     let configuration = read("MAX_TIME=\"1\"\nMAX_TIME=\"2\"\n");
     assert_eq!(configuration.time_s, 2);
-    assert_eq!(configuration.notices, ["line 2: MAX_TIME comes after that of line 1"]);
+    assert_eq!(configuration.notices, ["line 2: MAX_TIME replaces the value of line 1"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub struct CompareOptions {
     /// Number of threads, each with a connection
     #[arg(long, default_value_t = 8)]
     threads: u32,
-    /// Scripts to run [default: all, and the IN list]
+    /// Scripts to run [default: sysbench's OLTP scripts and in_list.lua]
     #[arg(long, value_delimiter = ',')]
     scripts: Vec<String>,
     /// ThreadConfig of the node [default: chosen from the number of CPUs]
@@ -111,7 +111,7 @@ fn start_measured(options: &CompareOptions) -> Outcome<Server> {
 }
 
 /// The sysbench run of a script on the common table, with uniformly distributed keys.
-fn describe(options: &CompareOptions, script: &str, mode: StatementMode) -> SysbenchRun {
+fn sysbench_run(options: &CompareOptions, script: &str, mode: StatementMode) -> SysbenchRun {
     SysbenchRun {
         script: script.into(),
         database: "sbtest".into(),

@@ -1,7 +1,7 @@
 //! Sysbench on both databases, alternating.
 
 use super::reads::Figures;
-use super::{CompareOptions, Pair, describe};
+use super::{CompareOptions, Pair, sysbench_run};
 use crate::process::Server;
 use crate::report::Table;
 use crate::sysbench::{BULK_SCRIPT, StatementMode, SysbenchRun, TABLE_SCRIPTS, own_script};
@@ -41,7 +41,7 @@ pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Script>> {
 }
 
 fn measure_script(pair: &Pair, options: &CompareOptions, name: &str, mode: StatementMode) -> Outcome<Script> {
-    let mut run = describe(options, name, mode);
+    let mut run = sysbench_run(options, name, mode);
     match name {
         IN_LIST => {
             let path = own_script(name).ok_or_else(|| Failure::new(format!("{name} is not in the sources")))?;

@@ -23,10 +23,10 @@ pub struct ScaleOptions {
     /// Numbers of CPUs to simulate
     #[arg(long, value_delimiter = ',')]
     cpus: Vec<u32>,
-    /// Short form: short search, unchanged demands, short phases
+    /// Short form: short search, one set of CPU costs, short phases
     #[arg(long)]
     quick: bool,
-    /// Measure the demands on this machine instead
+    /// Measure the CPU cost of each step of a request on this machine, and simulate nothing
     #[arg(long)]
     measure: bool,
     /// Binary to measure [default: junctor in the folder of this program]

@@ -12,11 +12,11 @@ use junctor_wire::reply::{KEY_ROWS_HEADER_BYTES, NOT_FOUND, begin_key_rows, end_
 ///
 /// Errors: 1153 if the frame is too long, 1105 if a reply has fewer packets than keys.
 pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Vec<u8>) -> Result<()> {
-    let KeyRows { order, parts, head_bytes } = rows;
+    let KeyRows { partition_of_key, parts, head_bytes } = rows;
     parts.sort_by_key(|(partition, ..)| *partition);
     let mut starts = [0u32; PARTITIONS_PER_TABLE_MAX as usize];
     let mut parts = parts.iter_mut().peekable();
-    // The parts of one partition are adjacent, in the order of their packets.
+    // The sort is stable: the replies of one partition are now adjacent, in the order in which it sent them.
     let mut last = NO_PARTITION;
     match parts.next_if(|(_, is_prefixed, _)| *is_prefixed) {
         Some((partition, _, bytes)) => {
@@ -26,7 +26,7 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
         }
         None => begin_key_rows(out),
     }
-    out.reserve(order.len() * 4);
+    out.reserve(partition_of_key.len() * 4);
     for (partition, is_prefixed, bytes) in parts {
         if *partition != last {
             last = *partition;
@@ -35,11 +35,11 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
         out.extend_from_slice(&bytes[if *is_prefixed { *head_bytes } else { 0 }..]);
     }
     let body_end = out.len();
-    out.resize(body_end + order.len() * 4, 0);
+    out.resize(body_end + partition_of_key.len() * 4, 0);
     let (body, index) = out.split_at_mut(body_end);
     // A partition's packets are in the order of its keys, so one cursor per partition finds the packet of
     // each key.
-    for (entry, partition) in index.as_chunks_mut().0.iter_mut().zip(&*order) {
+    for (entry, partition) in index.as_chunks_mut().0.iter_mut().zip(&*partition_of_key) {
         let mut at = NOT_FOUND;
         if let Some(start) = starts.get_mut(usize::from(*partition)) {
             let (_, length) = body.get(*start as usize..).and_then(frame::decode_header).ok_or_else(broken)?;
@@ -50,7 +50,7 @@ pub(super) fn assemble(number: u32, status: u8, rows: &mut KeyRows, out: &mut Ve
         }
         *entry = at.to_le_bytes();
     }
-    if end_key_rows(number, status, order.len(), out) { Ok(()) } else { Err(too_long()) }
+    if end_key_rows(number, status, partition_of_key.len(), out) { Ok(()) } else { Err(too_long()) }
 }
 
 fn note_start(starts: &mut [u32], partition: u16, at: usize) {
@@ -102,23 +102,23 @@ mod tests {
             begin_key_rows(&mut head);
             head
         };
-        let order = vec![3, 0, NO_PARTITION, 0, 3, 3, 0];
+        let partition_of_key = vec![3, 0, NO_PARTITION, 0, 3, 3, 0];
         let three = [head(), packet(b'a'), missing.clone()].concat();
         let zero = [head(), packet(b'b'), packet(b'c')].concat();
         let parts = vec![(3, true, three), (0, true, zero), (3, false, packet(b'd')), (0, false, missing)];
-        let mut rows = KeyRows { order, parts, head_bytes: head().len() };
+        let mut rows = KeyRows { partition_of_key, parts, head_bytes: head().len() };
         assert_eq!(found(&mut rows), [Some(b'a'), Some(b'b'), None, Some(b'c'), None, Some(b'd'), None]);
     }
 
     #[test]
     fn keys_that_no_row_can_have_need_no_partition() {
-        let mut rows = KeyRows { order: vec![NO_PARTITION; 2], parts: Vec::new(), head_bytes: 0 };
+        let mut rows = KeyRows { partition_of_key: vec![NO_PARTITION; 2], parts: Vec::new(), head_bytes: 0 };
         assert_eq!(found(&mut rows), [None, None]);
     }
 
     #[test]
     fn an_answer_that_lacks_packets_is_an_error() {
-        let mut rows = KeyRows { order: vec![0, 0], parts: vec![(0, false, packet(1))], head_bytes: 0 };
+        let mut rows = KeyRows { partition_of_key: vec![0, 0], parts: vec![(0, false, packet(1))], head_bytes: 0 };
         assert!(assemble(7, 1, &mut rows, &mut Vec::new()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The part of a protocol that serves the session.
+//! The trait by which each wire protocol decodes a session's commands and encodes its answers.
 
 use junctor_gateway::TurnContext;
 use junctor_signals::client_command::Login;
@@ -38,8 +38,8 @@ pub(crate) trait ProtocolSession: Sized {
     /// Creates the state of a new session and returns it with the choices of its login.
     fn open(login: &Login) -> (Self, SessionTraits);
 
-    /// A sink that appends to `out`. `result_start` is the offset of the current result, if no part of it has
-    /// been sent. An error then replaces the result.
+    /// A sink that appends to `out`. `result_start` is the offset in `out` where the current result begins;
+    /// an error replaces the result from there on. It is `None` if a part of the result has been sent.
     fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
 
     /// Appends the answer to a successful login. A protocol whose login has no answer appends nothing.

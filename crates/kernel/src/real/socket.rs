@@ -101,7 +101,7 @@ pub(super) struct Sockets {
     freed_slots: Vec<u32>,
     /// Whether the acceptor may have new connections, or slots are to be returned to it.
     exchange_wanted: bool,
-    /// Scratch memory, empty between uses.
+    /// Scratch memory for the acceptor's ready list. Empty between uses.
     ready: Vec<u32>,
     /// In-memory connections whose clients are woken at the end of the turn.
     handed_over: Vec<u32>,
@@ -109,8 +109,7 @@ pub(super) struct Sockets {
     readable: VecDeque<u32>,
     /// Sockets with output to write at the end of the turn.
     dirty: Vec<u32>,
-    /// Counts of output.
-    pub(super) written: OutputCounts,
+    pub(super) output_counts: OutputCounts,
     /// A file descriptor in reserve. If the process has run out of descriptors, this one is released so that
     /// a waiting connection can be accepted and closed.
     spare: Option<OwnedFd>,
@@ -197,7 +196,7 @@ impl Sockets {
             handed_over: Vec::new(),
             readable: VecDeque::new(),
             dirty: Vec::new(),
-            written: OutputCounts::default(),
+            output_counts: OutputCounts::default(),
             spare: open_spare(),
             stopping: false,
         }
@@ -311,7 +310,7 @@ impl Sockets {
         let Stream::Memory(end) = &mut socket.stream else { return };
         // The client may have freed space, sent bytes or closed the connection. Check all three.
         end.announce_space();
-        if socket.wants_writable && !socket.dirty && (end.has_space() || end.is_broken()) {
+        if socket.wants_writable && !socket.dirty && (end.has_space_or_registers() || end.is_broken()) {
             socket.dirty = true;
             self.dirty.push(index);
         }
@@ -344,11 +343,11 @@ impl Sockets {
     /// Writes the output queued in this turn, with one system call per socket.
     pub(super) fn write_output(&mut self, services: &mut Services<'_>) {
         let mut dirty = std::mem::take(&mut self.dirty);
-        self.written.writes += dirty.len() as u64;
+        self.output_counts.writes += dirty.len() as u64;
         for index in dirty.drain(..) {
             self.write_socket(index, services);
         }
-        // Closing a socket announces output of no other socket, so the list is still empty.
+        // A write, or the close after it, adds no other socket to `self.dirty`, so that list is still empty.
         self.dirty = dirty;
         self.wake_clients();
     }
@@ -380,7 +379,7 @@ impl Sockets {
                 match sending.helper_for(index, now).filter(|_| !is_in_memory) {
                     Some(helper) => self.hand_to_helper(index, helper, services),
                     None => {
-                        self.written.writes += 1;
+                        self.output_counts.writes += 1;
                         self.write_socket(index, services);
                     }
                 }
@@ -405,7 +404,7 @@ impl Sockets {
         }
         if socket.delayed_since == Time(0) {
             socket.delayed_since = now;
-            self.written.delayed += 1;
+            self.output_counts.delayed += 1;
         }
         now.since(socket.delayed_since).0 < delay.0
     }
@@ -429,7 +428,7 @@ impl Sockets {
         let mut batch = socket.batch.take().unwrap_or_else(|| OutputBatch::new(id, owner));
         batch.stream = Some(Arc::clone(stream));
         socket.output.fill_batch(&mut batch);
-        self.written.handed_over += 1;
+        self.output_counts.handed_over += 1;
         services.parcels.push((helper, SocketParcel::WriteOutput(batch)));
     }
 
@@ -450,13 +449,14 @@ impl Sockets {
         }
         match result {
             Some(result) => {
-                // If the socket was full, the poll may have reported meanwhile that it takes bytes again.
-                // Clearing the flag makes `finish_write` register with the poll again, which reports it anew.
+                // While a helper had the output, the poll may have reported that the full socket has space
+                // again. Clear the flag, so that `finish_write` registers the socket once more and the poll
+                // repeats that event.
                 socket.wants_writable &= result != WriteResult::Full;
                 self.finish_write(index, result, services);
             }
             None => {
-                self.written.writes += 1;
+                self.output_counts.writes += 1;
                 self.write_socket(index, services);
             }
         }
@@ -550,7 +550,7 @@ impl Sockets {
             socket.dirty = true;
             self.dirty.push(index);
         }
-        self.written.bytes += bytes.len() as u64;
+        self.output_counts.bytes += bytes.len() as u64;
         match socket.output.push(bytes, &self.limits) {
             Pressure::Blocked => services.events.push((self.own, WorldEvent::SendBlocked { socket: id })),
             Pressure::Exceeded => self.close(id, SocketCloseReason::OutputFull, services),

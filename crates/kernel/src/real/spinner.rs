@@ -55,11 +55,14 @@ pub(super) struct Spinner {
     woke: Time,
     /// When it last went to sleep.
     slept: Time,
-    /// Nanoseconds awake since the last sample of the time that the thread waited for a CPU.
+    /// Nanoseconds awake from `sampled` to `slept`.
     awake_ns: u64,
+    /// When `waited_ns` and `ran_ns` were read.
     sampled: Time,
     run_delay: RunDelay,
+    /// Total time that the thread has waited for a CPU.
     waited_ns: u64,
+    /// Total CPU time of the thread.
     ran_ns: u64,
 }
 

@@ -214,7 +214,7 @@ impl RealWorld {
     #[cold]
     fn adjust_sending(&mut self, now: Time) {
         let none = OutputCounts::default();
-        let counts = self.sockets.as_deref().map_or(&none, |sockets| &sockets.written);
+        let counts = self.sockets.as_deref().map_or(&none, |sockets| &sockets.output_counts);
         self.sending.adjust(now, &self.shared.send, counts, &self.foreign_output);
     }
 }

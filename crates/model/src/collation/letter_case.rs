@@ -22,7 +22,7 @@ pub(super) fn to_lower(letter: char) -> char {
     }
 }
 
-/// Appends `text` with every character mapped. Bytes outside characters are copied.
+/// Appends `text` with every character mapped. Invalid UTF-8 is copied unchanged.
 pub(super) fn append_mapped(text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
     out.reserve(text.len());
     for chunk in text.utf8_chunks() {

@@ -83,9 +83,9 @@ impl Binder<'_> {
         let first_bare_column = self.first_bare_column.take();
         let bound = self.aggregate_argument(kind, call);
         self.first_bare_column = first_bare_column;
-        let place = bound.map(|aggregate| register_aggregate(aggregate, first_parameter, &mut aggregates));
+        let parameter = bound.map(|aggregate| register_aggregate(aggregate, first_parameter, &mut aggregates));
         self.aggregation = Aggregation::Allowed { first_parameter, aggregates };
-        place
+        parameter
     }
 
     /// Wraps a column outside an aggregate in ANY_VALUE; `None` if this position does not allow that.

@@ -79,7 +79,10 @@ pub(crate) fn start_key_read(
 ) -> Progress {
     context.session.enter_statement();
     let mut rows = context.engine.work.key_rows.pop().unwrap_or_default();
-    require!(rows.order.is_empty() && rows.parts.is_empty(), "an idle row collection holds no rows of another session");
+    require!(
+        rows.partition_of_key.is_empty() && rows.parts.is_empty(),
+        "an idle row collection holds no rows of another session"
+    );
     match send_key_read(context, &read, keys, &mut rows, input) {
         Ok(Some((operation, retry))) => {
             let state = KeyReadState { plan: read.plan, operation, retry, rows, bytes: 0 };
@@ -104,13 +107,13 @@ fn send_key_read(
     input: StatementInput<'_>,
 ) -> Result<Option<(OperationId, RetryInput)>> {
     let KeyReadPlan { plan, program } = read;
-    push_keys(&mut context.engine.work, &plan.table.definition, keys, &mut rows.order, context.turn)?;
-    require!(rows.order.len() == keys.len(), "each key has an answer");
+    push_keys(&mut context.engine.work, &plan.table.definition, keys, &mut rows.partition_of_key, context.turn)?;
+    require!(rows.partition_of_key.len() == keys.len(), "each key has an answer");
     let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
     let input_count = context.engine.work.inputs.len();
     // With many partitions, each reply has space for its own rows only.
     let together = if input_count > HEADERS_MAX { 1 } else { input_count };
-    let room = context.engine.gateway.reply_room(program, first) * together + rows.order.len() * 4;
+    let room = context.engine.gateway.reply_room(program, first) * together + rows.partition_of_key.len() * 4;
     let mut output = context.turn.buffers.take(room.min(ROOM_BYTES_MAX));
     context.sink.begin_key_rows(&mut output);
     rows.head_bytes = output.len();
@@ -294,7 +297,7 @@ pub(crate) fn abandon_key_read(engine: &mut Engine, state: KeyReadState, turn: &
 }
 
 fn release(engine: &mut Engine, mut rows: KeyRows, turn: &mut TurnContext<'_>) {
-    rows.order.clear();
+    rows.partition_of_key.clear();
     rows.parts.drain(..).for_each(|(_, _, bytes)| turn.buffers.give(bytes));
     if engine.work.key_rows.len() < IDLE_MAX {
         engine.work.key_rows.push(rows);

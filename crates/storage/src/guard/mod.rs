@@ -230,11 +230,11 @@ impl<T> PartitionGuard<T> {
     /// If the token belongs to another guard.
     #[inline]
     pub fn try_write<'a>(&'a self, token: &'a mut OwnerToken) -> Option<WriteGuard<'a, T>> {
-        let is_awaited = self.begin(token);
+        let was_pending = self.begin(token);
         if self.state.all_slots_free() {
             return Some(self.enter());
         }
-        if !is_awaited {
+        if !was_pending {
             self.cancel_write(token);
         }
         None
@@ -357,7 +357,7 @@ struct GuardState {
 }
 
 /// True while the slot's thread reads. Only that thread stores here. The flag has a pair of cache lines for
-/// itself, because a CPU that prefetches lines in pairs would otherwise take it from its neighbour.
+/// itself, because a CPU that prefetches lines in pairs would otherwise take the neighbour's line away too.
 #[derive(Debug)]
 #[repr(align(128))]
 struct SlotFlag(AtomicBool);

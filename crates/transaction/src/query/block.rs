@@ -139,7 +139,8 @@ impl QueryBlock {
             Err(_) => Ok(HoldOutcome::Busy),
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
-            // Publishes the reply before the thread starts similar work.
+            // Take no more signals in this turn, so that the reply leaves before the thread starts another
+            // long read.
             outbox.stop_intake();
         }
         match is_read {

@@ -14,7 +14,7 @@ use crate::buffer::{Buffer, BufferPool};
 use crate::sync::atomic::Ordering;
 
 use super::acceptor::Acceptor;
-use super::end::Link;
+use super::end::Waiters;
 use super::pipe::{PipeReceiver, PipeSender};
 
 /// Maximum number of bytes that [`Write`] puts into one buffer: what the node takes without copying.
@@ -90,11 +90,11 @@ impl MemoryStream {
     pub(super) fn new(
         to_node: PipeSender,
         from_node: PipeReceiver,
-        link: Arc<Link>,
+        waiters: Arc<Waiters>,
         acceptor: Arc<Acceptor>,
         slot: u32,
     ) -> Self {
-        let node = NodeSide { link, acceptor, slot };
+        let node = NodeSide { waiters, acceptor, slot };
         Self {
             sender: MemorySender { pipe: to_node, node: node.clone(), patience: Patience::default() },
             receiver: MemoryReceiver { pipe: from_node, node, patience: Patience::default() },
@@ -211,7 +211,7 @@ impl MemorySender {
                 return Poll::Ready(Err(StreamClosed));
             }
         };
-        let waits = &self.node.link.sender_waits;
+        let waits = &self.node.waiters.sender_waits;
         waits.register(context.waker());
         match self.try_send(full) {
             Err(TrySendError::Full(full)) => {
@@ -225,7 +225,7 @@ impl MemorySender {
                 Poll::Ready(Err(StreamClosed))
             }
             Ok(()) => {
-                self.node.link.sender_waits.cancel();
+                self.node.waiters.sender_waits.cancel();
                 Poll::Ready(Ok(()))
             }
         }
@@ -283,7 +283,7 @@ impl MemoryReceiver {
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
         // Waking the node for every buffer would cost a wake-up for each; half a ring keeps both sides busy.
-        if self.node.link.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
+        if self.node.waiters.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
             self.node.announce_space();
         }
         Ok(bytes)
@@ -296,11 +296,11 @@ impl MemoryReceiver {
             Ok(bytes) => return Poll::Ready(bytes),
             Err(StreamClosed) => return Poll::Ready(None),
         }
-        self.node.link.receiver_waits.register(context.waker());
+        self.node.waiters.receiver_waits.register(context.waker());
         match self.try_receive() {
             Ok(None) => Poll::Pending,
             result => {
-                self.node.link.receiver_waits.cancel();
+                self.node.waiters.receiver_waits.cancel();
                 Poll::Ready(result.unwrap_or_default())
             }
         }
@@ -397,7 +397,7 @@ impl Write for MemoryStream {
 /// The client's path to the node.
 #[derive(Clone)]
 struct NodeSide {
-    link: Arc<Link>,
+    waiters: Arc<Waiters>,
     acceptor: Arc<Acceptor>,
     slot: u32,
 }
@@ -411,7 +411,7 @@ impl NodeSide {
     /// The node waits for space and checks again.
     #[cold]
     fn announce_space(&self) {
-        if self.link.node_waits.swap(false, Ordering::AcqRel) {
+        if self.waiters.node_waits.swap(false, Ordering::AcqRel) {
             self.notify();
         }
     }

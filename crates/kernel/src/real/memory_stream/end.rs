@@ -15,13 +15,13 @@ use super::client::MemoryStream;
 use super::pipe::{PipeBounds, PipeReceiver, PipeSender, pipe};
 use super::waker_slot::WakerSlot;
 
-/// The parties that wait at a connection.
-pub(super) struct Link {
-    /// The client, for bytes.
+/// Registers which side of a connection waits for the other.
+pub(super) struct Waiters {
+    /// Set while the client waits for bytes.
     pub(super) receiver_waits: WakerSlot,
-    /// The client, for space.
+    /// Set while the client waits for space.
     pub(super) sender_waits: WakerSlot,
-    /// The node, for space.
+    /// True while the node waits for space.
     pub(super) node_waits: AtomicBool,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Link {
 pub(in crate::real) struct NodeEnd {
     receiver: PipeReceiver,
     sender: PipeSender,
-    link: Arc<Link>,
+    waiters: Arc<Waiters>,
     slot: u32,
     /// A buffer too large for one read, and how many of its bytes were read.
     rest: Option<(Buffer, usize)>,
@@ -53,13 +53,13 @@ pub(super) fn connection(acceptor: &Arc<Acceptor>, slot: u32, limits: &KernelLim
     let bounds = PipeBounds { buffers_max: limits.stream_buffers_max, bytes_max: limits.stream_bytes_max as u64 };
     let (to_node, from_client) = pipe(bounds);
     let (to_client, from_node) = pipe(bounds);
-    let link = Arc::new(Link {
+    let waiters = Arc::new(Waiters {
         receiver_waits: WakerSlot::new(),
         sender_waits: WakerSlot::new(),
         node_waits: AtomicBool::new(false),
     });
-    let stream = MemoryStream::new(to_node, from_node, link.clone(), acceptor.clone(), slot);
-    (stream, NodeEnd { receiver: from_client, sender: to_client, link, slot, rest: None, made_space: false })
+    let stream = MemoryStream::new(to_node, from_node, waiters.clone(), acceptor.clone(), slot);
+    (stream, NodeEnd { receiver: from_client, sender: to_client, waiters, slot, rest: None, made_space: false })
 }
 
 impl NodeEnd {
@@ -114,11 +114,11 @@ impl NodeEnd {
 
     /// Wakes a client that waits for space, if reads have freed space since its last notification. Must be
     /// called after each read and for each entry of the ready list. That suffices, because a client registers
-    /// before it enters the list.
+    /// its waker before it puts the connection on the ready list.
     #[inline]
     pub(in crate::real) fn announce_space(&mut self) {
         if self.made_space && self.receiver.has_few() {
-            self.made_space = !self.link.sender_waits.wake();
+            self.made_space = !self.waiters.sender_waits.wake();
         }
     }
 
@@ -138,7 +138,7 @@ impl NodeEnd {
                 if self.sender.is_receiver_gone() {
                     return HandOver::Broken;
                 }
-                if !self.has_space() {
+                if !self.has_space_or_registers() {
                     return HandOver::Full;
                 }
             }
@@ -147,16 +147,17 @@ impl NodeEnd {
         HandOver::All
     }
 
-    /// Whether the client's pipe has space for a buffer. If not, the client will notify the node once it has.
-    pub(in crate::real) fn has_space(&mut self) -> bool {
+    /// Whether the client's pipe has space for a buffer. If not, the node is registered as waiting, and the
+    /// client puts the connection on the ready list once the pipe has space.
+    pub(in crate::real) fn has_space_or_registers(&mut self) -> bool {
         if self.sender.has_space() {
             return true;
         }
-        self.link.node_waits.swap(true, Ordering::AcqRel);
+        self.waiters.node_waits.swap(true, Ordering::AcqRel);
         fence(Ordering::SeqCst);
         let has_space = self.sender.has_space();
         if has_space {
-            self.link.node_waits.swap(false, Ordering::AcqRel);
+            self.waiters.node_waits.swap(false, Ordering::AcqRel);
         }
         has_space
     }
@@ -176,7 +177,7 @@ impl NodeEnd {
     /// Wakes the client if it waits for bytes.
     #[inline]
     pub(in crate::real) fn wake_client(&self) {
-        self.link.receiver_waits.wake();
+        self.waiters.receiver_waits.wake();
     }
 }
 
@@ -185,7 +186,7 @@ impl Drop for NodeEnd {
         self.sender.close();
         self.receiver.close();
         Self::fence_before_wake();
-        self.link.receiver_waits.wake();
-        self.link.sender_waits.wake();
+        self.waiters.receiver_waits.wake();
+        self.waiters.sender_waits.wake();
     }
 }

@@ -107,7 +107,7 @@ impl NodeSide {
             if result != HandOver::Full {
                 return result;
             }
-            while !self.end.has_space() && !self.end.is_broken() {
+            while !self.end.has_space_or_registers() && !self.end.is_broken() {
                 self.wait_until_ready();
             }
         }

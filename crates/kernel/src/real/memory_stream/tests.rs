@@ -179,13 +179,13 @@ fn a_node_without_room_is_notified_when_the_client_has_taken_some() {
     let mut pair = pair(&limits);
     let mut queue: VecDeque<Buffer> = (0..6).map(|byte| vec![byte]).collect();
     assert_eq!(pair.hand_over(&mut queue), HandOver::Full);
-    assert!(!pair.node.has_space());
+    assert!(!pair.node.has_space_or_registers());
     let rung = pair.rung.get();
     for byte in 0..4 {
         assert_eq!(pair.client.receive().unwrap(), [byte]);
     }
     assert_eq!(pair.rung.get(), rung + 1);
-    assert!(pair.take_ready_streams() && pair.node.has_space());
+    assert!(pair.take_ready_streams() && pair.node.has_space_or_registers());
     assert_eq!(pair.hand_over(&mut queue), HandOver::All);
     assert_eq!((pair.client.receive(), pair.client.receive()), (Some(vec![4]), Some(vec![5])));
 }

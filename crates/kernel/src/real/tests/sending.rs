@@ -80,7 +80,7 @@ impl Pair {
         let sockets =
             Sockets::new(own, NodeSockets { directory, limits: KernelLimits::default(), counts }, registry, acceptor);
         let helper = ForeignOutput::default();
-        sending.adjust(now, &AtomicSendSettings::new(&settings), &sockets.written, &helper);
+        sending.adjust(now, &AtomicSendSettings::new(&settings), &sockets.output_counts, &helper);
         let buffers = BufferPool::new(1 << 20);
         let mut pair = Pair {
             sockets,
@@ -214,7 +214,7 @@ fn bytes_keep_their_order_while_writers_take_turns_in_any_order() {
         for client in &pair.clients {
             assert!(client.received == client.sent, "seed {seed}");
         }
-        assert!(pair.sockets.is_written() && pair.sockets.written.handed_over > 0 && pair.helper.writes > 0);
+        assert!(pair.sockets.is_written() && pair.sockets.output_counts.handed_over > 0 && pair.helper.writes > 0);
         assert!(pair.closings().iter().all(|(_, reason)| *reason == SocketCloseReason::Own));
         assert_eq!(pair.closings().len(), 3);
     }
@@ -467,17 +467,17 @@ fn output_is_delayed_until_it_is_large_or_old_or_nothing_else_is_to_do() {
     pair.send(0, 100);
     pair.send(1, DELAY_BYTES_MAX);
     pair.hand_over(false);
-    assert_eq!((pair.sockets.written.handed_over, pair.sockets.written.delayed), (1, 1));
+    assert_eq!((pair.sockets.output_counts.handed_over, pair.sockets.output_counts.delayed), (1, 1));
     pair.send(0, 100);
     pair.now = start.plus(Duration::from_micros(99));
     pair.hand_over(false);
-    assert_eq!(pair.sockets.written.handed_over, 1);
+    assert_eq!(pair.sockets.output_counts.handed_over, 1);
     pair.now = start.plus(Duration::from_micros(100));
     pair.hand_over(false);
-    assert_eq!(pair.sockets.written.handed_over, 2);
+    assert_eq!(pair.sockets.output_counts.handed_over, 2);
     pair.send(2, 100);
     pair.hand_over(false);
     assert!(pair.sockets.has_output());
     pair.hand_over(true);
-    assert!(!pair.sockets.has_output() && pair.sockets.written.handed_over == 3);
+    assert!(!pair.sockets.has_output() && pair.sockets.output_counts.handed_over == 3);
 }

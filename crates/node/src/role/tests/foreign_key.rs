@@ -43,7 +43,7 @@ fn alterations_of_related_tables_do_not_wait_for_each_other() {
                 let answer = node.query(4, &format!("INSERT INTO d.{table} VALUES (4, 3, 1, 1, 4)"));
                 assert_eq!(answer, Vec::<String>::new());
             }
-            assert_eq!(node.held(), 4, "sessions are all that is held");
+            assert_eq!(node.resources_held(), 4, "only sessions hold resources");
         }
     }
 }
@@ -100,6 +100,6 @@ fn a_foreign_key_is_added_while_nobody_writes_to_its_tables() {
                 assert_eq!(children, ["1", "2", "1"]);
             }
         }
-        assert_eq!(node.held(), 4, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 4, "only sessions hold resources");
     }
 }

@@ -39,7 +39,7 @@ fn kill_reaches_the_sessions_of_every_sql_block() {
         node.run();
         assert_eq!(node.rows(2), ["#70100Query execution was interrupted"]);
         assert_eq!(node.query(2, "SELECT COUNT(*) FROM information_schema.PROCESSLIST"), ["4"]);
-        assert_eq!(node.held(), 4, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 4, "only sessions hold resources");
     }
 }
 
@@ -62,7 +62,7 @@ fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
         assert_eq!(node.rows(1), ["#70100Query execution was interrupted"], "seed {seed}");
         assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t WHERE v = 0 AND u < 10000"), ["2000"]);
         node.execute(1, &["COMMIT", "UPDATE d.t SET v = 2"]);
-        assert_eq!(node.held(), 2, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 2, "only sessions hold resources");
     }
 }
 
@@ -80,7 +80,7 @@ fn the_wait_of_a_client_that_left_ends_at_once() {
     node.execute(3, &["UPDATE d.t SET v = 3 WHERE id = 2"]);
     node.execute(1, &["COMMIT"]);
     assert_eq!(node.query(3, "SELECT v FROM d.t ORDER BY id"), ["1", "3"]);
-    assert_eq!(node.held(), 2, "sessions are all that is held");
+    assert_eq!(node.resources_held(), 2, "only sessions hold resources");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
     let farewell = node.rows(1);
     assert!(farewell[0].starts_with("#HY000The client was disconnected by the server because of inactivity"));
     assert_eq!(node.query(3, PROCESSES).len(), 1);
-    assert_eq!(node.held(), 1, "a session is all that is held");
+    assert_eq!(node.resources_held(), 1, "only one session holds resources");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
             node.run();
             assert!(node.answer(1).is_some(), "{text}, {steps} steps");
             assert_eq!(node.query(1, "SELECT 1"), ["1"], "{text}, {steps} steps");
-            assert_eq!(node.held(), 2, "sessions are all that is held");
+            assert_eq!(node.resources_held(), 2, "only sessions hold resources");
         }
     }
 }
@@ -146,6 +146,6 @@ fn a_client_that_leaves_during_a_sorted_insert_select_leaves_nothing_behind() {
         let count = node.query(2, "SELECT COUNT(*) FROM d.t");
         assert!(count == ["0"] || count == ["3000"], "{count:?} after {steps} steps");
         node.execute(2, &["UPDATE d.t SET v = 0"]);
-        assert_eq!(node.held(), 1, "the other session is all that is held after {steps} steps");
+        assert_eq!(node.resources_held(), 1, "only the other session holds resources after {steps} steps");
     }
 }

@@ -43,7 +43,7 @@ fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
         node.execute(5, &["KILL 4"]);
         assert_eq!(node.rows(3), Vec::<String>::new());
         assert_eq!(node.query(5, "SELECT v FROM d.t"), ["3"]);
-        assert_eq!(node.held(), 3, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 3, "only sessions hold resources");
     }
 }
 
@@ -72,7 +72,7 @@ fn nobody_waits_in_a_circle_of_rows_and_tables() {
         }
         node.begin_query(waits[1].0, waits[1].1);
         node.run();
-        assert_eq!(node.rows(2), Vec::<String>::new(), "seed {seed}: who is waited for goes first");
+        assert_eq!(node.rows(2), Vec::<String>::new(), "seed {seed}: the transaction that others wait for goes on");
         assert_eq!((node.answer(1), node.answer(3)), (None, None));
         node.execute(2, &["COMMIT"]);
         assert_eq!(node.rows(1), Vec::<String>::new(), "seed {seed}");
@@ -83,6 +83,6 @@ fn nobody_waits_in_a_circle_of_rows_and_tables() {
             (node.query(4, "SELECT n FROM d.a"), node.query(4, "SELECT n FROM d.b")),
             (vec!["2".into()], vec!["3".into()])
         );
-        assert_eq!(node.held(), 4, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 4, "only sessions hold resources");
     }
 }

@@ -143,7 +143,7 @@ impl Node {
     }
 
     /// The number of resources that sessions and the data plane hold; 0 when nobody is connected.
-    fn held(&self) -> usize {
+    fn resources_held(&self) -> usize {
         let of_sql = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
         let open = |host: &NodeHost| host.tc().map_or(0, |tc| tc.transactions_open());
         let named = |host: &NodeHost| host.main().map_or(0, |main| main.user_locks_held().0 + main.table_locks_held());

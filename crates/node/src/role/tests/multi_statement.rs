@@ -37,11 +37,11 @@ impl Node {
     /// session 2 waits.
     fn let_a_text_wait(&mut self) -> usize {
         self.execute(1, &["BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
-        let held = self.held();
+        let held = self.resources_held();
         self.begin_query(2, "KILL QUERY 3; BEGIN; UPDATE d.t SET v = v + 10 WHERE id = 2");
         self.run();
         assert_eq!(self.answer(2), None, "the transaction with locks has the only ticket");
-        assert_eq!(self.held(), held + 1, "one more session waits for admission");
+        assert_eq!(self.resources_held(), held + 1, "one more session waits for admission");
         held
     }
 
@@ -49,7 +49,7 @@ impl Node {
     fn commit_and_see(&mut self, values: [&str; 2], sessions: usize) {
         self.execute(1, &["COMMIT"]);
         assert_eq!(self.query(3, "SELECT v FROM d.t ORDER BY id"), values);
-        assert_eq!(self.held(), sessions, "sessions are all that is held");
+        assert_eq!(self.resources_held(), sessions, "only sessions hold resources");
     }
 
     fn close(&mut self, connection: u32) {
@@ -76,7 +76,7 @@ fn what_follows_kill_waits_for_a_ticket() {
     node.let_a_text_wait();
     node.go_on_with_the_ticket(&[0]);
     assert_eq!(node.rows(3), ["1", "10"]);
-    assert_eq!(node.held(), SESSIONS as usize, "sessions are all that is held");
+    assert_eq!(node.resources_held(), SESSIONS as usize, "only sessions hold resources");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn what_follows_a_change_of_the_schema_waits_for_a_ticket() {
     assert_eq!(node.answer(2), None, "the transaction with locks has the only ticket");
     node.go_on_with_the_ticket(&[0]);
     assert_eq!(node.rows(3), ["0", "10"]);
-    assert_eq!(node.held(), SESSIONS as usize - 1, "sessions are all that is held");
+    assert_eq!(node.resources_held(), SESSIONS as usize - 1, "only sessions hold resources");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_text_that_waits_for_a_ticket_is_stopped_by_kill() {
         }
         node.execute(4, &["KILL QUERY 2"]);
         assert_eq!(node.kinds(2), answer);
-        assert_eq!(node.held(), held, "it waits no longer");
+        assert_eq!(node.resources_held(), held, "it waits no longer");
         node.commit_and_see(["1", "0"], SESSIONS as usize);
         assert_eq!(node.query(2, "SELECT 7"), ["7"]);
     }
@@ -122,7 +122,7 @@ fn a_session_that_is_ended_or_left_waits_for_no_ticket() {
             false => node.close(2),
         }
         assert_eq!(node.kinds(2), if is_killed { vec![0, 0xff] } else { vec![] });
-        assert_eq!(node.held(), held - 1, "neither the wait nor the session is left");
+        assert_eq!(node.resources_held(), held - 1, "neither the wait nor the session is left");
         node.commit_and_see(["1", "0"], SESSIONS as usize - 1);
     }
 }
@@ -149,6 +149,6 @@ fn a_text_that_is_stopped_about_when_it_gets_its_ticket_gives_it_back() {
         }
         assert_eq!(node.query(3, "SELECT v FROM d.t ORDER BY id"), ["1", "0"], "seed {seed}");
         let sessions = SESSIONS as usize - usize::from(is_closed);
-        assert_eq!(node.held(), sessions, "seed {seed}: sessions are all that is held");
+        assert_eq!(node.resources_held(), sessions, "seed {seed}: only sessions hold resources");
     }
 }

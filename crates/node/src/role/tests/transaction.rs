@@ -28,7 +28,7 @@ fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
         let held = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
         node.execute(3, &["COMMIT"]);
         let sessions: usize = node.hosts.iter().map(held).sum();
-        assert_eq!(sessions, 3, "sessions are all that is held");
+        assert_eq!(sessions, 3, "only sessions hold resources");
     }
 }
 

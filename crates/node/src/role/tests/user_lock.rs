@@ -43,7 +43,7 @@ fn user_level_locks_are_those_of_the_whole_node() {
         node.execute(3, &["KILL 1"]);
         assert_eq!(node.rows(4), ["1"], "seed {seed}");
         assert_eq!(node.query(4, "SELECT RELEASE_ALL_LOCKS()"), ["1"]);
-        assert_eq!(node.held(), 2, "sessions are all that is held");
+        assert_eq!(node.resources_held(), 2, "only sessions hold resources");
     }
 }
 

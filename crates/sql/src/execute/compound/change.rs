@@ -19,7 +19,7 @@ use junctor_signals::diagnostics;
 use junctor_signals::program::{Output, WriteAction};
 use junctor_signals::read_rows::OperationId;
 
-use super::drive::{Next, continue_steps, may_leave_out, may_retry, take_transaction, unexpected_step};
+use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transaction_if_none, unexpected_step};
 use super::insert::{Locking, send_step};
 use super::returned::check_returned;
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
@@ -69,7 +69,7 @@ pub(in crate::execute) fn start_ordered_change(
         operation: OperationId::default(),
         protocol: input.protocol,
         step: Step::Lock,
-        owns_transaction: !ordered.after_duplicate && take_transaction(context.session),
+        owns_transaction: !ordered.after_duplicate && open_transaction_if_none(context.session),
         before: context.session.transaction.statement(),
         retry: input.input.keep(in_transaction, &parameters, context.turn),
         parameters,
@@ -119,7 +119,7 @@ pub(super) fn on_outcome(
         return match change.steps.step {
             Step::WriteAll if goes_one_by_one => change.begin_one_by_one(context),
             Step::WriteAll if ordered.after_duplicate && retries => Ok(Next::Retry),
-            Step::WriteOne if ordered.ignore && may_leave_out(error.code) => {
+            Step::WriteOne if ordered.ignore && is_ignorable(error.code) => {
                 change.work.matched += 1;
                 context.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
                 change.next_row(context)
@@ -172,7 +172,7 @@ impl Change<'_> {
     /// duplicate key and is rolled back.
     fn begin_one_by_one(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
-        self.steps.owns_transaction = take_transaction(context.session);
+        self.steps.owns_transaction = open_transaction_if_none(context.session);
         self.steps.before = context.session.transaction.statement();
         let Workspace { inputs, scratch, key_builder, .. } = &mut context.engine.work;
         let parameters = &self.steps.parameters;

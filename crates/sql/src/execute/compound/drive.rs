@@ -31,7 +31,7 @@ pub(super) enum Next {
 
 /// Opens the transaction that the statement needs, unless one is open. Returns true if the statement opened
 /// it and must end it.
-pub(super) fn take_transaction(session: &mut Session) -> bool {
+pub(super) fn open_transaction_if_none(session: &mut Session) -> bool {
     let owns = !session.transaction.explicit;
     session.transaction.explicit = true;
     owns
@@ -122,10 +122,10 @@ fn resume_step(
     continue_steps(context, state, next)
 }
 
-/// The error of a stopped statement: the error of its last step, unless the statement would have continued
-/// after that error.
+/// The error of a stopped statement: that of its last step. If that step succeeded, or the statement would
+/// have continued after the error, the result is error 1317.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
-    let continues = |error: &Error| may_leave_out(error.code) || error.code == ErrorCode::TableDefinitionChanged;
+    let continues = |error: &Error| is_ignorable(error.code) || error.code == ErrorCode::TableDefinitionChanged;
     error.filter(|error| !continues(error)).unwrap_or_else(interrupted)
 }
 
@@ -234,7 +234,7 @@ pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
 }
 
 /// Whether IGNORE skips a row because of this error.
-pub(super) fn may_leave_out(code: ErrorCode) -> bool {
+pub(super) fn is_ignorable(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced)
 }
 

@@ -21,7 +21,7 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::drive::{Next, continue_steps, may_leave_out, may_retry, take_transaction, unexpected_step};
+use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transaction_if_none, unexpected_step};
 use super::returned::cannot_fail;
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
@@ -82,7 +82,7 @@ pub(in crate::execute) fn start_insert_rows(
         retry: input.input.keep(in_transaction, &parameters, context.turn),
         // If a row of RETURNING cannot be encoded, the statement is rolled back, so it must not commit before
         // its rows are encoded.
-        owns_transaction: !is_safe && take_transaction(context.session),
+        owns_transaction: !is_safe && open_transaction_if_none(context.session),
         parameters,
         is_stopped: false,
     };
@@ -115,7 +115,7 @@ pub(in crate::execute) fn start_insert_select(
         step: Step::Select,
         before: context.session.transaction.statement(),
         retry: input.input.keep(in_transaction, &parameters, context.turn),
-        owns_transaction: take_transaction(context.session),
+        owns_transaction: open_transaction_if_none(context.session),
         parameters,
         is_stopped: false,
     };
@@ -167,7 +167,7 @@ pub(super) fn on_outcome(
     let work = &mut *insert.work;
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
     let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
-    let is_left_out = ignores && outcome.error.as_ref().is_some_and(|error| may_leave_out(error.code));
+    let is_left_out = ignores && outcome.error.as_ref().is_some_and(|error| is_ignorable(error.code));
     match (&insert.steps.step, outcome.error) {
         (Step::Batch, None) => {
             work.counts.written += work.rows.len() as u64;
@@ -283,7 +283,7 @@ impl Insert<'_> {
     fn begin_rows(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         std::mem::take(&mut self.steps.retry).release(context.turn);
         if self.work.source.is_none() && !self.steps.owns_transaction {
-            self.steps.owns_transaction = take_transaction(context.session);
+            self.steps.owns_transaction = open_transaction_if_none(context.session);
             self.steps.before = context.session.transaction.statement();
         }
         self.work.attempts = 0;
