@@ -211,9 +211,10 @@ impl Gateway {
         Ok(operation)
     }
 
-    /// Requests another step of the session's statement, to run after the other work of this thread.
-    pub fn continue_later(&self, session: ConnectionId, turn: &mut TurnContext<'_>) {
-        let signal = ContinueStatement { connection: session };
+    /// Requests another step of the session's statement, to run after the other work of this thread. `step`
+    /// counts the steps that the session has requested.
+    pub fn continue_later(&self, session: ConnectionId, step: u64, turn: &mut TurnContext<'_>) {
+        let signal = ContinueStatement { connection: session, step };
         turn.outbox.send_long_running(self.own, Signal::Sql(SqlSignal::ContinueStatement(signal)));
     }
 

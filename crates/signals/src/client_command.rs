@@ -64,6 +64,9 @@ pub struct ContinueCommand {
 pub struct ContinueStatement {
     /// The session's connection.
     pub connection: ConnectionId,
+    /// Counts the steps that the session has requested. A signal of a statement that was killed thus differs
+    /// from those of the next statement.
+    pub step: u64,
 }
 
 /// Closes the session of a lost connection: rolls back and forgets it.

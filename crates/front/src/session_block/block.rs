@@ -79,7 +79,7 @@ impl SqlBlock {
             }
             SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut turn),
             SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut turn),
-            SqlSignal::ContinueStatement(signal) => self.on_continue_statement(signal.connection, &mut turn),
+            SqlSignal::ContinueStatement(signal) => self.on_continue_statement(&signal, &mut turn),
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
             SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),

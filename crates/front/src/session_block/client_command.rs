@@ -143,8 +143,10 @@ impl SqlBlock {
 
     /// Runs another step of a statement. This includes interrupted statements of lost connections: the step
     /// undoes the statement, and nothing else would.
-    pub(super) fn on_continue_statement(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
-        let Some(record) = self.sessions.get(&connection) else { return };
+    pub(super) fn on_continue_statement(&mut self, signal: &ContinueStatement, turn: &mut TurnContext<'_>) {
+        let connection = signal.connection;
+        let record = self.sessions.get(&connection).filter(|record| record.session.awaits_step(signal.step));
+        let Some(record) = record else { return };
         if matches!(record.command, CommandState::Running) || record.is_disconnected {
             self.run_step(connection, turn, Engine::continue_statement);
             self.admit_waiting(turn);

@@ -175,6 +175,13 @@ fn send_first_read(
 }
 
 impl StatementContext<'_, '_> {
+    /// Requests another step of the statement, after the thread's other work.
+    pub(super) fn request_step(&mut self) {
+        self.session.steps_requested += 1;
+        let StatementContext { engine, session, turn, .. } = self;
+        engine.gateway.continue_later(session.connection, session.steps_requested, turn);
+    }
+
     /// Sends a read whose inputs are in the workspace. Each partition returns at most `rows_max` rows.
     pub(super) fn send_read(
         &mut self,
@@ -604,7 +611,7 @@ pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progre
         if step == SortStep::Full {
             return Progress::MoreOutput;
         }
-        context.engine.gateway.continue_later(context.session.connection, context.turn);
+        context.request_step();
         return Progress::Waiting;
     }
     let merged = state.sorter.found();

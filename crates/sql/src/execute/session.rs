@@ -54,6 +54,8 @@ pub struct Session {
     /// The number of the open or last transaction of this session, counted from 1.
     pub(crate) transaction_number: u32,
     pub(crate) next_prepared_number: u32,
+    /// How many steps of statements the session has requested from itself.
+    pub(crate) steps_requested: u64,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,
     /// Whether a transaction of several statements is open.
@@ -112,6 +114,12 @@ impl Session {
     /// The session's transaction, for calls of the gateway.
     pub fn transaction_mut(&mut self) -> &mut Transaction {
         &mut self.transaction
+    }
+
+    /// Whether this is the step that the session has requested last. Earlier requests belong to statements
+    /// that were killed.
+    pub fn awaits_step(&self, step: u64) -> bool {
+        step == self.steps_requested
     }
 
     /// Whether the data plane holds locks or uncommitted rows of the session, for which other sessions may

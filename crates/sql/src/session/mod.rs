@@ -93,6 +93,7 @@ impl Engine {
             key_readers: Default::default(),
             text_protocol: opening.text_protocol,
             next_prepared_number: 1,
+            steps_requested: 0,
             execution: Execution::Idle,
             operation: OperationKind::None,
             tables: Vec::new(),

@@ -131,6 +131,45 @@ fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
 }
 
 #[test]
+fn a_step_that_a_killed_sort_has_requested_does_not_advance_the_next_sort() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..3).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.s (id INT PRIMARY KEY, v INT)"]);
+    let rows: Vec<String> = (0..20_000).map(|id| format!("({id}, {})", id * 7919 % 20_011)).collect();
+    node.execute(1, &[&format!("INSERT INTO d.s VALUES {}", rows.join(","))]);
+    let sort = "SELECT id FROM d.s ORDER BY v LIMIT 19000, 1";
+    let expected = node.query(1, sort);
+    let steps = |node: &Node| -> Vec<u64> {
+        let step = |in_flight: &InFlight<Signal>| match &in_flight.signal {
+            Signal::Sql(SqlSignal::ContinueStatement(signal)) => Some(signal.step),
+            _ => None,
+        };
+        node.delivery.in_flight.iter().filter_map(step).collect()
+    };
+    let run_to_step = |node: &mut Node| loop {
+        if let [step] = steps(node)[..] {
+            return step;
+        }
+        assert!(node.step(), "a sort of so many rows takes several steps");
+    };
+    node.begin_query(1, sort);
+    let stale = run_to_step(&mut node);
+    node.execute(2, &["KILL QUERY 1"]);
+    node.run();
+    assert!(node.answer(1).is_some());
+    node.begin_query(1, sort);
+    run_to_step(&mut node);
+    let signal = ContinueStatement { connection: ConnectionId(1), step: stale };
+    node.send(1, SqlSignal::ContinueStatement(signal));
+    while node.step() {
+        let current = steps(&node).into_iter().filter(|step| *step != stale).count();
+        assert!(current <= 1, "one step at a time");
+    }
+    let answer = node.answer(1).expect("the sort has ended");
+    assert!(answer.windows(expected[0].len()).any(|bytes| bytes == expected[0].as_bytes()));
+}
+
+#[test]
 fn a_client_that_leaves_during_a_sorted_insert_select_leaves_nothing_behind() {
     for steps in (0..400).step_by(7) {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());

@@ -121,7 +121,7 @@ impl Source {
         if let Execution::Sorted(state) = &mut self.inner
             && !std::mem::replace(&mut state.step_requested, true)
         {
-            context.engine.gateway.continue_later(context.session.connection, context.turn);
+            context.request_step();
         }
     }
 
