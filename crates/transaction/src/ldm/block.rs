@@ -20,6 +20,7 @@ use super::participant_table::{ParticipantHandle, ParticipantTable};
 use super::partition_table::{PartitionSlot, PartitionTable, SlotIndex};
 use super::purge::PurgeQueue;
 use super::record_stream::{LogTarget, RecordStream};
+use super::replay::ReplayQueue;
 use super::state::{Batch, Participant, PreparedImages};
 use super::update_row::RowBuilder;
 use crate::read::RowReader;
@@ -61,6 +62,7 @@ pub struct LdmBlock {
     /// Rows of transactions whose primary is at another node, while this ldm is a backup for them.
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
     pub(super) records: RecordStream,
+    pub(super) replay: ReplayQueue,
     pub(super) purge: PurgeQueue,
     /// The largest commit number that this instance has begun to apply.
     pub(super) applied: CommitNumber,
@@ -81,6 +83,7 @@ impl LdmBlock {
             deferred: DeferredWork::default(),
             backed_up: BTreeMap::new(),
             records: RecordStream::new(own.instance, shared.log.clone()),
+            replay: ReplayQueue::default(),
             purge: PurgeQueue::new(),
             applied: CommitNumber(0),
             shared,
@@ -118,9 +121,8 @@ impl LdmBlock {
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
-            LdmSignal::ReplayRows(_) | LdmSignal::BuildIndexes(_) => {
-                junctor_kernel::invariant::fail("nobody recovers yet", format_args!("{from}"))
-            }
+            LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
+            LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),

@@ -12,6 +12,7 @@ use junctor_signals::{LdmSignal, Signal};
 use super::block::LdmBlock;
 use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
+use super::replay::AllIndexesBuild;
 use super::state::WriteWork;
 
 /// Maximum number of deferred steps in one turn. The others wait for the next turn, so that signals that have
@@ -31,6 +32,9 @@ pub(super) enum Deferred {
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
     BuildIndex(IndexBuild),
+    /// Batches of recovery that wait for a reader.
+    ReplayRows,
+    AllIndexesBuild(Box<AllIndexesBuild>),
     Purge,
     Compact(PartitionId),
 }
@@ -74,6 +78,8 @@ impl LdmBlock {
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
+                Some(Deferred::ReplayRows) => self.replay_batches(outbox),
+                Some(Deferred::AllIndexesBuild(build)) => self.continue_build_indexes(build, outbox),
                 Some(Deferred::Purge) => {
                     self.purge(outbox);
                 }

@@ -4,7 +4,7 @@
 //!   transaction has touched here, the redo stream.
 //! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`,
 //!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`,
-//!   `ChangePartition`, `ReadStatus`, `PublishCatalog`, `ContinueWork`.
+//!   `ReplayRows`, `BuildIndexes`, `ChangePartition`, `ReadStatus`, `PublishCatalog`, `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
 //!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the
 //!   redo stream.
@@ -14,7 +14,8 @@
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`resolve_transaction`] and [`replicate_rows`]; then [`read_rows`], [`deferred`],
-//! [`change_partition`], [`purge`], [`record_stream`], [`read_status`] and [`verify`].
+//! [`change_partition`], [`purge`], [`record_stream`], [`replay`], [`read_status`] and
+//! [`verify`].
 
 pub mod block;
 mod change_partition;
@@ -32,6 +33,7 @@ mod range_lock;
 mod read_rows;
 mod read_status;
 mod record_stream;
+mod replay;
 mod replicate_rows;
 mod resolve_transaction;
 mod state;

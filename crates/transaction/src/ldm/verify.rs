@@ -16,7 +16,7 @@ pub struct LdmWork {
     pub lock_requests: usize,
     /// Writes parked until a lock is granted.
     pub waiting_writes: usize,
-    /// Steps deferred to a later turn.
+    /// Steps deferred to a later turn, batches of recovery included.
     pub deferred: usize,
     /// Transactions of other nodes whose images this backup keeps.
     pub backed_up: usize,
@@ -29,7 +29,7 @@ impl LdmBlock {
             participants: self.participants.len(),
             lock_requests: self.locks.request_count(),
             waiting_writes: self.waits.parked.len(),
-            deferred: self.deferred.len() + self.waits.granted.len(),
+            deferred: self.deferred.len() + self.waits.granted.len() + self.replay.len(),
             backed_up: self.backed_up.len(),
         }
     }

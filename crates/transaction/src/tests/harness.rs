@@ -25,6 +25,7 @@ use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
+use junctor_signals::recover_log::{BuildIndexes, ReplayRows, ReplayRowsReply};
 use junctor_signals::undo_statements::UndoStatements;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -59,6 +60,7 @@ pub(crate) struct Harness {
     /// Whether buffers of records stay with the log.
     pub holds_records: bool,
     held_records: Vec<AppendRecords>,
+    replay_replies: Vec<ReplayRowsReply>,
 }
 
 struct Node {
@@ -76,16 +78,28 @@ fn main() -> Address {
     Address::new(NodeId(1), Module::Main, 0)
 }
 
+fn log() -> Address {
+    Address::new(NodeId(1), Module::Log, 0)
+}
+
 impl Harness {
     pub fn new(nodes: u8, tcs: u16, ldms: u16) -> Harness {
         Harness::with_memory(nodes, tcs, ldms, 64 << 20)
     }
 
     pub fn with_memory(nodes: u8, tcs: u16, ldms: u16, bytes: usize) -> Harness {
+        Harness::with_size(nodes, NodeSize { tcs, ldms, data_bytes: bytes, taken: CommitNumber(0) })
+    }
+
+    /// One node whose new commits get numbers above `taken`, as after a restart.
+    pub fn restarted(ldms: u16, taken: CommitNumber, bytes: usize) -> Harness {
+        Harness::with_size(1, NodeSize { tcs: 2, ldms, data_bytes: bytes, taken })
+    }
+
+    fn with_size(nodes: u8, size: NodeSize) -> Harness {
         junctor_kernel::invariant::panic_on_failure();
         let mut slots = Vec::new();
         let mut delivery = Delivery::new();
-        let size = NodeSize { tcs, ldms, data_bytes: bytes };
         let nodes = (1..=nodes).map(|node| Node::new(NodeId(node), size, &mut slots, &mut delivery));
         let mut harness = Harness {
             nodes: nodes.collect(),
@@ -102,6 +116,7 @@ impl Harness {
             records: Vec::new(),
             holds_records: false,
             held_records: Vec::new(),
+            replay_replies: Vec::new(),
         };
         harness.run();
         harness
@@ -133,6 +148,7 @@ impl Harness {
             Signal::Sql(signal) => return self.replies.push(signal),
             Signal::Main(signal) => return self.main_replies.push(signal),
             Signal::Log(LogSignal::AppendRecords(append)) => return self.append_records(append),
+            Signal::Log(LogSignal::ReplayRowsReply(reply)) => return self.replay_replies.push(reply),
             signal => signal,
         };
         if let Signal::Query(QuerySignal::OpenPartition(open)) = &signal {
@@ -182,6 +198,41 @@ impl Harness {
         for append in std::mem::take(&mut self.held_records) {
             self.take_records(append);
         }
+    }
+
+    /// Applies batches of replay at the ldm blocks that they name, as the log block does. Returns the errors.
+    pub fn replay(&mut self, batches: Vec<(Address, Buffer)>) -> Vec<Box<str>> {
+        let count = batches.len();
+        let reply_to = log();
+        for (ldm, sections) in batches {
+            self.send(ldm, reply_to, Signal::Ldm(LdmSignal::ReplayRows(ReplayRows { reply_to, sections })));
+        }
+        self.run();
+        let replies = std::mem::take(&mut self.replay_replies);
+        assert_eq!(replies.len(), count, "each batch is answered once");
+        replies.into_iter().filter_map(|reply| reply.error).collect()
+    }
+
+    /// Builds the indexes of all partitions of the first node after replay. Returns the errors.
+    pub fn build_indexes(&mut self) -> Vec<Box<str>> {
+        let ldms = self.first_node().into_iter().filter(|block| Module::of(block.module) == Module::Ldm);
+        let ldms: Vec<Address> = ldms.collect();
+        self.main_replies.clear();
+        for ldm in &ldms {
+            self.send(*ldm, main(), Signal::Ldm(LdmSignal::BuildIndexes(BuildIndexes { reply_to: main() })));
+        }
+        self.run();
+        let mut errors = Vec::new();
+        let mut answered = Vec::new();
+        for reply in std::mem::take(&mut self.main_replies) {
+            if let MainSignal::BuildIndexesReply(reply) = reply {
+                answered.push(reply.from);
+                errors.extend(reply.error);
+            }
+        }
+        answered.sort_unstable();
+        assert_eq!(answered, ldms, "each ldm answers once");
+        errors
     }
 
     /// Moves time on. Timers fire in order, and every signal that follows from one is delivered before the
@@ -559,12 +610,14 @@ struct NodeSize {
     tcs: u16,
     ldms: u16,
     data_bytes: usize,
+    /// The last commit number of earlier lives.
+    taken: CommitNumber,
 }
 
 impl Node {
     fn new(
         node: NodeId,
-        NodeSize { tcs, ldms, data_bytes }: NodeSize,
+        NodeSize { tcs, ldms, data_bytes, taken }: NodeSize,
         spare_slots: &mut Vec<ReaderSlot>,
         delivery: &mut Delivery<Signal>,
     ) -> Node {
@@ -574,7 +627,7 @@ impl Node {
         let threads: Vec<&[(Module, u16)]> = threads.iter().map(Vec::as_slice).collect();
         let layout = NodeLayout::new(&threads);
         let directory = Directory::new(node, &layout).expect("a layout without gaps");
-        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let sequence = Arc::new(CommitSequence::starting_after(taken));
         let (readers, mut slots) = ReadGroup::new(2);
         spare_slots.extend(slots.pop());
         let shared = LdmShared {
@@ -724,10 +777,15 @@ impl SampleTable {
 
     /// Inputs of an insert, by partition.
     pub fn images(&self, rows: &[(i64, i64, Option<i64>)]) -> BTreeMap<u16, Buffer> {
+        self.images_with_text(rows, "text")
+    }
+
+    /// Inputs of an insert of rows with this text, by partition.
+    pub fn images_with_text(&self, rows: &[(i64, i64, Option<i64>)], text: &str) -> BTreeMap<u16, Buffer> {
         let mut parts = BTreeMap::new();
         for (id, k, u) in rows {
             let (partition, key, hash) = self.key(*id);
-            let image = self.image(*id, *k, *u, "text");
+            let image = self.image(*id, *k, *u, text);
             let row = KeyedImage { key: HashedKey { hash, key: &key }, image: &image };
             input::push_image(begun(&mut parts, partition), row);
         }

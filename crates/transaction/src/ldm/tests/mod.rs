@@ -34,6 +34,7 @@ mod purge;
 mod random;
 mod read_rows;
 mod record_stream;
+mod replay;
 mod replicate_rows;
 mod snapshot;
 mod undo;

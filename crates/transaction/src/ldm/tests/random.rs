@@ -30,38 +30,43 @@ struct Session {
 #[test]
 fn rows_entries_and_replicas_agree_after_any_workload() {
     for seed in 0..60 {
-        let mut random = Random::new(seed);
-        let nodes = 1 + (seed % 3) as u8;
-        let mut harness = Harness::new(nodes, 2, 2);
-        let table = SampleTable::new(1 + (seed % 4) as u16);
-        harness.create_tables(&[&table.layout, &table.entries]);
-        harness.shuffle(seed);
-        let mut sessions: Vec<Session> = (0..SESSIONS).map(|_| Session::default()).collect();
-        let mut idle_rounds = 0;
-        while sessions.iter().any(|session| session.statements < STATEMENTS_PER_SESSION || session.running.is_some()) {
-            let number = random.below(SESSIONS as u64) as usize;
-            let before = harness.delivery.now;
-            advance(&mut harness, &table, &mut sessions[number], number, &mut random);
-            for _ in 0..random.below(30) {
-                if !harness.step() {
-                    idle_rounds += 1;
-                    break;
-                }
-            }
-            if random.one_in(20) {
-                harness.advance(Duration::from_millis(15));
-            }
-            assert!(idle_rounds < 10_000 && harness.delivery.now >= before, "seed {seed}: the sessions stand still");
-        }
-        for session in &mut sessions {
-            if session.transaction.is_some() {
-                assert_eq!(harness.end(session.transaction, Ending::Commit).error, None, "seed {seed}");
-            }
-        }
-        harness.advance(Duration::from_millis(100));
-        harness.check_idle();
-        check_entries(&harness, &table, seed);
+        random_history(seed, 1 + (seed % 3) as u8);
     }
+}
+
+/// Runs the workload of a seed to its end.
+pub(super) fn random_history(seed: u64, nodes: u8) -> (Harness, SampleTable) {
+    let mut random = Random::new(seed);
+    let mut harness = Harness::new(nodes, 2, 2);
+    let table = SampleTable::new(1 + (seed % 4) as u16);
+    harness.create_tables(&[&table.layout, &table.entries]);
+    harness.shuffle(seed);
+    let mut sessions: Vec<Session> = (0..SESSIONS).map(|_| Session::default()).collect();
+    let mut idle_rounds = 0;
+    while sessions.iter().any(|session| session.statements < STATEMENTS_PER_SESSION || session.running.is_some()) {
+        let number = random.below(SESSIONS as u64) as usize;
+        let before = harness.delivery.now;
+        advance(&mut harness, &table, &mut sessions[number], number, &mut random);
+        for _ in 0..random.below(30) {
+            if !harness.step() {
+                idle_rounds += 1;
+                break;
+            }
+        }
+        if random.one_in(20) {
+            harness.advance(Duration::from_millis(15));
+        }
+        assert!(idle_rounds < 10_000 && harness.delivery.now >= before, "seed {seed}: the sessions stand still");
+    }
+    for session in &mut sessions {
+        if session.transaction.is_some() {
+            assert_eq!(harness.end(session.transaction, Ending::Commit).error, None, "seed {seed}");
+        }
+    }
+    harness.advance(Duration::from_millis(100));
+    harness.check_idle();
+    check_entries(&harness, &table, seed);
+    (harness, table)
 }
 
 /// Handles the session's reply, or begins the session's next statement.
@@ -111,7 +116,7 @@ fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, nu
 }
 
 /// Asserts that every row with a unique key has its entry, and every entry its row.
-fn check_entries(harness: &Harness, table: &SampleTable, seed: u64) {
+pub(super) fn check_entries(harness: &Harness, table: &SampleTable, seed: u64) {
     let mut expected = BTreeSet::new();
     let mut found = BTreeSet::new();
     let rows_of = |layout: &junctor_model::schema::TableLayout, index| {
