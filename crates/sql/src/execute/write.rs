@@ -297,10 +297,7 @@ pub(super) fn finish_change(
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
             let warnings = u64::from(context.session.warning_count);
-            append_numbers(
-                info,
-                [("Rows matched: ", matched), ("  ChangeCounts: ", changed), ("  Warnings: ", warnings)],
-            );
+            append_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
             last_insert_id = context.session.insert_id_argument.unwrap_or(0);
             if context.session.found_rows_wanted { matched } else { changed }
         }
