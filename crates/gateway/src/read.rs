@@ -156,7 +156,7 @@ impl Gateway {
         let own = self.own;
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
         else {
-            invariant::fail("Work::Read", format_args!("a session continues a read only while it is in progress"));
+            invariant::fail("a session continues a read only while it is in progress", format_args!("{}", operation.0));
         };
         require!(
             work.outstanding == 0 && !work.cut.is_empty(),

@@ -205,8 +205,8 @@ impl RowReader {
         Ok(true)
     }
 
-    /// Reads as many rows as one acquisition of the guard allows. Returns `Done` if the request is complete
-    /// or the reply is full.
+    /// Reads as many rows as one acquisition of the guard allows. Returns true if the request is complete or
+    /// the reply is full.
     ///
     /// # Errors
     /// 1412 if the plan names an index that no longer exists, or if the snapshot is too old; errors of the
