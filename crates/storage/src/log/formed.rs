@@ -51,7 +51,7 @@ impl FormedRecords {
         word.store(count, Ordering::Release);
     }
 
-    /// The count of a stream. To be read after the stable number.
+    /// The count of a stream. Read the stable number first.
     pub fn count(&self, stream: usize) -> u64 {
         self.counts[stream].0.load(Ordering::Acquire)
     }

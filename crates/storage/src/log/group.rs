@@ -58,7 +58,7 @@ pub struct GroupHeader {
     pub stable: CommitNumber,
     /// Every commit whose record is in this group or an earlier one has at most this number.
     pub taken: CommitNumber,
-    /// No commit number above this one was or will be taken before a group with a higher ceiling is durable.
+    /// The node takes no commit number above this one until a group with a higher ceiling is durable.
     pub ceiling: CommitNumber,
     /// Every block below this position is synced.
     pub synced: u64,
@@ -171,8 +171,8 @@ impl SegmentSize {
         position.is_multiple_of(self.blocks)
     }
 
-    /// Where a group of this many blocks lies that follows a group which ended at `position`: there, or at
-    /// the start of the next segment if the rest of this one is too short.
+    /// The position of a group of this many blocks whose predecessor ended at `position`. It is `position`
+    /// itself, or the start of the next segment if the remainder of this segment is too short.
     pub const fn place(self, position: u64, blocks: u64) -> u64 {
         match position % self.blocks + blocks <= self.blocks {
             true => position,
@@ -224,7 +224,8 @@ pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8
     fixed.fill(0);
     set_u32(fixed, 0, MAGIC);
     set_u32(fixed, 8, at as u32);
-    // The zeros behind the payload count too: a sector that is not written then shows.
+    // The checksum includes the zeros after the payload, so that it also reveals a last sector that was not
+    // written.
     set_u32(fixed, 12, crc32c::crc32c(rest));
     set_u64(fixed, 16, header.position);
     set_u64(fixed, 24, header.log_id);

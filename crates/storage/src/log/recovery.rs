@@ -1,4 +1,4 @@
-//! Which records of a log count.
+//! Decides which records of a log recovery applies.
 //!
 //! Recovery reads the log twice. The first reading feeds a [`LogAnalysis`], which finds the *cut* of each
 //! incarnation: the last commit number that recovery keeps. It also proves that no commit up to a cut is
@@ -86,7 +86,7 @@ impl std::error::Error for LogDamage {}
 /// A long transaction's contribution to one stream.
 type ChunkKey = (u32, StreamId, TransactionId);
 
-/// The first reading of a log.
+/// What the first reading of a log has found so far.
 #[derive(Debug)]
 pub struct LogAnalysis {
     begin: CommitNumber,
@@ -100,14 +100,15 @@ pub struct LogAnalysis {
 #[derive(Debug)]
 struct Life {
     incarnation: Incarnation,
-    /// Streams whose record is still missing, plus one, by number above the base; 0 where no record was seen.
+    /// For each commit number above the base: 0 if no record was seen yet, else one more than the number of
+    /// streams whose record is missing.
     missing: Vec<u16>,
     taken: CommitNumber,
 }
 
 impl LogAnalysis {
-    /// An analysis from the group on that the checkpoint names. `begin` is the number up to which the
-    /// checkpoint contains every commit; 0 without a checkpoint.
+    /// An analysis that begins with the group that the checkpoint names. The checkpoint contains every commit
+    /// up to `begin`, which is 0 without a checkpoint.
     pub fn new(begin: CommitNumber) -> LogAnalysis {
         LogAnalysis {
             begin,
@@ -141,7 +142,7 @@ impl LogAnalysis {
         }
     }
 
-    /// Takes a record of the group that was observed last, or that ended in it.
+    /// Takes a record that ends in the group that was observed last.
     pub fn observe_record(&mut self, stream: StreamId, record: &Record<'_>) {
         let header = &record.header;
         let Some(life) = self.lives.last_mut() else { return };

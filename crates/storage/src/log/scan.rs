@@ -109,7 +109,7 @@ impl LogScan {
         Some(self.segments.segment_of(self.chain.position))
     }
 
-    /// Whether the group of which `bytes` hold the header continues the chain and lies in the segment.
+    /// Whether `bytes` begin with the header of a group that continues the chain and fits in the segment.
     fn is_next(&self, bytes: &[u8], blocks: u64) -> bool {
         self.segments.place(self.chain.position, blocks) == self.chain.position
             && decode_header(bytes).is_ok_and(|(header, _)| self.chain.is_continued_by(&header))

@@ -114,7 +114,7 @@ pub struct UniformRows {
     pub start: u32,
     /// Byte offset after the last row's closing parenthesis.
     pub end: u32,
-    /// ParameterNumber of the first literal of a row; the other literals of the row follow it.
+    /// Parameter number of the first literal of a row; the other literals of the row follow it.
     pub first: ParameterNumber,
     /// Number of literals in a row.
     pub width: u32,
