@@ -217,7 +217,7 @@ enum StoredType {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum StoredValue {
+pub(crate) enum StoredValue {
     Null {},
     Int(i64),
     Uint(u64),
