@@ -14,6 +14,7 @@ use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::Signal;
 use junctor_storage::guard::ReaderSlot;
+use junctor_storage::log::SegmentSize;
 use junctor_transaction::GuardedPartition;
 
 use crate::draw::RunParameters;
@@ -25,6 +26,9 @@ pub const DURABLE_NODES: bool = false;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
 const MEMORY_BYTES: u64 = 256 << 20;
+
+/// Size of the log's files in bytes, close to the smallest that is allowed, so that runs use several.
+const SEGMENT_BYTES: u64 = 2 << 20;
 
 /// Maximum number of partitions that the slow reader holds at a time.
 const HELD_MAX: u64 = 4;
@@ -61,11 +65,13 @@ impl Cluster {
     ///
     /// # Errors
     /// A node cannot be assembled.
-    pub fn start(parameters: &RunParameters) -> Result<Self, String> {
+    pub fn start(parameters: &RunParameters, is_durable: bool) -> Result<Self, String> {
         let config = NodeConfig {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
             transactions_max: parameters.transactions_max,
+            is_durable,
+            log_segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap_or_default(),
             ..NodeConfig::default()
         };
         let memory = NodeMemory::default();

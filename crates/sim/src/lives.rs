@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use junctor_kernel::simulated::NodeEnd;
+use junctor_kernel::simulated::{DiskCrash, DiskFaults, DiskOperation, NodeEnd, SlowWindow};
 use junctor_kernel::{ArmedCrash, CrashPoint, Duration, Random, Time};
 use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
@@ -10,6 +10,16 @@ use junctor_signals::{Signal, crash_point};
 use crate::cluster::{Cluster, ClusterSimulation, DURABLE_NODES, SERVING, SlowReader, end_all, stop_all};
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
+
+/// The operations in the middle of which a node may end.
+const DISK_OPERATIONS: [DiskOperation; 6] = [
+    DiskOperation::Open,
+    DiskOperation::Write,
+    DiskOperation::Sync,
+    DiskOperation::SyncFolder,
+    DiskOperation::Rename,
+    DiskOperation::Delete,
+];
 
 /// How often nodes ended, in each way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +30,8 @@ pub struct EndCounts {
     pub moments: u64,
     /// Crashes at crash points.
     pub points: u64,
+    /// Crashes in the middle of an operation of the disk.
+    pub disk: u64,
     /// Ends of all connections in place of an end of the nodes.
     pub spared: u64,
 }
@@ -27,7 +39,7 @@ pub struct EndCounts {
 impl EndCounts {
     /// All ends.
     pub fn total(&self) -> u64 {
-        self.stops + self.moments + self.points + self.spared
+        self.stops + self.moments + self.points + self.disk + self.spared
     }
 }
 
@@ -48,6 +60,10 @@ pub struct PlannedEnd {
     pub is_stop: bool,
     /// The crash point at which the life ends, if it is hit in time.
     pub armed: Option<ArmedCrash>,
+    /// The operation of the serving node's disk in the middle of which the life ends, if it comes in time.
+    pub disk: Option<DiskCrash>,
+    /// How much longer everything on the disks takes during the life.
+    pub disk_slowness: u64,
     /// The way in which nodes crash.
     pub crash: NodeEnd,
     /// Whether all connections end instead of the nodes.
@@ -79,8 +95,14 @@ impl<'p> Ends<'p> {
         let crash = if random.one_in(plan.power_one_in) { NodeEnd::Power } else { NodeEnd::Process };
         // Connections that end in place of durable nodes show what must hold, since nothing is lost then.
         let spares_nodes = plan.durable && !DURABLE_NODES;
-        let armed = armed.filter(|_| !spares_nodes);
-        Some(PlannedEnd { at, is_stop, armed, crash, spares_nodes })
+        let disk = random.one_in(plan.disk_one_in).then(|| {
+            let operation = DISK_OPERATIONS[random.below(DISK_OPERATIONS.len() as u64) as usize];
+            let operations = 1 << random.below(8);
+            DiskCrash { operation, nth: 1 + random.below(operations), end: crash }
+        });
+        let disk_slowness = if random.one_in(plan.slow_one_in) { 2 + random.below(20) } else { 1 };
+        let (armed, disk) = if spares_nodes { (None, None) } else { (armed, disk) };
+        Some(PlannedEnd { at, is_stop, armed, disk, disk_slowness, crash, spares_nodes })
     }
 
     /// Draws the end of a recovery that begins now. Most recoveries run to their end.
@@ -111,6 +133,11 @@ impl Cluster {
         let crash = planned.map_or(NodeEnd::Process, |planned| planned.crash);
         nodes.iter().for_each(|&node| self.simulation.arm_crash(node, None, crash));
         self.simulation.arm_crash(SERVING, planned.and_then(|planned| planned.armed), crash);
+        self.simulation.arm_disk_crash(SERVING, planned.and_then(|planned| planned.disk));
+        let factor = planned.map_or(1, |planned| planned.disk_slowness);
+        let slow = SlowWindow { from: Time(0), until: Time(u64::MAX), factor, lane: None };
+        let faults = DiskFaults { slow: vec![slow], ..DiskFaults::default() };
+        nodes.iter().for_each(|&node| self.simulation.set_disk_faults(node, faults.clone()));
         let (simulation, slow_reader) = self.with_slow_reader(hold_one_in, seed);
         let driver = LifeDriver { slow_reader, nodes: nodes.len(), planned, counts, ended: None };
         (simulation, driver)
@@ -145,14 +172,15 @@ impl LifeDriver<'_> {
         self.ended.get_or_insert(Ok(()));
     }
 
-    /// Ends all nodes if one has crashed at a crash point.
+    /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk.
     fn notice_crash(&mut self, simulation: &mut ClusterSimulation, end: NodeEnd) -> bool {
-        let has_crashed = !simulation.take_crashes().is_empty();
-        if has_crashed {
-            self.counts.points += 1;
+        let (points, disk) = (simulation.take_crashes().len() as u64, simulation.take_disk_crashes().len() as u64);
+        self.counts.points += points;
+        self.counts.disk += disk;
+        if points + disk > 0 {
             self.crash(simulation, end);
         }
-        has_crashed
+        points + disk > 0
     }
 }
 
@@ -198,6 +226,8 @@ mod tests {
             stop_one_in: 4,
             power_one_in: 2,
             point_one_in: 2,
+            disk_one_in: 4,
+            slow_one_in: 4,
             points: Vec::new(),
             required_points: Vec::new(),
         }
@@ -217,6 +247,8 @@ mod tests {
         assert!((50..150).contains(&count(&|end| end.is_stop)));
         assert!((150..250).contains(&count(&|end| end.crash == NodeEnd::Power)));
         assert!((150..250).contains(&count(&|end| end.armed.is_some())));
+        assert!((50..150).contains(&count(&|end| end.disk.is_some())));
+        assert!((50..150).contains(&count(&|end| end.disk_slowness > 1)));
         assert!(ends.iter().all(|end| end.at > Time(5) && end.at <= Time(5).plus(Duration::from_millis(100))));
         assert!(count(&|end| end.at <= Time(0).plus(Duration::from_millis(1))) > 50);
         assert_eq!(Ends::new(None, 1).next_end(Time(0)), None);

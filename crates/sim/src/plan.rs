@@ -6,6 +6,8 @@ use std::fmt;
 use junctor_signals::crash_point::by_name;
 use toml::{Table, Value};
 
+use crate::cluster::DURABLE_NODES;
+
 /// A parsed plan file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -52,6 +54,10 @@ pub struct RestartPlan {
     pub power_one_in: u64,
     /// One in this many lives is to end at a crash point.
     pub point_one_in: u64,
+    /// One in this many lives is to end in the middle of an operation of the disk.
+    pub disk_one_in: u64,
+    /// One in this many lives has a slow disk.
+    pub slow_one_in: u64,
     /// The names of the crash points to choose from. None means all.
     pub points: Vec<String>,
     /// The crash points that the seeds of CI must hit, if nodes are durable.
@@ -103,6 +109,11 @@ impl Plan {
             none if none.is_empty() => Err(PlanError("'workload' must contain at least one table".to_owned())),
             workloads => Ok(Self { ci_seeds, world, restarts, workloads }),
         }
+    }
+
+    /// Whether the nodes of the plan keep their data on disk.
+    pub fn is_durable(&self) -> bool {
+        self.restarts.as_ref().is_some_and(|restarts| restarts.durable) && DURABLE_NODES
     }
 
     /// The plan as the text of a plan file.
@@ -163,6 +174,8 @@ impl RestartPlan {
             stop_one_in: keys.number("stop_one_in", 0, 1_000)?,
             power_one_in: keys.number("power_one_in", 0, 1_000)?,
             point_one_in: keys.number("point_one_in", 0, 1_000)?,
+            disk_one_in: keys.number("disk_one_in", 0, 1_000)?,
+            slow_one_in: keys.number("slow_one_in", 0, 1_000)?,
             points: keys.crash_points("points")?,
             required_points: keys.crash_points("required_points")?,
         };
@@ -173,13 +186,15 @@ impl RestartPlan {
     fn to_text(&self) -> String {
         format!(
             "\n[restarts]\ndurable = {}\nends_max = {}\nlife_ms_max = {}\nstop_one_in = {}\npower_one_in = {}\n\
-             point_one_in = {}\npoints = {:?}\nrequired_points = {:?}\n",
+             point_one_in = {}\ndisk_one_in = {}\nslow_one_in = {}\npoints = {:?}\nrequired_points = {:?}\n",
             self.durable,
             self.ends_max,
             self.life_ms_max,
             self.stop_one_in,
             self.power_one_in,
             self.point_one_in,
+            self.disk_one_in,
+            self.slow_one_in,
             self.points,
             self.required_points,
         )
@@ -285,7 +300,7 @@ mod tests {
     #[test]
     fn a_plan_may_end_nodes_at_moments_and_crash_points() {
         let restarts = "[restarts]\ndurable = true\nends_max = 3\nlife_ms_max = 50\nstop_one_in = 4\npower_one_in = 2\n\
-            point_one_in = 2\npoints = [\"log.sync.before\"]\nrequired_points = []\n[[workload]]";
+            point_one_in = 2\ndisk_one_in = 3\nslow_one_in = 4\npoints = [\"log.sync.before\"]\nrequired_points = []\n[[workload]]";
         let text = TEXT.replace("[[workload]]", restarts);
         let plan = Plan::parse(&text).unwrap();
         let parsed = plan.restarts.clone().unwrap();

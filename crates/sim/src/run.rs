@@ -52,8 +52,9 @@ impl fmt::Display for Outcome {
         write!(formatter, "statements={} disconnects={} ", clients.statements, clients.disconnects)?;
         write!(formatter, "held={} errors={:?}", self.held, clients.errors)?;
         if self.ends != EndCounts::default() {
-            let EndCounts { stops, moments, points, spared } = self.ends;
-            write!(formatter, " stops={stops} crashes={moments} point_crashes={points} spared={spared}")?;
+            let EndCounts { stops, moments, points, disk, spared } = self.ends;
+            write!(formatter, " stops={stops} crashes={moments} point_crashes={points} disk_crashes={disk}")?;
+            write!(formatter, " spared={spared}")?;
         }
         if !self.crash_points.is_empty() {
             write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
@@ -82,7 +83,7 @@ pub fn add_hits(text: &str, hits: &mut BTreeMap<String, u64>) {
 
 /// The required crash points of a plan that no run has hit. None as long as nodes are not durable.
 pub fn missing_points(plan: &Plan, hits: &BTreeMap<String, u64>) -> Vec<String> {
-    let restarts = plan.restarts.iter().filter(|restarts| restarts.durable && DURABLE_NODES);
+    let restarts = plan.restarts.iter().filter(|_| plan.is_durable());
     let required = restarts.flat_map(|restarts| restarts.required_points.iter());
     required.filter(|&point| !hits.contains_key(point)).cloned().collect()
 }
@@ -102,8 +103,8 @@ pub fn run(plan: &Plan, seed: u64) -> Outcome {
 
 fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    let started =
-        RunParameters::new(seed, &plan.world).and_then(|parameters| Ok((Cluster::start(&parameters)?, parameters)));
+    let started = RunParameters::new(seed, &plan.world)
+        .and_then(|parameters| Ok((Cluster::start(&parameters, plan.is_durable())?, parameters)));
     let (mut cluster, parameters) = match started {
         Ok(started) => started,
         Err(fault) => return Outcome { violations: vec![fault], ..outcome },
@@ -129,7 +130,7 @@ fn run_sessions(
     cluster: &mut Cluster,
     outcome: &mut Outcome,
 ) -> Result<(), String> {
-    let is_durable = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable);
+    let goes_on = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable);
     let mut ends = Ends::new(plan.restarts.as_ref(), parameters.restart_seed);
     let mut workloads = make_workloads(plan)?;
     set_up(&workloads, parameters, cluster)?;
@@ -142,10 +143,10 @@ fn run_sessions(
             outcome.clients.add(fleet.report());
             break;
         }
-        if !is_durable || DURABLE_NODES {
+        if !goes_on || DURABLE_NODES {
             cluster.restart(NodeEnd::Process)?;
         }
-        if is_durable {
+        if goes_on {
             recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
         } else {
             outcome.clients.add(fleet.report());
