@@ -5,6 +5,7 @@
 #   make test        all checks that a change must pass
 #   make bench       comparison with MariaDB and an echo server, DBT2, YCSB, instruction counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
+#   make kill         bank transfers against a durable server that is killed 300 times: make kill KILLS=300
 #   make history     a million transactions per isolation level, checked for anomalies that the level forbids
 #   make deadlocks   very many deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
@@ -25,9 +26,10 @@ TRANSACTIONS ?= 1000000
 STATEMENTS ?= 400000
 EPISODES ?= 2000
 FORMS ?= 100000
+KILLS ?= 300
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench kill history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -53,6 +55,9 @@ bench: tools release
 
 sysbench: tools release
 	timeout 2700 $(BENCH) sysbench-matrix $(ARGS)
+
+kill:
+	JUNCTOR_KILLS=$(KILLS) timeout 7200 cargo test --package junctor --test durability -- --nocapture kill::
 
 history: release
 	timeout 7200 $(BENCH) history --transactions $(TRANSACTIONS) $(ARGS)
