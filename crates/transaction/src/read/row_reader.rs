@@ -435,10 +435,12 @@ fn emit_each<const MARKS_MISSING: bool>(
     image: &mut Vec<u8>,
     position: &mut ReadPosition,
     out: &mut Vec<u8>,
-    say: impl Fn(RowView<'_>, &mut Vec<u8>),
+    encode: impl Fn(RowView<'_>, &mut Vec<u8>),
 ) -> Option<usize> {
     let StoredBatch { store, images, view } = *batch;
-    let (before, mut said) = (position.rows, 0);
+    // Computed before the loop, whose registers would otherwise hold `position` and `view`.
+    let wanted = view.rows_max.saturating_sub(position.rows);
+    let mut emitted = 0;
     let stopped_at = images.iter().position(|stored| {
         if stored.is_empty() {
             if MARKS_MISSING {
@@ -446,11 +448,11 @@ fn emit_each<const MARKS_MISSING: bool>(
             }
             return false;
         }
-        say(store.view_stored(stored, image), out);
-        said += 1;
-        before + said >= view.rows_max || out.len() >= REPLY_BYTES_MAX
+        encode(store.view_stored(stored, image), out);
+        emitted += 1;
+        emitted >= wanted || out.len() >= REPLY_BYTES_MAX
     });
-    position.rows = before + said;
+    position.rows += emitted;
     stopped_at
 }
 
