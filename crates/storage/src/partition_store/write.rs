@@ -53,6 +53,7 @@ enum Target {
 
 impl PartitionStore {
     /// Inserts a row. If a deleted row with the same key is still stored for snapshots, reuses its id.
+    #[inline]
     pub fn insert(&mut self, key: HashedKey<'_>, image: &[u8], writer: Writer) -> Result<RowId, WriteError> {
         let target = match self.find_primary(key.key, key.hash) {
             Some(row) => self.target_of_insert(row, writer.transaction)?,
