@@ -358,8 +358,6 @@ fn needs_parameters(final_step: &FinalStep) -> bool {
 }
 
 /// Continues a query with rows of one partition.
-// A call would copy the whole state of the query onto the callee's stack.
-#[inline(always)]
 pub(crate) fn resume_read(
     context: &mut StatementContext<'_, '_>,
     mut state: ReadState,
