@@ -1,8 +1,8 @@
 //! Transactions that are committed here although some of their versions have no commit number yet.
 //!
-//! A long transaction commits in constant time: it enters its number here, and its versions are stamped later.
-//! A version is therefore committed if it is stamped, or if its transaction is in this table. Readers consult
-//! the table only for unstamped versions, on their cold path.
+//! A long transaction commits in constant time: it enters its number here, and its versions are stamped
+//! later. A version is therefore committed if it is stamped, or if its transaction is in this table.
+//! Readers consult the table only for unstamped versions, on their cold path.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;

@@ -85,7 +85,8 @@ impl RowStore {
         own: Option<TransactionId>,
     ) -> Option<RowVersion<'a>> {
         let mut version = newest;
-        // Of a settled transaction's versions in the row, the topmost is met first, and it is the committed one.
+        // Of a settled transaction's versions in the row, the topmost is met first, and it is the committed
+        // one.
         while !version.is_seen_by(snapshot, own) && !self.is_settled_within(&version, snapshot) {
             version = self.older(&version)?;
         }
@@ -166,8 +167,8 @@ impl RowStore {
         Some(version)
     }
 
-    /// Whether a version of the transaction may lie on top of the row: nothing lies above an unstamped version
-    /// of another transaction.
+    /// Whether a version of the transaction may lie on top of the row: nothing lies above an unstamped
+    /// version of another transaction.
     pub(crate) fn is_open_to(&self, row: RowId, transaction: TransactionId) -> bool {
         self.newest(row).is_none_or(|newest| newest.is_stamped() || newest.is_of(transaction))
     }

@@ -1,7 +1,7 @@
 //! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commits or undoes the rows
 //! that a transaction has touched here, in holds of bounded length. Then it releases the locks and answers
-//! tc. A long participant commits in one short hold for each partition: its rows are stamped after the answer,
-//! and its locks count as free before they are released.
+//! tc. A long participant commits in one short hold for each partition: its rows are stamped after the
+//! answer, and its locks count as free before they are released.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
@@ -112,8 +112,8 @@ impl LdmBlock {
         }
     }
 
-    /// Forms the record that commits the participant: its changes if it is short, otherwise only the number of
-    /// its chunks.
+    /// Forms the record that commits the participant: its changes if it is short, otherwise only the number
+    /// of its chunks.
     fn record_commit(&mut self, handle: ParticipantHandle, decision: CommitDecision) {
         let CommitDecision { number, participants } = decision;
         let LdmBlock { partitions, participants: table, records, memory, .. } = self;
@@ -130,8 +130,8 @@ impl LdmBlock {
         }
         let rows = &mut participant.rows;
         rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
-        // A participant that only locks has no record. One that wrote and undid all of it has an empty record:
-        // tc counts it, so recovery expects it.
+        // A participant that only locks has no record. One that wrote and undid all of it has an empty
+        // record: tc counts it, so recovery expects it.
         if !is_recorded || participant.written.is_empty() {
             return;
         }
@@ -206,8 +206,8 @@ impl LdmBlock {
         Some(false)
     }
 
-    /// Stamps rows of committed transactions in the background. A partition with a reader inside waits for the
-    /// next turn.
+    /// Stamps rows of committed transactions in the background. A partition with a reader inside waits for
+    /// the next turn.
     pub(super) fn stamp(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
         let LdmBlock { partitions, purge, .. } = self;
         let Some(index) = partitions.find(partition) else { return };

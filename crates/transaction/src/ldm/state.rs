@@ -37,8 +37,8 @@ pub(super) struct Participant {
     pub transaction: TransactionId,
     /// The last statement that was interrupted.
     pub interrupted: StatementNumber,
-    /// One entry for every version made, in statement order until the prepare or the commit groups the entries
-    /// by partition.
+    /// One entry for every version made, in statement order until the prepare or the commit groups the
+    /// entries by partition.
     pub rows: Vec<TouchedRow>,
     /// Bytes of images and keys written, as an estimate of the participant's log records.
     pub written_bytes: usize,

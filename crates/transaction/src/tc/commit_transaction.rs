@@ -28,9 +28,9 @@ impl TcBlock {
         if count == 0 {
             return self.roll_back(handle, outbox);
         }
-        // A single short participant without backups has nothing to prepare: applying a number in memory cannot
-        // fail. A long one forms its log records before the number is taken, because later numbers become
-        // stable only after this one.
+        // A single short participant without backups has nothing to prepare: applying a number in memory
+        // cannot fail. A long one forms its log records before the number is taken, because later numbers
+        // become stable only after this one.
         if count == 1 && !is_prepared {
             return self.take_number(handle, outbox);
         }
