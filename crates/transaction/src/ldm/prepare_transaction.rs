@@ -193,7 +193,7 @@ impl LdmBlock {
             let mut has_section = false;
             slot.guard.owner_read(&slot.token, |store| {
                 for TouchedRow { row, statement, .. } in rows.iter().copied() {
-                    // A row that several statements changed has several entries; only the last one is collected.
+                    // A row changed by several statements has several entries. Only the last counts.
                     let is_last = store.newest_state(row) == Some(VersionState::Open(transaction, statement));
                     if !is_last || list.last() == Some(&row) {
                         continue;
