@@ -84,7 +84,8 @@ enum State {
 impl AggregateKind {
     /// The type of the result for an operand of type `operand`, which is ignored for COUNT(*).
     ///
-    /// The precisions follow MySQL: SUM adds 22 digits, AVG adds 4 digits after the decimal point.
+    /// The precisions follow MySQL: SUM adds 22 digits. AVG adds the digits that [`AggregateKind::Average`]
+    /// contains, after the decimal point.
     pub fn result_type(self, operand: &ResultType) -> ResultType {
         let exact = !is_inexact(operand);
         let (precision, scale) = (operand.precision(), operand.scale());

@@ -150,7 +150,7 @@ pub(crate) fn to_integer(value: Decimal) -> i128 {
     value.rescale(0).map_or(0, |value| value.mantissa)
 }
 
-/// The decimal with the digits that a double prints with, optionally rounded to `scale`.
+/// The decimal with the digits with which a double is printed, optionally rounded to `scale`.
 pub(crate) fn from_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
     if value.abs() >= 1e38 {
         return None;

@@ -1,7 +1,7 @@
 //! The set of distinct values of an aggregate, as byte strings.
 //!
-//! Copying or freeing millions of values in one step would delay every other session of the thread. A set
-//! that is too large for one shard is therefore split by hash into shards, each with its own table and bytes.
+//! Copying or freeing millions of values in one step would delay every other session of the thread. A large
+//! set is therefore split by hash into shards, each with its own table and bytes.
 
 use hashbrown::HashTable;
 use junctor_model::partition::key_hash;

@@ -104,7 +104,8 @@ pub enum Node {
         /// Text and pattern.
         operands: Box<[Expression; 2]>,
     },
-    /// + - * / DIV %. The kind of the result determines the arithmetic; for DIV, the kinds of the operands.
+    /// + - * / DIV %. The kind of the result determines the arithmetic, except for DIV: there the kinds of
+    /// the operands do.
     Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
     /// Unary minus.
     Negate(Box<Expression>),

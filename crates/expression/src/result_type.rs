@@ -58,8 +58,8 @@ pub struct ResultType {
     pub collation: CollationId,
     /// The precedence of the collation over others.
     pub coercibility: Coercibility,
-    /// Maximum length of the value as text, including sign and point: characters, or bytes for binary
-    /// strings.
+    /// Maximum length of the value as text, including the sign and the decimal point, in characters; for
+    /// binary strings, in bytes.
     pub length: u32,
     /// Digits after the decimal point; 31 for strings and for numbers without a fixed scale.
     pub decimals: u8,

@@ -49,7 +49,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Empty, with warnings as for a statement that only reads.
+    /// Creates empty memory. Warnings do not become errors until [`Self::set_strict`] is called.
     pub fn new() -> Scratch {
         Scratch {
             arena: limited_arena(),

@@ -17,7 +17,7 @@ pub struct ResultHeader {
     pub native: OnceLock<Box<[u8]>>,
 }
 
-/// In place of a partition number: no row can have the key.
+/// Stands in place of a partition number if no row can have the key.
 pub const NO_PARTITION: u16 = u16::MAX;
 
 /// The rows of a key read.
@@ -45,7 +45,8 @@ impl ResultHeader {
 pub struct Completion {
     /// Number of rows changed, or of rows matched if the client requested found rows.
     pub affected_rows: u64,
-    /// The first AUTO_INCREMENT value that the statement generated, or 0.
+    /// The first AUTO_INCREMENT value that the statement generated. Without one: the argument of
+    /// LAST_INSERT_ID(expression), or the last explicit AUTO_INCREMENT value, or 0.
     pub last_insert_id: u64,
     /// Number of warnings of the statement.
     pub warnings: u16,

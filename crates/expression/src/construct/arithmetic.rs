@@ -9,9 +9,10 @@ use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, Resu
 const INTEGER_LENGTH_MAX: u32 = 21;
 
 impl Expression {
-    /// `left operator right`. If an operand is a double or a string, the result is a double. Otherwise the
-    /// result is exact. Integers give an integer, which is unsigned if an operand is, except that `/` always
-    /// gives a decimal. `/` adds four digits after the decimal point; see [`Self::divide`].
+    /// `left operator right`. DIV always gives an integer. For the other operators, a double or a string as
+    /// an operand gives a double. Otherwise `/` gives a decimal, and `+`, `-`, `*` and `%` give an integer
+    /// for integers and a decimal for other exact numbers. An integer result is unsigned if an operand is.
+    /// `/` adds four digits after the decimal point; see [`Self::divide`].
     pub fn arithmetic(operator: ArithmeticOperator, left: Expression, right: Expression) -> Expression {
         let divides = matches!(
             operator,

@@ -34,8 +34,8 @@ impl Expression {
 }
 
 /// The collation of an operation on these operands. Numbers and NULL are ignored. If no operand is a string,
-/// the result is the default collation with a coercibility over which any string's prevails. Error: 1267 if
-/// two collations are equally strong.
+/// the result is the default collation, with a coercibility so weak that the collation of any string prevails
+/// over it. Error: 1267 if two collations are equally strong.
 pub(crate) fn aggregate_collations<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression>,

@@ -25,8 +25,7 @@ impl Expression {
     pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
         let mut low_domain = domain_of("between", &operand, &low)?;
         let mut high_domain = domain_of("between", &operand, &high)?;
-        // MySQL compares all three operands alike: a string between a string and a number is compared as a
-        // number with both.
+        // If one bound is a number, MySQL compares a string operand as a number with both bounds.
         if operand.result.kind == Kind::String && (low.result.is_number() || high.result.is_number()) {
             (low_domain, high_domain) = (CompareDomain::Double, CompareDomain::Double);
         }

@@ -10,8 +10,8 @@ use crate::result_type::{Coercibility, Kind, ResultType};
 /// Maximum length of an unsigned integer type whose values always fit a signed BIGINT.
 const SAFE_UNSIGNED_DIGITS: u32 = 10;
 
-/// The common type of the expressions: string before double before decimal before integer. NULL if all are
-/// NULL. Error: 1267 for an illegal mix of collations.
+/// The common type of the expressions. A string takes precedence over a double, a double over a decimal, and
+/// a decimal over an integer. NULL if all are NULL. Error: 1267 for an illegal mix of collations.
 pub(crate) fn unify<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression> + Clone,

@@ -1,4 +1,4 @@
-//! Hot path, budget 10 instructions two integers: the order of two values in a domain.
+//! Hot path, budget 10 instructions for two integers: the order of two values in a domain.
 
 use std::cmp::Ordering;
 

@@ -72,7 +72,8 @@ impl Binder<'_> {
     }
 
     fn aggregate(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Expression> {
-        // Forbidden while the argument is bound, because an aggregate inside an aggregate is error 1111.
+        // Aggregates are forbidden while the argument is bound, because an aggregate inside an aggregate is
+        // error 1111.
         let Aggregation::Allowed { first_parameter, mut aggregates } =
             std::mem::replace(&mut self.aggregation, Aggregation::Forbidden)
         else {

@@ -67,7 +67,8 @@ impl ParameterKind {
             && (self.prefix == PatternPrefix::Unknown || self.prefix == other.prefix)
     }
 
-    /// Like [`Self::serves`], for values of which some may be implicit parameters with exact types.
+    /// Like [`Self::serves`], but the exact types must be equal too. Only implicit parameters have an exact
+    /// type: session values such as `NOW()`, which are parameters of the plan.
     pub fn serves_exactly(&self, other: &ParameterKind) -> bool {
         self.exact == other.exact && self.serves(other)
     }

@@ -164,12 +164,12 @@ fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> Stri
     }
 }
 
-/// The select item that a name in `clause` refers to: an item with that alias, or a column of that name.
-/// `None` if no item has that alias; the name then refers to a column of the table.
+/// The value of the select item that a name in `clause` refers to. `None` if no item has the name as its
+/// alias; the name then refers to a column of the table.
 ///
 /// # Errors
-/// 1052 if the name fits two different columns. The alias of an expression takes precedence over columns, as
-/// in MySQL.
+/// 1052 if the columns of the result that have the name have different values. The alias of an expression
+/// that is not a column takes precedence, as in MySQL.
 pub fn item_named<'p>(
     items: &[SelectItem],
     projection: &'p Projection,

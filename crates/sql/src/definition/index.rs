@@ -124,7 +124,7 @@ pub(super) fn generated_name(column: &str, taken: &[IndexDefinition]) -> String 
         return column.to_owned();
     }
     let mut number = 2u32;
-    // Ends after at most one step for each existing key, because each step tries another name.
+    // The loop ends after at most one step for each existing key, because each step tries another name.
     loop {
         let ending = format!("_{number}");
         let room = IDENTIFIER_CHARACTERS_MAX - ending.len();

@@ -56,9 +56,9 @@ enum AlterStep {
 }
 
 impl AlterationState {
-    /// The table, once the alteration has begun. While the alteration waits for the main block to block
-    /// writes, it counts as a reader; otherwise two alterations of related tables would deadlock. Its indexes
-    /// are filled by then, so it does not write.
+    /// The table that the alteration uses, once it has begun. Until the main block has blocked writes, the
+    /// alteration counts as a reader, because two alterations of related tables that counted as writers would
+    /// wait for each other. It does not write any more then, because its indexes are already filled.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })

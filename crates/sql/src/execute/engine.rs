@@ -17,7 +17,8 @@ use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Shape;
 use crate::plan::{PlanCache, SharedStatements};
 
-/// Seed of all shape hashes. It is constant, so that a statement has the same hash in every run.
+/// Seed of the hashes of all shapes (statement texts without their literals). It is constant, so that a
+/// statement has the same hash in every run.
 pub(crate) const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
 /// Maximum number of idle shapes kept for reuse.
 const SPARE_SHAPES_MAX: usize = 4;
@@ -32,10 +33,11 @@ pub struct Engine {
     pub(crate) cache: PlanCache,
     pub(crate) shared_statements: SharedStatements,
     pub(crate) shape: Shape,
-    /// Idle shapes. A statement that waits keeps the current shape, and one of these replaces it.
+    /// Idle shapes. A statement that waits keeps the last scanned shape, and one of these replaces it.
     pub(crate) spare_shapes: Vec<Shape>,
     pub(crate) work: Workspace,
-    /// In a cell, because planning borrows the engine and adds calls to this.
+    /// The calls of GET_LOCK and related functions. They are in a cell, because planning has only a shared
+    /// borrow of the engine but adds calls.
     pub(crate) lock_calls: RefCell<LockCalls>,
     pub(crate) table_statistics: StatementStatistics,
     /// Reserved AUTO_INCREMENT values.

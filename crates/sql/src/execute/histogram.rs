@@ -1,8 +1,8 @@
 //! Hot path, budget 20 instructions a record. A histogram of durations with logarithmic buckets.
 //!
-//! Each power of two is divided into [`STEPS`] linear buckets, as in Gil Tene's HdrHistogram. A bucket is
-//! therefore at most an eighth as wide as its durations are long. Durations beyond [`DURATION_NS_MAX`] are
-//! counted as that maximum.
+//! Each power of two is divided into [`STEPS`] linear buckets, as in Gil Tene's HdrHistogram. A bucket with
+//! more than one duration is therefore at most an eighth as wide as its shortest duration. Durations beyond
+//! [`DURATION_NS_MAX`] are counted as that maximum.
 
 /// Number of buckets for each power of two.
 const STEPS: u64 = 8;
@@ -70,7 +70,7 @@ impl Histogram {
         self.max_ns
     }
 
-    /// The buckets that are not empty with their counts, by ascending duration.
+    /// The buckets that are not empty, with their counts, by ascending duration.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }

@@ -60,7 +60,7 @@ struct Rows<'a> {
     first_row: u64,
 }
 
-/// Rows that are read from the text of the statement. All have the form of the first.
+/// Rows that are read from the text of the statement. They differ from the first row only in their literals.
 #[derive(Clone, Copy)]
 struct UniformRowsText<'a> {
     form: UniformRowForm,

@@ -52,7 +52,7 @@ impl Engine {
                 }
             }
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
-            // The replies for these states are dropped as stale. AUTO_INCREMENT values in them remain
+            // The replies for these states are dropped as stale. AUTO_INCREMENT values in such a reply remain
             // unused.
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),

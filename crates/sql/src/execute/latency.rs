@@ -21,7 +21,8 @@ const LATE_MAX: usize = 128;
 /// The latencies of the statements of one sql block.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    /// The kind and number of the statements that began and ended in the current turn.
+    /// The kind of the first statement that began and ended in the current turn, and the number of such
+    /// statements of this kind.
     kind: OperationKind,
     count: u32,
     late: Vec<(OperationKind, Time)>,

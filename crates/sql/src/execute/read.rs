@@ -1,6 +1,6 @@
-//! Hot path, budget 200 instructions a point read without its key: queries of a table. The session sends the
-//! partitions' rows in the order of arrival, or merges them by their sort keys, or computes the result from
-//! partial aggregates.
+//! Hot path, budget 200 instructions a point read, not counting its key: queries of a table. The session
+//! sends the partitions' rows in the order of arrival, or merges them by their sort keys, or computes the
+//! result from partial aggregates.
 
 use std::sync::Arc;
 
@@ -34,8 +34,9 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
-/// Maximum number of partitions whose replies all begin with the encoded result header. Any of the replies
-/// may arrive first, and the first one becomes the client's answer without a copy.
+/// Maximum number of partitions of a read whose replies all begin with the encoded result header. Each reply
+/// needs the header, because any of them may arrive first and then becomes the client's answer without a
+/// copy.
 pub(super) const HEADERS_MAX: usize = 4;
 /// Maximum number of bytes that are reserved for rows in advance. A longer output is reallocated.
 const ROOM_BYTES_MAX: usize = 64 * 1024;

@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a reply without its rows: continues the suspended statement that waits
-//! for a reply of the data plane, or for the client to receive more output.
+//! Hot path, budget 60 instructions a reply, not counting its rows: continues the suspended statement that
+//! waits for a reply of the data plane, or for the client to receive more output.
 
 use std::borrow::Cow;
 

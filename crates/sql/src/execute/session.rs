@@ -54,7 +54,7 @@ pub struct Session {
     /// The number of the open or last transaction of this session, counted from 1.
     pub(crate) transaction_number: u32,
     pub(crate) next_prepared_number: u32,
-    /// How many steps of statements the session has requested from itself.
+    /// Number of steps that the session's statements have requested from the gateway (`request_step`).
     pub(crate) steps_requested: u64,
     pub(crate) warning_count: u16,
     pub(crate) error_count: u16,

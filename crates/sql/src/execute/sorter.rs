@@ -16,9 +16,10 @@ use super::packets::Window;
 const RUN_ENTRIES: usize = 512;
 /// Maximum number of entries that one step merges, which takes tens of microseconds.
 const STEP_ENTRIES: usize = 256;
-/// Number of entries above twice the LIMIT at which the runs are compacted.
+/// The runs are compacted when the number of entries exceeds twice the LIMIT by more than this.
 const SLACK_ENTRIES: usize = 4096;
-/// Bytes by which a distinct result may grow before it is compacted.
+/// A distinct result is compacted when its bytes exceed twice those after the last compaction by more than
+/// this.
 const SLACK_BYTES: usize = 1 << 20;
 /// Number of old entries that a compaction merges for each new entry that arrives during it. With two, a
 /// compaction ends before the next one is due.
@@ -37,8 +38,8 @@ const IDLE_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The first eight bytes of the sort key and distinct key, big-endian and padded with zeros. Most
-    /// comparisons need only this.
+    /// The first eight bytes of the sort key, or of the distinct key if the rows are not sorted; big-endian
+    /// and padded with zeros. Most comparisons need only this.
     head: u64,
     /// The chunk of bytes that contains the sort key, and its offset there. The distinct key and the row
     /// packets follow the sort key.
@@ -49,7 +50,7 @@ struct Entry {
     distinct_bytes: u16,
 }
 
-/// Sorted entries: a part of one chunk of entries.
+/// A run: consecutive entries of one chunk, in sorted order.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     chunk: u32,
@@ -419,7 +420,7 @@ impl Arena {
         self.end_run();
     }
 
-    /// Turns the entries that are in no run, which must be in order, into a run.
+    /// Turns the entries that are in no run into a run. They must be in order.
     fn end_run(&mut self) {
         let Some(chunk) = self.entries.last() else { return };
         if chunk.len() > self.unsorted {

@@ -160,7 +160,7 @@ pub(crate) struct ReadState {
     /// Maximum number of rows that each partition returns; `u32::MAX` for all.
     pub rows_max: u32,
     pub window: Window,
-    /// Number of rows sent. For FOUND_ROWS() without a limit, the number of rows found.
+    /// Number of rows sent; with SQL_CALC_FOUND_ROWS, number of rows found, including those beyond LIMIT.
     pub rows: u64,
     pub final_step: FinalStepState,
     /// The statement's parameters if a later step needs them, otherwise empty.
@@ -237,7 +237,7 @@ pub(crate) struct SortedState {
     pub counted: Option<u64>,
     /// Whether every row of the result is counted, including those beyond the window.
     pub counts_all: bool,
-    /// Whether the client has yet to receive the last part.
+    /// Whether the session waits until the client has received the last part.
     pub awaits_room: bool,
     /// Whether the session has sent itself a `ContinueStatement` signal.
     pub step_requested: bool,

@@ -63,13 +63,13 @@ struct TableWaiter {
     wanted: Vec<TableUse>,
     seniority: TableSeniority,
     deadline: Time,
-    /// The transaction, if all tc blocks know that it waits for a table. They then call [`Engine::hasten`]
-    /// when another transaction waits for its rows.
+    /// The transaction, if all tc blocks know that it waits for a table. When another transaction waits for
+    /// one of its locks, a tc then sends a signal that calls [`Engine::hasten`].
     noted: Option<TransactionId>,
 }
 
-/// Which schema changes a session's transaction is older than. It need not wait for these until they have
-/// begun.
+/// Determines the schema changes that are younger than a session's transaction. The transaction need not wait
+/// for a younger change that has not begun.
 #[derive(Clone, Debug, Default)]
 struct TableSeniority {
     /// The tables that the transaction has used.
@@ -95,7 +95,8 @@ impl BlockingChange {
         self.tables.iter().any(is_blocked)
     }
 
-    /// Whether a transaction is older than this change, as far as the table concerns it.
+    /// Whether the change is younger than a transaction: the transaction has used this table, or had used any
+    /// table before the change requested its tables.
     fn is_younger_than(&self, seniority: &TableSeniority, used: TableUse) -> bool {
         seniority.held.contains(&used.table) || seniority.since.is_some_and(|since| since < self.number)
     }
@@ -223,7 +224,7 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// What a report of the locks on tables needs besides the sessions.
+/// The parameters of a report of the locks on tables.
 #[derive(Clone, Copy, Debug)]
 pub struct LockReport {
     /// The instance of the sql block that reports.

@@ -157,7 +157,8 @@ fn send(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, step:
             let options = ReadOptions { protocol: state.protocol, bound: RowBound::Partition(u32::MAX), warnings_max };
             let (transaction, inputs) = (&mut context.session.transaction, &mut context.engine.work.inputs);
             let request = ReadRequest { program: &unique_key.lookup, options, inputs };
-            // In REPEATABLE READ too: a change finds its rows among those committed now.
+            // The read returns the latest committed entry even in REPEATABLE READ, because a change does not
+            // use the transaction's snapshot to find its rows.
             let connection = context.session.connection;
             context.engine.gateway.read_latest(connection, transaction, request, context.turn)
         }

@@ -1,5 +1,5 @@
-//! Hot path, budget 200 instructions an update without its key: UPDATE, DELETE and locking reads, and the
-//! outcome of every write that needs only one request to the data plane.
+//! Hot path, budget 200 instructions an update, not counting its key: UPDATE, DELETE and locking reads, and
+//! the outcome of every write that needs only one request to the data plane.
 
 use std::sync::Arc;
 
@@ -116,7 +116,8 @@ pub(super) fn start_change_by(
 enum Started {
     /// The write was sent.
     Sent,
-    /// The inputs are complete. The rows must be locked first; then at most this number of them is written.
+    /// The inputs are complete, and the plan has several steps (see [`start_ordered_change`]). At most this
+    /// number of rows is written.
     Ordered(Option<u64>),
     /// No row can match; nothing was sent.
     Nothing,

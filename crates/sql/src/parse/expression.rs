@@ -1,7 +1,7 @@
 //! The syntax tree of expressions, before names are resolved and types are known.
 
 /// The number of a parameter, from 0. A parameter is a value that the execution supplies: the n-th `?` of the
-/// text, or the n-th literal (or list of literals) that the shape scanner has lifted.
+/// text, or the n-th literal (or list of literals) that was lifted, which means replaced by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ParameterNumber(pub u32);
 

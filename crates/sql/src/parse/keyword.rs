@@ -137,7 +137,7 @@ keywords! {
 const KEYWORD_BYTES_MAX: usize = 32;
 
 impl Keyword {
-    /// The keyword that `word` spells, in upper or lower case.
+    /// The keyword that `word` spells, in any letter case.
     pub fn find(word: &[u8]) -> Option<Keyword> {
         let mut upper = [0u8; KEYWORD_BYTES_MAX];
         let upper = upper.get_mut(..word.len())?;

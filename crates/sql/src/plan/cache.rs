@@ -1,5 +1,5 @@
-//! Hot path, budget 60 instructions a lookup without the comparison of the text: the plan cache of a sql
-//! block. It is set-associative and bounded in entries and bytes. A new entry replaces the least recently
+//! Hot path, budget 60 instructions a lookup, not counting the comparison of the text: the plan cache of a
+//! sql block. It is set-associative and bounded in entries and bytes. A new entry replaces the least recently
 //! used entry of its set. When the byte limit is reached, the whole cache is emptied.
 //!
 //! The key of a plan is the statement's shape: its text with literals replaced by marks. For some shapes, the
@@ -31,7 +31,7 @@ const BYTES_MAX: usize = 16 << 20;
 /// be useful.
 const VARIANTS_WITHOUT_HIT_MAX: u32 = 64;
 
-/// What a plan depends on, except the schema.
+/// The properties of a statement and its session on which a plan depends, in addition to the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanKey<'a> {
     /// Hash of `text`.

@@ -39,7 +39,8 @@ pub enum InsertValue {
     Generated,
 }
 
-/// The literals of a VALUES list whose rows all have the same form, so that the plan keeps one row for all.
+/// The position of the literals in the rows of VALUES, if all rows have the same form: they differ only in
+/// these literals. The plan then keeps one row for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UniformRowForm {
     /// Parameter number of a row's first literal. The row's other literals have the next numbers.
@@ -340,8 +341,8 @@ fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<V
     Ok(targets)
 }
 
-/// The values of columns that the statement does not name. Named columns are `None`, except that an
-/// AUTO_INCREMENT column has its next number until the row replaces it.
+/// The values of the columns that the statement does not name; `None` for a named column. An AUTO_INCREMENT
+/// column gets [`InsertValue::Generated`] even if it is named, until the row replaces it.
 fn omitted_values(
     definition: &TableDefinition,
     targets: &[ColumnNumber],
@@ -395,7 +396,7 @@ fn complete(
     Ok(values)
 }
 
-/// The form of the rows of a query, whose columns are parameters in order.
+/// The row that stands for all rows of a query. The columns of the query are its parameters, in order.
 fn selected_row(
     definition: &TableDefinition,
     targets: &[ColumnNumber],

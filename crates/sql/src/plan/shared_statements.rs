@@ -21,7 +21,8 @@ pub(crate) const SHARED_BYTES_MAX: usize = 2048;
 /// Maximum bytes of all texts. It bounds the plans too, because the size of a plan grows with its text.
 const ALL_BYTES_MAX: usize = 256 << 10;
 
-/// What the plan of a prepared statement depends on, except the schema and the kinds of its parameters.
+/// The properties on which the plan of a prepared statement depends, except the schema and the kinds of its
+/// parameters.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct StatementKey<'a> {
     /// The whole text.

@@ -59,7 +59,7 @@ impl StatementContext<'_, '_> {
         let mut builder = ParametersBuilder::new();
         (0..prepared.parameter_count).for_each(|ordinal| builder.push(values.get(ordinal)));
         let mut own = Vec::new();
-        // Some of the parameters cannot exceed a limit that all of them do not exceed.
+        // All parameters together are within the limits, so these are too.
         builder.append_to(&mut own).is_ok().then_some(own)
     }
 }

@@ -1,5 +1,5 @@
-//! Hot path, budget 30 instructions a known statement without the lookup: finds or makes the plan of the
-//! statement whose shape was scanned last.
+//! Hot path, budget 30 instructions a known statement, not counting the lookup: finds or makes the plan of
+//! the statement whose shape was scanned last.
 
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl StatementContext<'_, '_> {
         self.plan_shape(text)
     }
 
-    /// The session values of a statement in which they contain kept literals; `None` for unknown literals.
+    /// The session values of a statement whose session values contain kept literals; `None` if the cache does
+    /// not know these literals.
     fn values_of_literals(&mut self, text: &[u8], kept: &PlanVariants) -> Option<Arc<PlanVariants>> {
         self.engine.work.session_kinds.clear();
         let hash = self.make_variant(text, &kept.ordinals);
@@ -166,7 +167,7 @@ impl StatementContext<'_, '_> {
         shape.hash_of(&work.variant)
     }
 
-    /// Stores what is known about the shape that was scanned last in the plan cache.
+    /// Stores the plan or the kept literals of the shape that was scanned last in the plan cache.
     fn cache_shape(&mut self, known: CachedShape) {
         let key = Engine::plan_key(&self.engine.shape, self.session);
         self.engine.cache.put(&key, known, &self.engine.gateway.catalog().dictionary);

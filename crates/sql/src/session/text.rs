@@ -1,5 +1,5 @@
-//! Hot path, budget 400 instructions a known statement without its scan and its execution: text statements. A
-//! statement whose shape is known is neither parsed nor planned.
+//! Hot path, budget 400 instructions a known statement, not counting its scan and its execution: text
+//! statements. A statement whose shape is known is neither parsed nor planned.
 
 use junctor_gateway::invariant;
 use junctor_model::error::Result;

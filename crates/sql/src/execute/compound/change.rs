@@ -52,8 +52,8 @@ impl<'s> Change<'s> {
     }
 }
 
-/// Locks the rows of a change; or writes all of them, if their order matters only after a duplicate key. The
-/// inputs are in the workspace.
+/// Starts a change. If the order of the rows matters only after a duplicate key, it writes all rows;
+/// otherwise it first locks them. The inputs are in the workspace.
 pub(in crate::execute) fn start_ordered_change(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<ChangePlan>,

@@ -4,9 +4,9 @@
 //! - INSERT of rows whose keys may exist (IGNORE, REPLACE, ON DUPLICATE KEY UPDATE): one request inserts all
 //!   rows. If a row is refused, the request is rolled back and the rows are inserted one by one.
 //! - INSERT ... SELECT: the rows of the query are inserted in batches, each in the way just described.
-//! - UPDATE and DELETE with ORDER BY or LIMIT, or where one row may take the key of another: the rows are
-//!   locked first, then written.
-//!
+//! - UPDATE and DELETE with LIMIT or IGNORE, or where one row may take the key of another: the rows are
+//!   locked first, then written, if necessary one by one. Without LIMIT, IGNORE and ORDER BY, one request
+//!   first tries to write all rows, and the rows are locked only after a duplicate key.
 //! If no transaction is open, the statement opens its own and commits it. Otherwise, a failure rolls back to
 //! the end of the user's previous statement. Locks remain until the transaction ends, as after every failed
 //! statement.

@@ -116,7 +116,8 @@ impl Source {
         }
     }
 
-    /// Requests a sort step. The previous request was ignored because rows were being inserted.
+    /// Requests a sort step, unless one is requested already. A step that came while rows were being inserted
+    /// was skipped.
     fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
         if let Execution::Sorted(state) = &mut self.inner
             && !std::mem::replace(&mut state.step_requested, true)

@@ -155,10 +155,10 @@ pub(super) struct Counts {
     pub touched: u64,
 }
 
-/// The progress of an UPDATE or DELETE whose rows are locked first.
+/// The progress of an UPDATE or DELETE.
 #[derive(Debug)]
 pub(super) struct ChangeWork {
-    /// Partition and primary key of each locked row.
+    /// Partition and primary key of each locked row; empty if no rows were locked.
     pub rows: Vec<(u16, Vec<u8>)>,
     pub next: usize,
     /// Maximum number of rows to write.

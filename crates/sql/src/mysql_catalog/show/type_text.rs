@@ -91,8 +91,9 @@ pub(super) fn value_text(value: &Value) -> Vec<u8> {
     text
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing: the strongest key that contains the column. If the table has no primary
-/// key, the first unique key without nullable columns counts as primary, as in MySQL.
+/// `PRI` for a column of the primary key, `UNI` for a column that is a unique key by itself, `MUL` for the
+/// first column of another key, and otherwise nothing. If the table has no primary key, the first unique key
+/// without nullable columns counts as primary, as in MySQL.
 pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static str {
     let is_column = |part: &junctor_model::id::ColumnNumber| usize::from(part.0) == position;
     let visible = visible_indexes(table);

@@ -39,7 +39,7 @@ pub(super) struct AssignedValue<'a> {
     /// The variable's name as written in the statement.
     pub name: &'a str,
     pub value: &'a Value,
-    /// In a strict mode, a number outside the range is an error.
+    /// With STRICT_ALL_TABLES, a number outside the range is an error.
     pub mode: SqlMode,
 }
 

@@ -22,8 +22,9 @@
 //!   no key range can be derived from them and their plans differ.
 //! - `IN (...)` with literals of one class becomes one mark, whatever its length. In such a list, a sign is
 //!   part of its literal.
-//! - The rows of VALUES become one row, whatever their number, if all have the same form. A sign is part of
-//!   its literal there, too. A statement whose rows differ in form is not cacheable.
+//! - The rows of VALUES become one row, whatever their number, if all have the same form: their texts are
+//!   equal apart from the literals. A sign is part of its literal there, too. A statement whose rows differ
+//!   in form is not cacheable.
 //! - A literal whose text matters for more than its value (a column number in ORDER BY, a length, an alias,
 //!   an argument of a function) is lifted by the scanner too. The parser then restores it: see
 //!   [`super::lift`]. Such a literal is called kept.
@@ -70,7 +71,7 @@ pub struct ScannedLiteral {
     pub start: u32,
     /// Byte offset in the text of the byte after it.
     pub end: u32,
-    /// What else the plan must know, by class. Integer: its absolute value. Decimal: the number of digits
+    /// A detail that the plan needs, by class. Integer: its absolute value. Decimal: the number of digits
     /// after the decimal point. String: 1 for a LIKE pattern without a literal prefix, otherwise 0. Double:
     /// 0.
     class_detail: u64,
@@ -201,8 +202,8 @@ impl Shape {
         self.slots.len()
     }
 
-    /// Appends the plan cache key of a statement with kept literals: the normalised text, then the text of
-    /// each kept literal, preceded by its length as a little-endian u32.
+    /// Appends the first part of the plan cache key of a statement with kept literals: the normalised text,
+    /// then the text of each kept literal, preceded by its length as a little-endian u32.
     pub fn append_with_kept(&self, text: &[u8], kept: &[ParameterNumber], out: &mut Vec<u8>) {
         out.extend_from_slice(self.normalised());
         for ordinal in kept {
@@ -212,7 +213,7 @@ impl Shape {
         }
     }
 
-    /// The hash of a plan cache key that [`Shape::append_with_kept`] has made.
+    /// The hash of a plan cache key that begins with the bytes of [`Shape::append_with_kept`].
     pub fn hash_of(&self, key: &[u8]) -> [u64; 2] {
         hash::of(key, self.seed)
     }
