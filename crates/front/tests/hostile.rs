@@ -1,8 +1,9 @@
 //! Every file of `hostile/` is an attack on the protocol, with its expected outcome. A file has comment lines
 //! (`#`), settings (`name: value`) and hexadecimal bytes. `*n` after a byte repeats it; `--` ends a payload.
 //!
-//! Settings: `machine` (packets, command, execute, handshake), `outcome`, and, depending on the machine,
-//! `limit` (maximum payload in bytes), `sequence` (first expected), `parameters`, `attributes` (on), `peer`.
+//! Settings: `machine` (the decoder that gets the bytes: packets, command, execute or handshake), `outcome`,
+//! and, depending on the machine, `limit` (maximum payload in bytes), `sequence` (first expected),
+//! `parameters`, `attributes` (on), `peer`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

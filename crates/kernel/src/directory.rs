@@ -23,7 +23,8 @@ pub struct ThreadLayout {
     pub spin_us: u32,
     /// Nice value, -20 to 19; `None` leaves it unchanged.
     pub nice: Option<i32>,
-    /// Whether the thread asks for the real-time scheduling class; not supported, so it gets a notice.
+    /// Whether the configuration requests real-time scheduling. The kernel does not support it, so the node
+    /// prints a notice at start.
     pub realtime: bool,
     /// How much CPU the thread may spend on spinning, relative to the node's setting.
     pub spin_scale: SpinScale,

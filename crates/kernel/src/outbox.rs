@@ -38,11 +38,11 @@ use crate::world::{WorldEvent, WorldRequest};
 /// Marks another node in place of a thread index.
 const OTHER_NODE: u16 = u16::MAX - 1;
 
-/// Maximum number of long-running signals that wait to be handled one a turn. Beyond it, the oldest is
-/// handled in the next turn.
+/// Maximum number of long-running signals that wait for a turn of their own. If more wait, the next turn also
+/// handles the oldest of them.
 const LONG_MAX: usize = 64;
 
-/// Room of a thread without links to other threads.
+/// Value of `Outbox::space_max` on a thread without links to other threads.
 const SPACE_WITHOUT_LINKS: u64 = 1 << 32;
 
 /// Collects what handlers emit. Other threads see none of it before the end of the turn.
@@ -51,9 +51,9 @@ pub struct Outbox<S> {
     thread: u16,
     directory: Arc<Directory>,
     local: LocalQueue<Envelope<S>>,
-    /// Local signals for the next turn, whatever their number.
+    /// Local signals for the next turn, which handles all of them.
     next_turn: VecDeque<Envelope<S>>,
-    /// Local signals that take long, handled one a turn.
+    /// Local signals that take long. Each turn handles one.
     long_running: VecDeque<Envelope<S>>,
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
@@ -80,6 +80,7 @@ struct Link<S> {
     normal: Lane<S>,
     high: Lane<S>,
     /// Whether the signals since the last flush are too much work for a delegated turn, even if they are few.
+    /// In a delegated turn, the sender handles signals in place of the sleeping receiver.
     is_heavy: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) enum ToySignal {
     /// Asks ECHO 0 to return the bytes.
     Echo(SocketId, Buffer),
     EchoReply(SocketId, Buffer),
-    /// Makes another ball, somewhere, until no hops are left.
+    /// A ball. Its handler throws it on to a random place until no hops are left.
     Ball(u32),
     /// A ball has ended.
     BallEnded,

@@ -149,7 +149,7 @@ pub enum WorldRequest {
     /// Sends [`WorldEvent::Timer`] with this token, not earlier than `after`. Timers cannot be cancelled; a
     /// block ignores a stale one.
     StartTimer {
-        /// Delay from the context's `now`.
+        /// Delay from the context's `turn_start`.
         after: Duration,
         /// Returned with the event.
         token: u64,

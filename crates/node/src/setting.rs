@@ -262,7 +262,7 @@ impl Setting {
     /// Checks a value and stores it in the configuration.
     ///
     /// # Errors
-    /// The allowed values, as a sentence for the user.
+    /// The value is not allowed. The text lists the allowed values.
     pub fn apply(&self, value: &SettingValue, config: &mut NodeConfig) -> Result<(), String> {
         let checked = self.check(value).ok_or_else(|| format!("allowed: {}", self.allowed()))?;
         (self.set)(config, checked);

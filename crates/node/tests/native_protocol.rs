@@ -450,7 +450,7 @@ fn what_sessions_prepare_alike_they_share_and_nothing_else() {
             assert_eq!(rows.get(0).expect("one row").get::<i64>(0usize)?, 2);
             statements.push(statement);
         }
-        // Text plans once more, in each of the two blocks with sessions.
+        // Each of the two blocks with sessions plans the text once.
         let planned = one(&first, plans).await? - before - of_asking;
         assert!((1..=2).contains(&planned), "planned {planned} times");
         // Another type of value, another database or another setting in one session does not affect the
@@ -686,8 +686,8 @@ fn requests_that_come_in_pieces_are_answered_each() {
     }
     let mut stream = logged_in(&node);
     for cut in 1..bytes.len() {
-        // Up to a place within a request, up to its end, and the rest. Each piece waits for the answers to
-        // those before it.
+        // Send the bytes up to a place within a request, then those up to the end of the request, then the
+        // rest. Each piece waits for the answers to the pieces before it.
         let end = ends.iter().copied().find(|end| *end > cut).unwrap_or(bytes.len());
         let mut answered = 0;
         for piece in [0..cut, cut..end, end..bytes.len()] {

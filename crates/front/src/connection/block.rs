@@ -36,8 +36,8 @@ pub struct RecvSettings {
     pub readiness: Arc<Readiness>,
 }
 
-/// Whether a node serves clients: a published word, which the recv blocks set and whoever starts the node
-/// reads.
+/// Whether a node serves clients. The recv blocks set this published word. They read it, and so does whoever
+/// starts the node.
 #[derive(Debug, Default)]
 pub struct Readiness(AtomicBool);
 

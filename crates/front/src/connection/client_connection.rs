@@ -179,7 +179,8 @@ impl Connection {
             self.received = bytes;
             return;
         }
-        // Once more than half is consumed, moving the unread bytes to the front costs less than it frees.
+        // Once more than half is consumed, moving the unread bytes to the front copies fewer bytes than it
+        // frees.
         if self.position > self.received.len() / 2 {
             self.received.drain(..self.position);
             self.position = 0;

@@ -1,4 +1,4 @@
-//! The part of a protocol that serves the socket.
+//! The trait by which each protocol divides a connection's bytes into messages and logs its client in.
 
 use std::ops::Range;
 

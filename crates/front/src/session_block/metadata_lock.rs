@@ -42,8 +42,8 @@ impl SqlBlock {
         }
     }
 
-    /// Another transaction waits for a row of this session's transaction, which itself waits for a metadata
-    /// lock.
+    /// Called when another transaction waits for a row lock of this session's transaction, while this session
+    /// waits for a metadata lock.
     pub(super) fn on_hasten_transaction(&mut self, signal: HastenTransaction, turn: &mut TurnContext<'_>) {
         if let Some(record) = self.sessions.get_mut(&signal.connection) {
             self.engine.hasten(&mut record.session, signal.transaction, turn);

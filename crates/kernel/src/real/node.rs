@@ -580,8 +580,8 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
     Ok((shared, polls))
 }
 
-/// Starts the workers of the file lanes, on the CPUs and with the priority of the threads that have nothing
-/// but files. A thread with other work keeps its CPUs to itself.
+/// Starts the workers of the file lanes, on the CPUs and with the priority of the threads whose only module
+/// is files. A thread with other work keeps its CPUs to itself.
 fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Shared>) -> Result<FileWorkers, StartError> {
     let is_for_files = |layout: &&ThreadLayout| layout.modules.iter().all(|(module, _)| *module == ModuleId::FILES);
     let layouts: Vec<ThreadLayout> = directory.threads().iter().filter(is_for_files).cloned().collect();

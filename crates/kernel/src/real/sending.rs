@@ -259,8 +259,8 @@ fn carries(layout: &ThreadLayout, module: ModuleId) -> bool {
     layout.modules.iter().any(|(other, _)| *other == module)
 }
 
-/// Threads with sockets have enough to write themselves, threads for files leave their CPUs to the workers of
-/// files, and `nosend` excludes others.
+/// Whether a thread may write for others. Threads with sockets have enough to write themselves, threads for
+/// files leave their CPUs to the workers of files, and `nosend` excludes others.
 fn may_help(layout: &ThreadLayout) -> bool {
     !layout.nosend
         && !carries(layout, ModuleId::SOCKETS)

@@ -387,7 +387,7 @@ impl LoadMeter {
         self.os = Some(OsMeter { ask, seen: ask(), user_left_ns: 0, system_left_ns: 0 });
     }
 
-    /// The thread changes to `state` at `now`.
+    /// Called when the thread changes to `state` at `now`.
     #[inline]
     pub(crate) fn enter(&mut self, state: ThreadState, now: Time) {
         if now >= self.slot_end {

@@ -31,12 +31,12 @@ const THRESHOLDS: [i32; 2] = [20 * WARNING, 200 * WARNING];
 /// counts as half a warning.
 const WARNING: i32 = 2;
 
-/// For the first and the second extra helper: load of the present helpers, in thousandths, from which it
-/// joins, and below which it leaves.
+/// For the first and the second extra helper: the load of the present helpers, in thousandths, from which the
+/// extra helper joins, and the load below which it leaves.
 const HELPERS_PER_MILLE: [(u32, u32); 2] = [(750, 600), (850, 700)];
 
-/// For the medium and the full delay of output: CPU time that all threads together spend on sending, in
-/// thousandths of one CPU, from which it begins, and below which it ends.
+/// For the medium and the full delay of output: the CPU time of all threads for sending, in thousandths of
+/// one CPU, from which the delay begins, and the CPU time below which it ends.
 const DELAY_PER_MILLE: [(u32, u32); 2] = [(1_250, 800), (1_500, 950)];
 
 /// Medium delay in per cent of the full delay.

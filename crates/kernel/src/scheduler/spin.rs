@@ -39,10 +39,10 @@ const SHARED_PER_MILLE: u32 = 250;
 /// Share of time in which a thread waits for a CPU, in thousandths, below which the neighbours are gone.
 const ALONE_PER_MILLE: u32 = 100;
 
-/// Length of a back-off in adjustments: first and maximum. The neighbours may wait only because this thread
-/// spins. Then only another spin shows whether they are still there, and each failed attempt doubles the
-/// back-off. If the neighbours are seen to leave during a back-off, the back-off ends and the length of the
-/// next one halves.
+/// First and maximum length of a back-off, in adjustments. The neighbours may wait only because this thread
+/// spins. Then only another spin shows whether they are still there. If it shows that they are, the next
+/// back-off is twice as long. If the neighbours are seen to leave during a back-off, it ends, and the length
+/// of the next one halves.
 const BACK_OFF: [u32; 2] = [100, 6_000];
 
 /// Number of samples without contention after which the length of the next back-off halves.

@@ -34,7 +34,7 @@ pub struct Delivery<S> {
     contexts: BTreeMap<Address, TestContext>,
     /// Signals in the order sent.
     pub in_flight: VecDeque<InFlight<S>>,
-    /// Draws the order of delivery; without it, signals arrive in the order sent.
+    /// Chooses the next signal at random; without it, signals arrive in the order sent.
     pub random: Option<Random>,
     /// The time that contexts show.
     pub now: Time,
@@ -90,7 +90,7 @@ impl<S: Signal> Delivery<S> {
         self.in_flight.push_back(InFlight { to, from, signal });
     }
 
-    /// Takes the next signal to deliver: the oldest one, or with a seed the oldest one of a drawn pair of
+    /// Takes the next signal to deliver: the oldest one, or with a seed the oldest one of a random pair of
     /// blocks.
     ///
     /// # Panics

@@ -410,7 +410,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let wall_clock_us = self.options.wall_clock_us + self.now.0 / 1_000;
         let engine = &mut node.threads[thread].engine;
         engine.load.enter(ThreadState::Executing, local_now);
-        // A drawn quota and a drawn first ring vary how signals of different threads interleave.
+        // A random quota and a random first ring vary how signals of different threads interleave.
         engine.set_quota(1 + self.random.below(u64::from(self.options.limits.quota.max(1))));
         engine.run(local_now, wall_clock_us, self.random.below(256) as usize);
         if let Some(instance) = node.directory.instance_on(ModuleId::SOCKETS, thread as u16) {

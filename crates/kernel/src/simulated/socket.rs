@@ -72,7 +72,8 @@ impl VirtualSockets {
         Self { connections: Vec::new(), slots: vec![Vec::new(); usize::from(owner_count)], last_instance: 0 }
     }
 
-    /// A new connection, owned by the instance with the fewest. Returns its position and its owner.
+    /// Makes a connection. Its owner is the instance with the fewest connections. Returns the connection's
+    /// position and its owner.
     pub(super) fn connect(&mut self, listener: u16) -> Option<(usize, u16)> {
         let instances = self.slots.len();
         let load = |instance: usize| self.slots[instance].iter().filter(|(_, connection)| connection.is_some()).count();
@@ -239,7 +240,8 @@ impl VirtualSockets {
         })
     }
 
-    /// Moves queued bytes into clients' windows, and closes the sockets that were waiting for it.
+    /// Moves queued bytes into clients' windows, and closes the sockets that waited until their output was
+    /// written.
     pub(super) fn write_output(
         &mut self,
         instance: u16,

@@ -91,10 +91,10 @@ impl AutomaticPlacement {
         Self { counts, config, reason }
     }
 
-    /// The number of threads of each module for `cpu_count` CPUs, which is taken to be from 1 to
-    /// [`CPU_COUNT_MAX`]. All but `io` together are never more than the CPUs. More CPUs never mean fewer
-    /// threads of a module, except across the steps from receive threads that do everything to pipelines, and
-    /// to sessions on threads of their own.
+    /// The number of threads of each module for `cpu_count` CPUs, a number that is first limited to the range
+    /// from 1 to [`CPU_COUNT_MAX`]. There are never more threads than CPUs, not counting `io`. More CPUs
+    /// never mean fewer threads of a module, with two exceptions: the step from receive threads that do
+    /// everything to pipelines, and the step to sessions on threads of their own.
     pub fn counts_for(cpu_count: u32) -> ThreadCounts {
         let cpu_count = cpu_count.clamp(1, CPU_COUNT_MAX as u32);
         let mut counts = ThreadCounts::default();
@@ -106,7 +106,7 @@ impl AutomaticPlacement {
         let coordination = u32::from(cpu_count >= MAIN_CPUS_MIN) + u32::from(cpu_count >= REP_CPUS_MIN);
         let apart = cpu_count >= APART_CPUS_MIN;
         let shares = if apart { &SHARES_APART[..] } else { &SHARES[..] };
-        // Without folding, every module starts with one thread.
+        // If sessions have threads of their own, every module starts with one thread.
         let least: Vec<(Module, u32)> =
             if apart { shares.iter().map(|(module, _)| (*module, 1)).collect() } else { PIPELINE_LEAST.to_vec() };
         for (module, least) in &least {

@@ -31,8 +31,9 @@ pub(super) fn assign(
     Ok(())
 }
 
-/// The pool of each thread. If every owner is bound to one L3 cache, each such cache has a pool; otherwise
-/// there is a single pool.
+/// Divides the threads into pools, which `split` then divides into read groups. Returns the pool of each
+/// thread. If every owner is bound to one L3 cache, each such cache has a pool; otherwise there is a single
+/// pool.
 fn pools(threads: &[ThreadPlan], topology: &Topology, notices: &mut Vec<String>) -> Vec<usize> {
     let l3_groups: Vec<Option<u32>> = threads.iter().map(|thread| l3_group(thread, topology)).collect();
     let owner_caches: Option<Vec<u32>> =
@@ -64,8 +65,8 @@ fn pools(threads: &[ThreadPlan], topology: &Topology, notices: &mut Vec<String>)
     pools.into_iter().map(|pool| pool.unwrap_or(0)).collect()
 }
 
-/// Splits a pool into as many groups as its readers need, at most one for each owner. Returns the number of
-/// groups.
+/// Splits a pool into as many read groups as its readers need, at most one for each owner. Returns the number
+/// of groups.
 fn split(threads: &mut [ThreadPlan], members: &[usize], group_base: u16) -> u16 {
     let owners: Vec<usize> = members.iter().copied().filter(|&index| is_owner(&threads[index])).collect();
     let reader_count = members.iter().filter(|&&index| is_reader(&threads[index])).count();

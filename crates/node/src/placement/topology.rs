@@ -138,7 +138,7 @@ fn usable_numbers(affinity: &[u32], notices: &mut Vec<String>) -> Vec<u32> {
     numbers
 }
 
-/// A key for each CPU that its siblings share: the lowest CPU number of the core.
+/// A key for each CPU, equal for all CPUs of a core: the lowest CPU number of the core.
 fn core_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<u32> {
     let read = |number: u32| {
         let topology = devices.join(format!("cpu/cpu{number}/topology"));
@@ -153,7 +153,8 @@ fn core_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<
     keys.into_iter().zip(numbers).map(|(key, &number)| key.unwrap_or(number)).collect()
 }
 
-/// A key for each CPU that the CPUs of its L3 cache share. CPUs without an L3 cache share one by package.
+/// A key for each CPU, equal for all CPUs that share an L3 cache. CPUs of one package that have no L3 cache
+/// share a key.
 fn l3_keys(devices: &Path, numbers: &[u32], notices: &mut Vec<String>) -> Vec<(bool, u32)> {
     let read = |number: u32| {
         let cache = devices.join(format!("cpu/cpu{number}/cache"));

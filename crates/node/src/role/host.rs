@@ -41,32 +41,32 @@ impl NodeHost {
         host
     }
 
-    /// The block recv of this thread, for checkers. So are the methods below.
+    /// The recv block of this thread. This method and those below are for checkers.
     pub fn recv(&self) -> Option<&RecvBlock> {
         self.recv.as_ref()
     }
 
-    /// The block sql of this thread.
+    /// The sql block of this thread.
     pub fn sql(&self) -> Option<&SqlBlock> {
         self.sql.as_ref()
     }
 
-    /// The block tc of this thread.
+    /// The tc block of this thread.
     pub fn tc(&self) -> Option<&TcBlock> {
         self.tc.as_ref()
     }
 
-    /// The block ldm of this thread.
+    /// The ldm block of this thread.
     pub fn ldm(&self) -> Option<&LdmBlock> {
         self.ldm.as_ref()
     }
 
-    /// The block main of this thread.
+    /// The main block of this thread.
     pub fn main(&self) -> Option<&MainBlock> {
         self.main.as_ref()
     }
 
-    /// The block log of this thread. `None` if the node keeps everything in memory only.
+    /// The log block of this thread. `None` if the node keeps everything in memory only.
     pub fn log(&self) -> Option<&LogBlock> {
         self.log.as_ref()
     }

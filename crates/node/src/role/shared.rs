@@ -1,5 +1,5 @@
-//! The shared memory of a node's blocks: the closed list of invariant 2, made at each start of the node and
-//! handed to each thread. It ends with the life of the node.
+//! The shared memory of a node's blocks. It is made at each start of the node and handed to each thread, and
+//! it ends when the node ends. Invariant 2 requires that the list of this memory is closed.
 
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +27,7 @@ pub(super) const SNAPSHOTS_MAX: u32 = 65_536;
 /// Maximum number of operations that one sql block has under way at a time.
 pub(super) const OPERATIONS_MAX: u32 = 65_536;
 
-/// The memory of one life of a node. Every thread reads it at its start.
+/// The shared memory of one run of a node. Every thread reads it at its start.
 pub struct Shared {
     pub(super) config: NodeConfig,
     pub(super) settings: Arc<ServerSettings>,
@@ -58,9 +58,9 @@ impl Shared {
         Shared::build(config, accounts, plan, 0).map(|(shared, _)| shared)
     }
 
-    /// The same, with one more reader slot in each read group, returned in the order of the groups. Its
-    /// holder is a reader like any other: while it reads a partition the owner cannot enter, and while the
-    /// owner waits to enter, all readers are refused.
+    /// Like [`Shared::new`], with one more reader slot in each read group. Returns these slots in the order
+    /// of the groups. The holder of such a slot is a reader like any other: while it reads a partition the
+    /// owner cannot enter, and while the owner waits to enter, all readers are refused.
     ///
     /// # Errors
     /// As [`Shared::new`].
@@ -115,7 +115,7 @@ impl Shared {
         }
     }
 
-    /// The way of records to the log of this node.
+    /// The address of this node's log, and what a block needs to send records to it.
     pub(super) fn log_target(&self, node: NodeId) -> Option<LogTarget> {
         let formed = Arc::clone(self.formed.as_ref()?);
         Some(LogTarget { log: Address::new(node, Module::Log, 0), formed })
@@ -139,7 +139,7 @@ impl Shared {
         self.readers[usize::from(thread)].clone()
     }
 
-    /// The configuration of the block main.
+    /// The configuration of the main block.
     pub(super) fn main_configuration(&self, node: NodeId) -> MainConfiguration {
         MainConfiguration {
             backup_nodes: self.backup_nodes.clone(),
@@ -152,7 +152,7 @@ impl Shared {
         }
     }
 
-    /// The same, with backups on other nodes for every partition.
+    /// The same shared memory, with backups on other nodes for every partition.
     pub fn with_backups(self, backup_nodes: Vec<NodeId>) -> Shared {
         Shared { backup_nodes, ..self }
     }

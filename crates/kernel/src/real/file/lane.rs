@@ -148,9 +148,10 @@ impl Lane {
         }
     }
 
-    /// Whether the only answer is to a write whose requester asked for a sync, which is carried out next.
-    /// Together the two answers wake the requester once. `next_sync` tells who asks for a sync in the oldest
-    /// request that is not accepted yet.
+    /// Whether the only answer is to a write, and the oldest waiting request is a sync of the same requester.
+    /// The worker then carries out the sync before it delivers the answers, so that both answers wake the
+    /// requester once. `next_sync` returns the requester of the oldest request in the queue, if that request
+    /// is a sync.
     pub(super) fn awaits_sync(&self, next_sync: impl FnOnce() -> Option<Requester>) -> bool {
         let [Answer { to, event: WorldEvent::FileDone { result: Ok(FileOutcome::Written { .. }), .. } }] =
             self.answers.as_slice()
@@ -175,8 +176,8 @@ impl Lane {
         !self.ready.is_empty()
     }
 
-    /// The operation of a slot for which [`Lane::next_ready`] returned. Its memory stays where it is until
-    /// [`Lane::complete`].
+    /// The operation of a slot that [`Lane::next_ready`] returned. The memory of the operation stays where it
+    /// is until [`Lane::complete`].
     pub(super) fn operation(&mut self, slot: usize) -> (&File, Operation<'_>) {
         let Slot { open: Some(open), under_way: Some(job), .. } = &mut self.slots[slot] else {
             crate::invariant::fail("a ready slot has an open file and a request", format_args!("slot {slot}"))
@@ -198,7 +199,8 @@ impl Lane {
         (&open.file, operation)
     }
 
-    /// The operation of a slot has ended, with the number of bytes moved, 0 for a sync.
+    /// Called when the operation of a slot has ended. `result` is the number of bytes moved, which is 0 for a
+    /// sync.
     pub(super) fn complete(&mut self, slot: usize, result: Result<usize, Error>) {
         let Slot { open: Some(open), under_way: Some(job), .. } = &mut self.slots[slot] else {
             return require!(false, "an operation ends that has begun, in slot {slot}");
@@ -355,7 +357,7 @@ fn open_file(path: &Path, mode: FileMode, is_direct: bool) -> Result<(File, bool
     Ok((options.open(path)?, false))
 }
 
-/// Whether direct reads and writes of whole blocks work. A file system that does not tell is tried.
+/// Whether direct reads and writes of whole blocks work. If the file system does not tell, the answer is yes.
 fn takes_blocks(file: &File) -> bool {
     use rustix::fs::{AtFlags, StatxFlags, statx};
     let wanted = StatxFlags::from_bits_retain(STATX_DIOALIGN);

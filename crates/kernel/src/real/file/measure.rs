@@ -1,5 +1,5 @@
-//! Figures for `docs/decisions/0013-file-io.md`. Not run with the other tests, because they are of the
-//! machine and prove nothing.
+//! Measures the figures of `docs/decisions/0013-file-io.md`. These tests are not run with the others, because
+//! the figures describe the machine and prove nothing.
 #![allow(clippy::disallowed_methods, reason = "it measures the time of system calls")]
 
 use std::collections::BTreeMap;

@@ -39,8 +39,9 @@ impl FileQueues {
 /// How the workers of files make their system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileBackend {
-    /// A ring in the lanes with many operations at a time, plain calls in those that mostly sync: a ring
-    /// leaves a sync to yet another thread. Plain calls everywhere if the operating system has no io_uring.
+    /// An io_uring in the lanes that have many operations at a time. Plain calls in the lanes that mostly
+    /// sync, because an io_uring passes each sync to yet another thread. Plain calls everywhere if the
+    /// operating system has no io_uring.
     #[default]
     Automatic,
     /// One blocking call after the other.

@@ -34,7 +34,7 @@ pub(in crate::real) trait AnswerSink: Send + Sync {
 pub(super) struct LaneQueue {
     state: Mutex<QueueState>,
     bell: Condvar,
-    /// An event counter to write instead, for a worker that waits in a ring.
+    /// For a worker that waits in an io_uring: the event counter to write instead of ringing `bell`.
     waker: Option<Arc<OwnedFd>>,
     requests_max: usize,
 }
@@ -84,15 +84,15 @@ impl LaneQueue {
         }
     }
 
-    /// For a worker that will wait in its ring: from now on a new request writes the waker. False if a
-    /// request or a stop is there already.
+    /// Called by a worker before it waits in its io_uring. From now on, a new request writes the waker.
+    /// Returns false if a request or a stop has already arrived.
     pub(super) fn announce_wait(&self) -> bool {
         let mut state = self.state();
         state.is_waiting = state.requests.is_empty() && !state.is_stopped;
         state.is_waiting
     }
 
-    /// The worker waits no more.
+    /// Called by a worker that no longer waits.
     pub(super) fn end_wait(&self) {
         self.state().is_waiting = false;
     }
@@ -157,7 +157,7 @@ pub(in crate::real) struct AnswerBox {
 }
 
 impl AnswerBox {
-    /// The caller wakes the thread afterwards.
+    /// Adds an answer. The caller must then wake the thread.
     pub(in crate::real) fn push(&self, to: Address, event: WorldEvent) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.push((to, event));

@@ -282,7 +282,8 @@ impl MemoryReceiver {
             // Everything sent before the close is visible by now, so this pop finds what remains.
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
-        // Waking the node for every buffer would cost a wake-up for each; half a ring keeps both sides busy.
+        // A wake-up of the node for every buffer would be expensive. Half a ring of buffers keeps both sides
+        // busy.
         if self.node.waiters.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
             self.node.announce_space();
         }
@@ -408,7 +409,7 @@ impl NodeSide {
         self.acceptor.notify(self.slot);
     }
 
-    /// The node waits for space and checks again.
+    /// If the node waits for space, makes it check again.
     #[cold]
     fn announce_space(&self) {
         if self.waiters.node_waits.swap(false, Ordering::AcqRel) {

@@ -8,7 +8,7 @@ use crate::world::{FileError, FileLane, FolderEntry};
 
 use super::inode::{Inode, Survival};
 
-/// The files of a simulated node. A copy of a stopped node's disk can be given to another life.
+/// The files of a simulated node. A copy of a stopped node's disk can be given to a node that starts later.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     inodes: BTreeMap<InodeId, Inode>,
@@ -178,7 +178,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The power fails. Of the changes of names in each folder a prefix survives.
+    /// The power fails. In each folder, the first changes of names survive; their number is random.
     pub(super) fn lose_power(&mut self, random: &mut Random) {
         let survival = Survival::draw(random, self.changes);
         for (_, changes) in std::mem::take(&mut self.name_changes) {

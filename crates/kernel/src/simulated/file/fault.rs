@@ -14,8 +14,8 @@ pub enum DiskOperation {
     Read,
     /// Writes bytes, also the zeros of a fill. Any sectors may have been written.
     Write,
-    /// Syncs a file, also at the end of a fill. The medium may have any part of the unsynced bytes, and
-    /// what it lacks is never written any more, although reads show it until the power fails.
+    /// Syncs a file, also at the end of a fill. The medium may have got any part of the unsynced bytes. The
+    /// rest is never written any more, although reads show it until the power fails.
     Sync,
     /// Syncs a folder. Changes of names stay unsynced.
     SyncFolder,
@@ -58,7 +58,7 @@ pub struct DiskCrash {
 pub enum FaultTime {
     /// The operation of this number, counted from 1 since the fault was set.
     Nth(u64),
-    /// One in so many, drawn; none if 0.
+    /// One in this many operations, at random; none if 0.
     OneIn(u64),
     /// All from this number on, counted from 1.
     From(u64),
@@ -91,7 +91,7 @@ pub struct SlowWindow {
     pub from: Time,
     /// End.
     pub until: Time,
-    /// Factor of every duration.
+    /// Every duration is multiplied by this factor.
     pub factor: u64,
     /// The only lane that is slow; `None` for all lanes.
     pub lane: Option<FileLane>,

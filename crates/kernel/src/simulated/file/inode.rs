@@ -25,7 +25,7 @@ pub(super) struct ChangeStamp {
 pub(super) enum Survival {
     Nothing,
     Everything,
-    /// Each change as a whole, or nothing of it. The word draws which.
+    /// Each change either survives as a whole or not at all. The word is the seed that decides which do.
     WholeChanges(u64),
     /// All changes before this number, and some sectors of the change itself.
     Before(u64),
@@ -72,13 +72,13 @@ pub(super) struct Inode {
     sectors: BTreeMap<u64, Sector>,
     /// Length that is certainly on the medium.
     durable_length: u64,
-    /// Lengths since then.
+    /// Lengths of the file since the last sync, oldest first.
     lengths: Vec<(ChangeStamp, u64)>,
 }
 
 #[derive(Clone, Debug)]
 struct Sector {
-    /// The version that is certainly on the medium unless a later one is.
+    /// The last synced version. The medium has this version or a later one.
     durable: SectorBytes,
     /// Unsynced versions, oldest first. Empty after a failed sync: the cache then holds a version that
     /// nothing will write any more.
@@ -121,14 +121,14 @@ impl Inode {
         }
     }
 
-    /// Overwrites the first `length` bytes with zeros, which are on the medium then.
+    /// Overwrites the first `length` bytes with zeros and puts the zeros on the medium.
     pub(super) fn fill(&mut self, length: u64) {
         if (self.content.len() as u64) < length {
             self.content.resize(length as usize, 0);
         }
         self.content[..length as usize].fill(0);
         self.sectors.retain(|position, _| (position + 1) * SECTOR_BYTES as u64 > length);
-        // The last sector may reach beyond the zeros. What it holds there becomes durable early.
+        // The last sector may have bytes after the zeros. They become durable early.
         if let Some(last) = self.sectors.get_mut(&(length / SECTOR_BYTES as u64)) {
             last.durable = sector(&self.content, length / SECTOR_BYTES as u64);
             last.versions.clear();
@@ -137,7 +137,8 @@ impl Inode {
         self.lengths.retain(|(_, after)| *after > length);
     }
 
-    /// Moves the changes that `is_covered` to the medium, with those before them.
+    /// Puts the changes for which `is_covered` is true on the medium. Earlier changes of the same sector, or of
+    /// the length, go with them.
     pub(super) fn sync(&mut self, is_covered: impl Fn(&ChangeStamp) -> bool) {
         for sector in self.sectors.values_mut() {
             if let Some(last) = sector.versions.iter().rposition(|(stamp, _)| is_covered(stamp)) {
@@ -152,8 +153,8 @@ impl Inode {
         self.forget_settled();
     }
 
-    /// A sync fails: the medium may have got any version, and the cache counts as written. Reads still show
-    /// the cache, and later syncs have nothing to write.
+    /// A sync fails: the medium may have got any version of each sector. The cache then treats its content as
+    /// written, so reads still show it, and later syncs have nothing to write.
     pub(super) fn fail_sync(&mut self, random: &mut Random) {
         for sector in self.sectors.values_mut() {
             let chosen = random.below(sector.versions.len() as u64 + 1) as usize;

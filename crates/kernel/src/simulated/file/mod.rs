@@ -1,6 +1,6 @@
 //! Files of a simulated node, on a disk that loses what a real one may lose.
 //!
-//! A request takes a drawn time, and its effect happens when that time is over. A request that is under way
+//! A request takes a random time, and its effect happens when that time is over. A request that is under way
 //! when the node ends has all of its effect, part of it or none.
 
 mod disk;
@@ -35,10 +35,11 @@ pub(super) struct VirtualFiles {
     operations: BTreeMap<DiskOperation, u64>,
     random: Random,
     lanes: [Vec<Slot>; FileLane::ALL.len()],
-    /// By the number that was scheduled.
+    /// By request number. `scheduled` contains the same numbers.
     requests: BTreeMap<u64, PendingRequest>,
     requests_made: u64,
-    /// When the last request of each file completes, and the last request of each lane that names a path.
+    /// When the last request of each file completes. Under `None`: when the last of the lane's requests
+    /// completes that name a path instead of an open file.
     busy_until: BTreeMap<(FileLane, Option<FileId>), Time>,
     /// Completions that the scheduler does not know yet.
     scheduled: Vec<(Time, u64)>,
@@ -57,9 +58,10 @@ pub(super) struct FileOptions {
 struct PendingRequest {
     from: Address,
     request: WorldRequest,
-    /// When the disk begins with it.
+    /// When the disk begins with the request.
     start: Time,
-    /// Changes of the disk before the request. A sync covers those, and those of its own file or lane.
+    /// Number of the disk's changes when the request was made. A sync makes these changes durable, and all
+    /// changes of its own file or lane.
     changes: u64,
 }
 
@@ -281,7 +283,7 @@ impl VirtualFiles {
         Ok(FileOutcome::Written { offset, length: bytes.len() as u32 })
     }
 
-    /// Writes drawn sectors only, as far as the disk has room.
+    /// Writes a random selection of the sectors, as far as the disk has room.
     fn write_some(&mut self, file: FileId, offset: u64, bytes: &[u8]) {
         let Ok(open) = self.opened(file) else { return };
         let stamp = ChangeStamp { number: self.disk.next_change(), file };
@@ -305,7 +307,8 @@ impl VirtualFiles {
         let checked = self.faults.check(DiskOperation::Sync, &open.path, &mut self.random);
         let Some(inode) = self.disk.file_mut(open.inode) else { return Err(FileError::NotFound) };
         if let Err(error) = checked {
-            // Direct writes have no copy in the cache that could count as written.
+            // After a failed sync, the cache treats its content as written. Direct writes have no content in
+            // the cache.
             if !open.is_direct {
                 inode.fail_sync(&mut self.random);
             }
@@ -362,7 +365,7 @@ impl VirtualFiles {
         Ok(())
     }
 
-    /// The open file, if these bytes of it may be read or written.
+    /// Returns the open file, if the range may be read or written.
     fn aligned(&mut self, file: FileId, offset: u64, length: u64) -> Result<OpenFile, FileError> {
         let open = self.opened(file)?;
         if open.is_direct && !(offset | length).is_multiple_of(FILE_BLOCK_BYTES as u64) {
@@ -386,7 +389,7 @@ impl VirtualFiles {
     }
 }
 
-/// The time that the bytes of a request take in addition, at a gigabyte a second.
+/// The time that the transfer of the request's bytes adds, at a gigabyte a second.
 fn transfer_ns(request: &WorldRequest) -> u64 {
     match request {
         WorldRequest::WriteFile { bytes, .. } => bytes.len() as u64,

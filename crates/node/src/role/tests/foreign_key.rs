@@ -28,8 +28,8 @@ fn alterations_of_related_tables_do_not_wait_for_each_other() {
                 node.execute(4, &[&format!("INSERT INTO d.{table} VALUES (1, 1, NULL, 1, 1), (2, 2, 1, 2, 2)")]);
             }
             node.shuffle(seed);
-            // Both wait for the transaction that has written to a parent that they share, and then for main
-            // alone.
+            // Both alterations wait for the transaction that has written to their common parent. After that
+            // they wait only for main.
             node.execute(3, &["BEGIN", "INSERT INTO d.q VALUES (3)"]);
             node.begin_query(1, pair[0]);
             node.begin_query(2, pair[1]);
@@ -92,7 +92,7 @@ fn a_foreign_key_is_added_while_nobody_writes_to_its_tables() {
         let (added, deleted, inserted) = (node.rows(1), node.rows(2), node.rows(3));
         let is_refused = |answer: &[String]| !answer.is_empty();
         let children = node.query(1, "SELECT pid FROM d.c ORDER BY id");
-        // Each of them preceded the foreign key or was checked by it.
+        // The deletion and the insertion each preceded the foreign key or were checked by it.
         match is_refused(&added) {
             true => assert!(!is_refused(&deleted) || !is_refused(&inserted), "seed {seed}: {added:?}"),
             false => {

@@ -58,7 +58,7 @@ fn nobody_waits_in_a_circle_of_rows_and_tables() {
         node.shuffle(seed);
         node.execute(1, &["BEGIN"]);
         assert_eq!(node.query(1, "SELECT n FROM d.a"), ["0"]);
-        // The change waits for 1, which waits for a row of 2, which waits for the change.
+        // The change waits for session 1, which waits for a row of session 2, which waits for the change.
         node.begin_query(3, "ALTER TABLE d.a ADD INDEX n (n)");
         node.run();
         node.execute(2, &["BEGIN", "UPDATE d.b SET n = 2"]);
