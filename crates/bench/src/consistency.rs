@@ -9,9 +9,9 @@ const SAMPLES: u64 = 4;
 /// Number of keys in such a range. Uniformly distributed keys give it about the same number of rows.
 const SAMPLE_WIDTH: u64 = 200;
 
-/// Compares three access paths: a full scan, a range of the primary key, and a range of the index `k_N`
-/// (unless it is `none`). They must agree on row count and sums over the whole table, and row by row in a few
-/// ranges. Returns the number of rows.
+/// Compares access paths: a full scan, a range of the primary key, and a range of `index`, if one is given.
+/// They must agree on the row count and on sums over the whole table. In a few ranges, they must agree row by
+/// row. Returns the number of rows.
 ///
 /// # Errors
 /// Names the two access paths that disagree, with their figures.

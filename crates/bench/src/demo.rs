@@ -9,7 +9,7 @@ use crate::report::Table;
 use crate::sysbench::{StatementMode, SysbenchRun};
 use crate::{Failure, Outcome};
 
-/// Maximum width in characters of a table that is printed as such. A wider one is printed with one column per
+/// Maximum width of a printed table, in characters. The rows of a wider one are printed with one column per
 /// line.
 const TABLE_WIDTH_MAX: usize = 100;
 

@@ -5,8 +5,8 @@ use std::fmt;
 /// Result of a command.
 pub type Outcome<T> = Result<T, Failure>;
 
-/// One sentence. Every error of a library converts into it. `Failure` does not implement `Error`, because the
-/// two conversions would overlap.
+/// One sentence. Every type that implements `Error` converts into it. `Failure` itself does not implement
+/// `Error`: its conversion would overlap with the conversion of every type into itself.
 pub struct Failure(String);
 
 impl Failure {

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-/// Longest latency that is told apart, in nanoseconds: an hour. Longer ones count as this.
+/// Longest latency that is recorded, in nanoseconds: an hour. A longer latency counts as an hour.
 const LATENCY_NS_MAX: u64 = 3600 * 1_000_000_000;
 /// Decimal digits of a latency that are kept: an entry is at most a thousandth too high.
 const SIGNIFICANT_DIGITS: u8 = 3;

@@ -1,4 +1,4 @@
-//! Comparisons and load generators. They use a node from outside, as a process with a port.
+//! Comparisons and load generators. All but [`api`] use a node from outside, as a process with a port.
 //!
 //! In reading order:
 //! - [`failure`], [`random`], [`statistics`], [`latency`], [`report`], [`plot`]: shared by the commands;
@@ -7,10 +7,11 @@
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: load generators, and the echo server they are compared with;
 //! - [`consistency`]: compares a table with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`],
-//!   [`deadlocks`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`], [`scale`];
+//!   [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`],
+//!   [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
-//! - [`api`]: the Rust client.
+//! - [`api`]: the Rust client, and a node in the same process.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "measuring reads clocks; drivers have threads and wait for processes")]
 

@@ -1,6 +1,6 @@
 //! `long-transactions`: transactions of very many rows, and the pauses that they cause in other sessions. A
-//! pause is the longest time that a point select or point update of another table takes, first while one
-//! statement writes every row of a table, then while its transaction commits or rolls back. At the end, one
+//! pause is the longest time that a point select or point update of another table takes during such a
+//! transaction: one statement writes every row of a table, and a COMMIT or ROLLBACK follows. At the end, one
 //! session holds a snapshot while a table is updated, until the node drops the snapshot.
 
 use std::path::PathBuf;
@@ -21,8 +21,8 @@ const FILL_ROWS: u64 = 1000;
 const OTHER_TABLE_ROWS: u64 = 1000;
 /// Time during which only the other sessions run, to measure the noise of the machine.
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// Interval between two reads by the holder of an old snapshot, and the maximum time that it waits for its
-/// error.
+/// A session that holds an old snapshot reads at this interval. It waits for its error no longer than
+/// `HELD_TIME_MAX`.
 const HOLDER_READ_INTERVAL: Duration = Duration::from_millis(200);
 const HELD_TIME_MAX: Duration = Duration::from_secs(300);
 /// ER_TABLE_DEF_CHANGED, the error of a session whose snapshot was dropped.
@@ -279,7 +279,8 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
     }
     let partitions = "SELECT COUNT(*) FROM junctor_info.memoryusage WHERE live_rows > 0";
     let partitions: u64 = watcher.query_value(partitions)?.and_then(|count| count.parse().ok()).unwrap_or(0);
-    // One version for each updated row, and those that are made between two checks of the node.
+    // The node checks the limit only at intervals, so allow twice as many. Each updated row has one more old
+    // version.
     let allowed = partitions * OLD_VERSIONS_KEPT * 2 + OTHER_TABLE_ROWS;
     if kept_max > allowed {
         return Err(Failure::new(format!("{kept_max} old versions are more than {allowed}")));

@@ -19,8 +19,8 @@ use crate::{Failure, Outcome};
 const ROWS: u64 = 2000;
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Counts instructions at 100 keys per request and prints them. Fails unless a key reader costs at most a
-/// third of an IN list.
+/// Counts instructions for each number of keys per request, and prints them. Fails if, at 100 keys per
+/// request, a key reader costs more than a third of an IN list.
 pub(super) fn run(options: &ApiOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("callgrind")?;
     let mut table = Table::new(&["method", "keys a request", "instructions a key", "to the list"]);

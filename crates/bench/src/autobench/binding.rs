@@ -41,7 +41,7 @@ impl CpuBinding {
             return Vec::new();
         }
         let mut cpus = self.server_cpus.clone();
-        // A mask, as in older files, cannot be combined with a list.
+        // Older files have a hexadecimal mask instead of a list. It cannot be combined with a list.
         if cpus.first().is_some_and(|first| !first.starts_with("0x")) {
             cpus.extend(thread_config.into_iter().flat_map(cpus_of_thread_config));
         }
@@ -85,7 +85,7 @@ fn words(binder: Binder, has_numactl: bool, cpus: &str, nodes: &str, interleaves
             }
         }
         (Binder::Taskset | Binder::Numactl, _) => {
-            // A mask, as in older files, is not a list.
+            // Without `-c`, `taskset` expects a hexadecimal mask.
             let is_mask = cpus.starts_with("0x");
             if !cpus.is_empty() {
                 words.push("taskset".into());

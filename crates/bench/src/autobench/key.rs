@@ -1,5 +1,5 @@
-//! All known keys of an `autobench.conf`: those that are supported, and those of other kits that have no
-//! meaning here.
+//! All known keys of an `autobench.conf`: the supported keys, and the keys of other benchmark kits that have
+//! no meaning here.
 
 use std::fmt::Write;
 

@@ -25,7 +25,7 @@ const MATRIX_FILE: &str = "dbt2_run_1.conf";
 
 /// Maximum time to load the tables.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// Time beyond its duration that a run may take to connect and to finish its last statements.
+/// Time that a run may take in addition to its duration, to connect and to finish its last statements.
 const RUN_GRACE: Duration = Duration::from_secs(300);
 const STATEMENT_TIME_MAX: Duration = Duration::from_secs(600);
 

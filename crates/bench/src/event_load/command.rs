@@ -86,7 +86,7 @@ const SPINNING: [SpinSetup; 4] = [
 /// Number of entries of [`SPINNING`] that also run with many connections: no spinning, and a node's default.
 const SPINNING_OF_MANY: usize = 2;
 
-/// Stands in the spin method column for the echo server.
+/// Text for the echo server in the column of spin methods.
 const ECHO: &str = "echo";
 
 /// A server under load, with the spin method to select.
@@ -97,7 +97,7 @@ struct Side<'a> {
     spinning: SpinSetup,
 }
 
-/// Identifies the runs of one row of the table.
+/// The report of one run. The other fields identify the row of the table to which the run belongs.
 struct Sample {
     work: Work,
     spinning: &'static str,
@@ -280,7 +280,7 @@ const COLUMNS: [&str; 12] = [
     "connect s",
 ];
 
-/// Medians over the repetitions, in the order of the columns from "operations per second" on.
+/// Medians over the repetitions, in the order of the columns from "operations/s" on.
 struct Figures {
     connections: usize,
     medians: [f64; 9],
@@ -342,7 +342,8 @@ impl Figures {
     }
 }
 
-/// The two targets, if all connection counts that they compare were measured. The echo server has no targets.
+/// Compares the figures with the two targets. A target is omitted if one of its numbers of connections was
+/// not measured. The echo server has no targets.
 fn targets(rows: &[Figures], work: Work, spinning: &str) -> Vec<Verdict> {
     if spinning == ECHO {
         return Vec::new();

@@ -53,9 +53,9 @@ pub enum Ended {
 pub struct Tally(u64);
 
 impl Tally {
-    /// Records a reply; `counts` tells whether it arrived during the measurement. Returns the number of
-    /// statements that become throughput. They are returned when the operation succeeds, even if that is
-    /// after the measurement. A refused operation counts nothing.
+    /// Records a reply; `counts` tells whether it arrived during the measurement. When the operation
+    /// succeeds, returns the number of its statements that become throughput, even if the measurement has
+    /// ended. Otherwise returns 0. A refused operation counts nothing.
     pub fn count(&mut self, ended: Ended, counts: bool) -> u64 {
         match ended {
             Ended::Nothing | Ended::Rollback => 0,

@@ -53,8 +53,7 @@ pub struct SingleConnectionReport {
 
 const PER_MILLES: [u64; 4] = [500, 950, 990, 999];
 
-/// Measures one connection with each spin method, and the echo server, in turn; then the idle server. The
-/// first entry of `spinning` measures the settings that the server was started with.
+/// Measures one connection with each spin method, and the echo server, in turn; then the idle server.
 ///
 /// # Errors
 /// A server fails.
@@ -134,7 +133,8 @@ pub fn measure(
 pub const NO_SPINNING: &str = "no spinning";
 const TAIL_COLUMN: usize = 4;
 
-/// Measures operations per second, latency percentiles and CPU time per operation, both in microseconds.
+/// Measures operations per second, four latency percentiles, and the CPU time per operation. Times are in
+/// microseconds.
 fn sample(server: &Server, is_database: bool, options: &SingleConnectionOptions, run: u8) -> Outcome<[f64; 6]> {
     let load = EventLoad {
         address: server.address,

@@ -1,5 +1,6 @@
-//! `code-size`: measures with callgrind how much code each thread of a setup executes for an operation, in
-//! the cache lines and pages that the code needs in the instruction cache and instruction TLB.
+//! `code-size`: measures with callgrind how much code each thread of a setup executes for an operation. The
+//! code is counted in cache lines and in pages, because it competes for the instruction cache and for the
+//! instruction TLB.
 //!
 //! Callgrind records every executed instruction of each thread. A line has 64 bytes, a page 4 KiB. Rarely
 //! executed lines (timers, the clock) count as much as lines that every operation executes. The tables

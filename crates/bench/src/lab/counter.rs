@@ -120,7 +120,6 @@ mod tests {
         let sum: u64 = (0..100_000_u64).map(std::hint::black_box).sum();
         assert_eq!(sum, 4_999_950_000);
         let counts = counters.read();
-        // At least one instruction per step, if this is the main thread or the only running one.
         assert!(counts.iter().flatten().all(|count| count.is_finite() && *count >= 0.0), "{counts:?}");
         let mut of_nobody = ThreadCounters::start(i32::MAX as u32);
         assert_eq!(of_nobody.read(), [None; Kind::ALL.len()]);

@@ -112,7 +112,7 @@ fn phases_line(records: &[&Record]) -> String {
     (0..phases).map(of).collect::<Vec<String>>().join(", ")
 }
 
-/// Summarises all workloads in one table, and whether adaptive routing meets its targets.
+/// Summarises all workloads in one table, and tells whether adaptive routing meets its targets.
 pub fn verdict_page(setups: &[Setup], comparisons: &[Comparison]) -> String {
     let named = format!("adaptive >= {RATIO_MIN}");
     let controls: Vec<&Setup> = setups.iter().filter(|setup| setup.role == Role::Control).collect();

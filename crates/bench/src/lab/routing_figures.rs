@@ -1,5 +1,5 @@
-//! Which threads ran the node's reads in a measurement, from `junctor_info.routing`, by kind of read and
-//! summed over all sql blocks.
+//! Counts how many reads of each kind ran on which threads of the node in a measurement. The counts come from
+//! `junctor_info.routing` and are sums over all sql blocks.
 
 use std::collections::BTreeMap;
 
@@ -25,8 +25,8 @@ pub struct RoutingFigures {
     pub explored: u64,
     /// Predicted cost of these exploratory reads, in microseconds.
     pub regret_us: u64,
-    /// Estimated nanoseconds per key or range on the thread of the session, when the measurement ends. The
-    /// mean over the sql blocks.
+    /// Estimated nanoseconds per key or range on the thread of the session, at the end of the measurement:
+    /// the mean over the sql blocks.
     pub here_ns: Option<f64>,
     /// The same estimate for another thread.
     pub away_ns: Option<f64>,

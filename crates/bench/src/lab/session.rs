@@ -191,8 +191,8 @@ fn number(connection: &mut Connection, statement: &str) -> Outcome<u64> {
 /// Distance between the seeds of two attempts. It exceeds the seeds of all repetitions and workloads.
 const ATTEMPT_SEED_STRIDE: u64 = 10_000_000;
 
-/// The same for every setup, but never reused on one node: a repeated seed would write the values that are
-/// already there, and such an update changes no row.
+/// Returns the seed of a measurement, which is the same for every setup. A node never gets a seed twice: the
+/// updates would write the values that are already there, and would change no row.
 fn seed(repetition: u32, workload: usize) -> u64 {
     u64::from(repetition) * 1000 + workload as u64 + 1
 }

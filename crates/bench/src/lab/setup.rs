@@ -31,8 +31,8 @@ pub struct Setup {
 /// Name of the adaptive setup.
 pub const ADAPTIVE: &str = "adaptive";
 
-/// All setups for a number of CPUs. A static setup has one busy thread per CPU, but at least the threads that
-/// define it.
+/// All setups for a number of CPUs. A static setup has one busy thread per CPU, or more if its definition
+/// needs more threads.
 pub fn setups(cpus: usize) -> Vec<Setup> {
     let fixed = |name, routing, thread_config, meaning| Setup {
         name,
@@ -71,7 +71,8 @@ pub fn cpu_count() -> usize {
 
 const SINGLE: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=0}";
 
-/// Fixed proportions: of 4 CPUs, 2 recv, 1 ldm and 1 query. With fewer than 4 CPUs, ldm reads for others too.
+/// Divides the CPUs in fixed proportions: of every 4 threads, 2 are recv, 1 is ldm and 1 is query. With fewer
+/// than 4 CPUs, there is no query thread, and the ldm thread does all reads.
 fn ldm(cpus: usize) -> String {
     let (recv, ldm, query) = if cpus < 4 { (1, 1, 0) } else { (cpus / 2, (cpus / 4).max(1), (cpus / 4).max(1)) };
     format!("recv={{count={recv}}},ldm={{count={ldm}}},query={{count={query}}},tc={{count=0}},main={{count=0}}")
@@ -82,8 +83,8 @@ fn receive(cpus: usize) -> String {
 }
 
 fn all_separate(cpus: usize) -> String {
-    // main, rep, and one thread of each other module. From 16 CPUs on, the busy modules share the additional
-    // CPUs.
+    // main, rep, send, io, and at least one thread of each busy module. sql gets a second thread from 8 CPUs
+    // on, and the other busy modules from 16 CPUs on.
     let each = (cpus / 8).max(1);
     let sql = (cpus / 4).max(1).min(each * 2);
     format!(

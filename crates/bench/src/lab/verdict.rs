@@ -74,7 +74,8 @@ impl Comparison {
     }
 }
 
-/// Ratios of measurements of the same repetition. Repetitions that one of the two setups lacks are ignored.
+/// Ratios of measurements of the same repetition. If an interruption left one setup without its last
+/// repetition, the other's last repetition is ignored.
 fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
     ratio_interval(&ratios)

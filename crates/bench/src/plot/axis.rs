@@ -14,7 +14,7 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// Maximum number of ticks on a linear axis, if the caller gives none.
+/// Approximate maximum number of steps between the ends of a linear axis, if the caller gives no ticks.
 const TICKS_MAX: f64 = 7.0;
 
 /// An axis of a chart, in the form that `plotters` needs. Figures for which [`Axis::shows`] is false are not
@@ -96,7 +96,8 @@ impl Ranged for Axis {
     }
 }
 
-/// Formats a figure for axes and bars: three significant digits, with k for thousands and M for millions.
+/// Formats a figure for axes and bars. Fractions are rounded to about three significant digits. From 10,000
+/// on, figures are shortened with k, M or G.
 pub fn figure_text(figure: f64) -> String {
     let (number, unit) = match figure.abs() {
         size if size >= 1e9 => (figure / 1e9, "G"),

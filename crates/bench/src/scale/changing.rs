@@ -13,7 +13,8 @@ use crate::Outcome;
 pub const CPUS: u32 = 16;
 const TABLES: usize = 40;
 const CLIENTS: usize = 256;
-/// Interval of load samples, as in a node. Every second sample renews the prices.
+/// Interval of load samples, as in a node. Every second sample also renews the prices that routing puts on
+/// the threads.
 const SAMPLE_INTERVAL_NS: u64 = 50_000_000;
 /// Width of a point in a plot.
 pub const SLICE_NS: u64 = 50_000_000;

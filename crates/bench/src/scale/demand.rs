@@ -178,8 +178,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// The output of `junctor-bench scale --measure`: CPU time of each thread per operation, with every module on
-/// its own thread and 64 connections, on the two CPUs of the machine in `docs/performance.md`.
+/// The demands, derived from the output of `junctor-bench scale --measure`. It was measured with every module
+/// on its own thread and 64 connections, on the two CPUs of the machine in `docs/performance.md`.
 pub const MEASURED: [Measured; 20] = [
     Measured::of(
         Demand::Receive,

@@ -1,5 +1,4 @@
-//! Measures the basis of the demands: the CPU time of each thread per operation, with every module on its own
-//! thread.
+//! Measures the figures from which the demands are derived: the CPU time of each thread per operation.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

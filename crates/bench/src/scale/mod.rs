@@ -6,7 +6,7 @@
 //! - [`layout`]: placements, made by the node's own code;
 //! - [`router`]: chooses the threads of reads, with the node's own controller;
 //! - [`engine`]: threads as queues; [`node`]: a node under load;
-//! - [`study`]: searches the best numbers of threads; [`changing`]: a workload that changes every second;
+//! - [`study`]: searches for the best numbers of threads; [`changing`]: a workload that changes every second;
 //! - [`command`]: the command line; [`page`]: tables and plots.
 
 pub mod changing;

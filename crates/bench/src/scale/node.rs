@@ -122,8 +122,8 @@ impl<'a> Node<'a> {
         };
         let request = |number: usize| {
             let recv = of(&layout.recv, number);
-            // As in a node, which chooses sql for recv and tc for sql: on the same thread if possible, else
-            // in turn.
+            // As in a node: if the recv thread has an sql instance, that one is chosen; otherwise they are
+            // chosen in turn. tc is chosen for sql in the same way.
             let sql = beside(&layout.sql, recv, number);
             let tc = beside(&layout.tc, sql, number);
             Request {

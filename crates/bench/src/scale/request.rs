@@ -27,7 +27,7 @@ pub enum Workload {
 pub struct PartitionWork {
     /// Number of partitions, starting at a random one.
     pub count: usize,
-    /// Keys or rows per partition.
+    /// Number of keys per partition; 1 for a range and for a write.
     pub units: u32,
     /// The kind of operation under which the routing controller counts the work.
     pub kind: u8,
@@ -111,7 +111,8 @@ enum Read {
     SortedRows(u64),
 }
 
-/// Additional nanoseconds of the session for a statement, and the number of rows in its reply.
+/// Additional nanoseconds of the session for a statement, and the number of rows in its reply. A single row
+/// counts as 0, because the fixed demands include it.
 #[derive(Clone, Copy, Default)]
 struct SessionWork {
     work_ns: u64,

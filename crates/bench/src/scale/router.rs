@@ -24,7 +24,7 @@ const READS_PER_TURN: usize = 4;
 pub struct Read {
     /// Kind of the read, as the controller numbers them.
     pub kind: u8,
-    /// Keys or rows that it reads.
+    /// Number of keys that it reads; 1 for a range.
     pub units: u32,
     /// The ldm instance that owns its partition.
     pub owner: usize,

@@ -1,5 +1,5 @@
-//! Searches the best numbers of threads for a number of CPUs, and measures how far the automatic placement is
-//! from them if the assumed demands are wrong.
+//! Searches for the best numbers of threads for a number of CPUs. Then changes the assumed demands, and
+//! measures how far the automatic placement is from the best one.
 
 use junctor_gateway::route::ReadRule;
 use junctor_node::placement::Module;
@@ -167,8 +167,8 @@ fn sessions_apart(cpus: u32) -> Candidate {
     })
 }
 
-/// RonDB's newest fractions of a data node (ndb: half ldm, a quarter tc, an eighth recv, a twelfth send), and
-/// sql.
+/// The fractions of RonDB's newest table for a data node: half ldm, a quarter tc, a twelfth send, and the
+/// rest recv. `sql` is the number of additional sql threads.
 fn rondb(name: &str, data_cpus: u32, sql: u32) -> Candidate {
     let main = u32::from(data_cpus >= 10);
     let rep = u32::from(data_cpus >= 18);

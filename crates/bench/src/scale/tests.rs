@@ -158,7 +158,8 @@ fn one_client_waits_for_nothing_but_its_own_steps() {
             Step::Read(parts) | Step::Write(parts) => parts.service_ns,
         })
         .sum();
-    // Below 8 CPUs one thread does everything. The latency is then the network, one wake-up, and the steps.
+    // Below 8 CPUs, one thread does all the work of a request. The latency is then the network, one wake-up,
+    // and the steps.
     let (_, _, median_ns, _) = run(4, Workload::Point, ReadRule::Local, 1);
     let expected = (super::node::NETWORK_NS + demands.ns(Demand::WakeLatency) + own_ns) as f64;
     assert!((median_ns as f64 / expected - 1.0).abs() < 0.1, "{median_ns} instead of {expected}");
