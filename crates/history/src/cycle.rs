@@ -17,8 +17,9 @@ pub struct Finding {
     pub cycle: Vec<Edge>,
 }
 
-/// Finds cycles: the shortest one found in each strongly connected component, and one for each
-/// anti-dependency that goes back in commit order.
+/// Finds cycles. If the dependencies that order commits form cycles, returns a short one for each strongly
+/// connected component. Otherwise, returns a cycle for each anti-dependency that goes back in commit order,
+/// and those that need several anti-dependencies.
 pub fn find(graph: &Graph, granularity: Granularity) -> Vec<Finding> {
     const WRITES: Dependencies = Dependencies::of(&[Dependency::WriteWrite]);
     const INFORMATION: Dependencies =
@@ -36,7 +37,8 @@ pub fn find(graph: &Graph, granularity: Granularity) -> Vec<Finding> {
             (LOCKS, Anomaly::LockedReadOvertaken),
             (COMMITS, Anomaly::RealTimeViolation),
         ];
-        // The weakest set of edges that has a cycle names the anomaly; the sets grow from G0 up.
+        // The first set of dependencies that has a cycle determines the anomaly. Each set contains the one
+        // before it.
         for (dependencies, anomaly) in stronger {
             let components = components(graph, dependencies);
             if !components.is_empty() {
@@ -203,7 +205,7 @@ fn components(graph: &Graph, dependencies: Dependencies) -> Vec<Vec<u32>> {
 /// Path searches in one graph. Reusing the memory makes many small searches cheap.
 struct Search<'a> {
     graph: &'a Graph,
-    /// For each vertex, the last search that reached it and the edge it came by.
+    /// For each vertex, the last search that reached it, and the edge by which it did.
     reached: Vec<(u32, Option<Edge>)>,
     searches: u32,
     queue: VecDeque<u32>,

@@ -161,7 +161,8 @@ impl Finder<'_> {
     fn order_lists(&mut self) {
         let mut orders: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         for (position, record) in self.history.transactions.iter().enumerate() {
-            // A read of an aborted transaction may end with its own appends, which are in no order.
+            // A read of an aborted transaction may end with its own appends, which have no place in the
+            // order.
             for operation in record.operations().filter(|_| self.orders.is_committed[position]) {
                 if let Operation::Read { key, seen: ReadValue::Values(values), .. } = operation
                     && key.kind == Kind::List

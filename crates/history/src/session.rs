@@ -88,7 +88,7 @@ pub fn final_reads(options: &Options) -> Vec<Request> {
     .to_vec()
 }
 
-/// Records the answer to the final statement at this position.
+/// Records the answer to the statement at this position of [`final_reads`].
 ///
 /// # Errors
 /// A description of an unexpected answer.
@@ -124,7 +124,8 @@ pub struct Session {
     number: u32,
     /// Number of transactions begun.
     done: u32,
-    /// Each session takes every n-th number for n sessions, so that no value is written twice.
+    /// The value of the next write. With n sessions, each session uses every n-th number, so that no value is
+    /// written twice.
     next_value: u64,
     /// Number of statements still to send that set the connection's isolation level.
     level_statements_left: usize,
@@ -254,7 +255,7 @@ impl Session {
         self.transactions.push(current.record);
     }
 
-    /// Removes the recorded transactions, without the one that is under way.
+    /// Removes and returns the recorded transactions, without the one that is under way.
     pub fn take_transactions(&mut self) -> Vec<Transaction> {
         std::mem::take(&mut self.transactions)
     }

@@ -1,5 +1,5 @@
-//! What a restart of the database kept: every transaction whole or not at all, and only such losses as the
-//! durability allows.
+//! Checks what a restart of the database kept. Each transaction must survive as a whole or not at all, and
+//! only such losses may occur as the durability allows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ pub enum Durability {
 /// The judgement of one restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survival {
-    /// What the restart must not have lost, as sentences.
+    /// The rules that the restart broke, as sentences.
     pub faults: Vec<String>,
     /// The transactions that the database has forgotten: the lost ones, and those that observed their writes
-    /// and left no writes themselves. The history of later lives must not contain them.
+    /// and left no writes themselves. The history after the restart must not contain them.
     pub forgotten: BTreeSet<usize>,
 }
 
-/// A key whose state after the restart proves something about a transaction.
+/// For one transaction: a key that still has its write after the restart, and a key that has lost its write.
 #[derive(Clone, Copy, Debug, Default)]
 struct Traces {
     survived: Option<Key>,
@@ -104,13 +104,13 @@ fn survives(key: Key, value: u64, found: Option<&ReadValue>, versions: &BTreeMap
         ReadValue::Version { value: last, .. } if *last == value => Some(true),
         ReadValue::Version { version: last, .. } => {
             let version = *versions.get(&(key, value))?;
-            // Another value in the version of this one means that this one is gone.
+            // If another value has this version number, this value is gone.
             Some(version < *last)
         }
     }
 }
 
-/// The version of each register that a value was read as.
+/// The version number under which each value of a register was read.
 fn register_versions(transactions: &[Transaction]) -> BTreeMap<(Key, u64), u64> {
     let reads = transactions.iter().flat_map(Transaction::operations);
     let version = |operation: &Operation| match operation {

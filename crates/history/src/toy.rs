@@ -129,8 +129,8 @@ impl Toy {
     }
 
     fn write(&mut self, session: usize, key: Key, value: u64) -> Reply {
-        // Members of a family are separate rows, so writers do not conflict. Only serializable readers lock
-        // the family.
+        // Members of a family are separate rows, so writers do not conflict. At level Serializable, readers
+        // lock the whole family, so writers must lock it too.
         if (key.kind != Kind::Family || self.level == Level::Serializable)
             && let Err(errno) = self.lock(session, key)
         {

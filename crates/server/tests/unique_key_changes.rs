@@ -150,7 +150,7 @@ fn a_missing_key_is_protected_as_the_isolation_level_demands() {
             assert_eq!(inserted.err().map_or(0, |error| error.errno()), errno, "{table} {isolation}");
             run(&mut first, "ROLLBACK");
             run(&mut second, &format!("DELETE FROM {table} WHERE id = 9"));
-            // A key that another transaction is inserting is waited for.
+            // The statement waits for a key that another transaction is inserting.
             run(&mut second, "BEGIN");
             run(&mut second, &format!("INSERT INTO {table} VALUES (9, 99, 0, '')"));
             let waiting = run_waiting(first, format!("UPDATE {table} SET v = 1 WHERE u = 99"));

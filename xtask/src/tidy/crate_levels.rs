@@ -20,7 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["wire", "model"]),
     ("sql", &["gateway", "wire", "signals", "expression", "model"]),
     ("front", &["sql", "gateway", "wire", "signals", "expression", "kernel", "model"]),
-    // All of them except the last two: node itself and history.
+    // Every crate that sim may use, except the last two: node itself and history.
     ("node", LOWER_LEVELS_OF_SIM.split_at(LOWER_LEVELS_OF_SIM.len() - 2).0),
     ("sim", LOWER_LEVELS_OF_SIM),
     ("bench", LOWER_LEVELS_OF_SERVER),

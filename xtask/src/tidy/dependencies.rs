@@ -1,4 +1,5 @@
-//! Checks that every external dependency has a line in its page, and that every line names a dependency.
+//! Checks that every external dependency has a line in the page of dependencies, and that every line names a
+//! dependency.
 
 use std::collections::BTreeSet;
 

@@ -29,7 +29,8 @@ const ALLOWED: &[(&str, Folders)] = &[
         &[
             ("account", &[]),
             ("admission", &[]),
-            // The two blocks reach protocols only through the table, and no protocol uses another.
+            // The blocks in `connection` and `session_block` reach `mysql` and `native` only through
+            // `protocol_table`. `mysql` and `native` do not use each other.
             ("connection", &["account", "protocol", "protocol_table"]),
             ("mysql", &["account", "protocol"]),
             ("native", &["account", "protocol"]),

@@ -58,7 +58,8 @@ fn named(text: &str) -> Vec<(usize, &str, &str)> {
     named
 }
 
-/// The texts between backticks with their offsets, outside blocks of code.
+/// The texts between backticks with their offsets. A block of code is one such text, and is neither a file
+/// nor a symbol.
 fn spans(text: &str) -> Vec<(usize, &str)> {
     let mut spans = Vec::new();
     let mut open = None;

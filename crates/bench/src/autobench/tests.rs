@@ -240,7 +240,8 @@ fn the_shipped_directories_can_be_run() {
     assert_eq!(found, ["dbt2_multi", "dbt2_single", "sysbench_multi", "sysbench_single", "ycsb"]);
 }
 
-/// The file is published with RonDB, and has other paths, CPUs, times and memory sizes here.
+/// The file of the published experiments with thread pipelines. Only its paths, CPUs, times and memory sizes
+/// are changed.
 #[test]
 fn the_published_file_starts_a_node_with_its_threads() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/autobench/autobench.conf");

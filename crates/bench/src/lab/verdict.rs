@@ -74,8 +74,7 @@ impl Comparison {
     }
 }
 
-/// Ratios of measurements of the same repetition. If an interruption left one setup without its last
-/// repetition, the other's last repetition is ignored.
+/// Ratios of measurements of the same repetition. `None` if one of the two setups was not measured.
 fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
     ratio_interval(&ratios)

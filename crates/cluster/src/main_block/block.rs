@@ -49,7 +49,7 @@ pub struct MainBlock {
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     pub(super) records: RecordStream,
-    /// Drawn at the start.
+    /// Random bits that identify this start of the node, in the log too.
     pub(super) life: u64,
     pub(super) recovery: Option<Recovery>,
     pub(super) waiting: WaitingChanges,
@@ -146,8 +146,8 @@ impl MainBlock {
         }
     }
 
-    /// Handles a timer or deferred work. Nothing is published at the start, because all blocks assume an
-    /// empty catalog.
+    /// Handles a timer, the start of the node, or the end of a file operation. A node without a log publishes
+    /// nothing at its start, because all blocks assume an empty catalog.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {

@@ -295,7 +295,7 @@ impl MainBlock {
     }
 }
 
-/// The step of the dictionary record of a change.
+/// The step of a change's dictionary record. Tests crash the node around it.
 fn record_step(change: &SchemaChange) -> CrashStep {
     match change {
         SchemaChange::FinishAlteration { .. } => crash_point::JOB_FINISH,

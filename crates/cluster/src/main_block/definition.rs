@@ -1,4 +1,5 @@
-//! Completes table definitions with ids, versions, and the hidden tables of unique entries.
+//! Completes table definitions with ids, versions, and the hidden tables that hold the entries of unique
+//! indexes.
 
 use std::sync::Arc;
 

@@ -6,17 +6,20 @@
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
 //!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `AppendRecordsReply`, `CommitStable`,
-//!   `AwaitDurableReply`, `ContinueWork`.
-//! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to tc, `BlockTables`, `UnblockTables`
-//!   and `ApplyGlobals` to every sql block, `ChangePartition` to the ldm instances of a chain,
-//!   `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to sql.
+//!   `AwaitDurableReply`, `ContinueWork`; during recovery `RecoverLogReply`, `ReplayLogReply`,
+//!   `BuildIndexesReply` and `StartLogReply`.
+//! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to the tc that owns the number,
+//!   `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the ldm
+//!   instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to
+//!   sql; during recovery `RecoverLog`, `ReplayLog` and `StartLog` to log, `ChangePartition` and
+//!   `BuildIndexes` to ldm, and `OpenToClients` to recv.
 //! - Never: runs for each operation of a user.
 //!
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
-//! [`records`], what main writes to the log; [`restore`], the schema from the log;
-//! [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
+//! [`records`], what main writes to the log; [`recover`], the start of a durable node; [`restore`], the
+//! schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
 
 pub mod block;
 mod state;

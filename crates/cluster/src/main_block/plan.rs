@@ -218,7 +218,7 @@ impl MainBlock {
     }
 
     /// Increments the versions of tables that foreign keys relate to the change, before or after it. Excludes
-    /// the tables that the change creates. Returns the work on their partitions.
+    /// the tables in `changed`, whose versions the change sets itself. Returns the work on their partitions.
     pub(super) fn renew_related(
         &self,
         catalog: &mut Catalog,

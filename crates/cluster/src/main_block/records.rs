@@ -1,9 +1,10 @@
-//! Main's records in the log: schema changes, and marks of AUTO_INCREMENT counters.
+//! Main's records in the log: schema changes, and marks of AUTO_INCREMENT counters. A counter hands out only
+//! numbers below its mark.
 //!
 //! Main writes one batch of records at a time. A batch has one commit number, which main takes like a
-//! transaction: it belongs to the dictionary record of the batch, or to a commit record without changes if
-//! the batch contains marks only. The log writes a stream in order. When the number is durable, the marks
-//! before the numbered record are durable as well.
+//! transaction. The dictionary record of the batch carries the number. If the batch contains marks only, a
+//! commit record without changes carries it. The log writes a stream in order. When the number is durable,
+//! the marks before the numbered record are durable as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub(super) struct RecordStream {
     target: Option<MainLog>,
     buffer: RecordBuffer,
     spare: Vec<u8>,
-    /// Records formed in this life.
+    /// Number of records formed since the start of the node.
     formed: u64,
     /// The dictionary record of the next batch.
     dictionary: Option<Vec<u8>>,
@@ -74,7 +75,7 @@ impl RecordStream {
         self.target.is_some()
     }
 
-    /// Keeps a buffer that the log has written.
+    /// Keeps a buffer that the log has written, for the next batch.
     pub fn reuse(&mut self, bytes: Buffer) {
         self.spare = bytes;
     }
@@ -144,8 +145,8 @@ impl MainBlock {
         };
         let (batch, count) = self.records.form(number);
         self.records.formed += count;
-        // The log waits for every record that is counted here before it makes the number durable. So the
-        // count precedes the mark that the number is applied.
+        // Before the log makes the number durable, it waits for every record that is counted here. Publish
+        // the count before the number is marked as applied.
         target.formed.publish(target.formed.len() - 1, self.records.formed);
         let bytes = self.records.buffer.take(std::mem::take(&mut self.records.spare));
         let stream = target.formed.len() as u16 - 1;

@@ -1,5 +1,5 @@
-//! The start of a durable node: identity, the log of earlier lives, the schema, the rows, the indexes, a new
-//! life of the log, and only then clients.
+//! Starts a durable node. Reads its identity, and the log of its earlier runs. Restores the schema and the
+//! rows, and builds the indexes. Then begins a new incarnation of the log, and only then admits clients.
 //!
 //! A failure ends the node with a message: a database that starts without some of its data is worse than one
 //! that does not start.
@@ -24,11 +24,11 @@ use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
 use super::block::MainBlock;
 use super::restore::RestoredSchema;
 
-/// The use of a pair file that holds an identity.
+/// The kind in the headers of the files `identity.0` and `identity.1`, which form a pair.
 const IDENTITY_USE: u16 = 1;
-/// Signals to ldm instances in one turn.
+/// Maximum number of signals to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
-/// The number of `ContinueWork` for recovery.
+/// The value of `ContinueWork::work` for recovery.
 pub(super) const RECOVERY_WORK: u32 = 1;
 
 /// The recovery under way.
@@ -47,23 +47,24 @@ pub(super) struct Recovery {
 /// What recovery waits for.
 #[derive(Debug)]
 enum Step {
-    /// The folder exists.
+    /// The creation of the data directory.
     MakeFolder,
-    /// A file of the pair `identity`; the content of the earlier one.
+    /// One of the two identity files. `first` is the content of file 0, and `found` tells whether a file
+    /// exists.
     ReadIdentity { slot: u8, file: Option<FileId>, first: Option<PairSlot>, found: bool },
     /// The log block's first reading.
     Analyse,
-    /// The partitions of the schema.
+    /// The creation of the partitions.
     MakePartitions,
     /// The log block's second reading.
     Replay,
     /// The indexes of every ldm.
     BuildIndexes,
-    /// The start group.
+    /// The start of the log's new incarnation.
     StartLog,
     /// The identity of a new directory.
     WriteIdentity { file: Option<FileId>, content: FileBuffer },
-    /// Every block has the catalog.
+    /// Acknowledgements of the catalog by every block.
     Publish,
 }
 
@@ -140,7 +141,7 @@ impl MainBlock {
         }
     }
 
-    /// Takes the content of a file of the pair; empty if the file does not exist.
+    /// Takes the content of an identity file; empty if the file does not exist.
     fn take_identity(&mut self, bytes: &[u8], context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
         let Step::ReadIdentity { slot, first, found, .. } = &mut recovery.step else { return };
@@ -208,7 +209,7 @@ impl MainBlock {
         self.continue_recovery(outbox);
     }
 
-    /// Requests the next partitions; goes on to the replay after the last.
+    /// Requests the next partitions. Starts the replay when all of them exist.
     pub(super) fn continue_recovery(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
@@ -226,7 +227,7 @@ impl MainBlock {
         }
     }
 
-    /// A block has answered the step under way.
+    /// Handles the reply of one block to the current step.
     pub(super) fn on_recovery_reply(&mut self, error: Option<&str>, outbox: &mut Outbox<Signal>) {
         if let Some(error) = error {
             return halt(error, outbox);
@@ -261,7 +262,7 @@ impl MainBlock {
         }
     }
 
-    /// Draws a new log.
+    /// Begins the log of a new data directory, with a random id.
     fn start_log(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
         let segment_bytes = self.configuration.segment_bytes;
@@ -270,13 +271,13 @@ impl MainBlock {
         self.begin_next_life(outbox);
     }
 
-    /// Begins the next incarnation behind the groups that were accepted.
+    /// Begins the next incarnation of the log, after the last group that recovery accepted.
     fn begin_next_life(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let (Some(recovery), Some(target)) = (&mut self.recovery, &self.configuration.log) else { return };
         let Some(identity) = &recovery.identity else { return };
         let RecoveredLog { incarnation, position, previous_checksum, cut, ceiling, .. } = recovery.recovered;
-        // No number above the cut returns, not even one that only a lost record had.
+        // No commit number above the cut is used again, not even that of a lost record.
         target.sequence.restart_after(ceiling);
         outbox.crash_point(crash_point::RECOVERY_START.before());
         recovery.step = Step::StartLog;
@@ -299,7 +300,7 @@ impl MainBlock {
         if recovery.recovered.incarnation > 0 {
             return self.publish_recovered(outbox);
         }
-        // The identity comes last: a directory without one is begun anew.
+        // Write the identity last: a directory without an identity is treated as new.
         outbox.crash_point(crash_point::PAIR_IDENTITY.before());
         let identity = recovery.identity.as_ref().map(Identity::encode).unwrap_or_default();
         let content = FileBuffer::from(&encode_slot(IDENTITY_USE, 1, &identity)[..]);
@@ -349,7 +350,7 @@ fn open_identity(slot: u8, mode: FileMode, outbox: &mut Outbox<Signal>) {
     outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: 0 });
 }
 
-/// Ends the node. Nothing was acknowledged in this life.
+/// Ends the node. It has acknowledged nothing since its start.
 fn halt(message: &str, outbox: &mut Outbox<Signal>) {
     outbox.request(WorldRequest::Halt { message: format!("recovery failed: {message}").into() });
 }

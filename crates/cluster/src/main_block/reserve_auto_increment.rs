@@ -5,8 +5,8 @@
 //! raises a mark by a chunk when half of the chunk is used. A reservation waits only when it passes the mark.
 //!
 //! sql sends explicit values, and the number of ALTER TABLE ... AUTO_INCREMENT, as `beyond`. The counter is
-//! raised above the value, and the reply waits until the mark is above the value too. An UPDATE can store a
-//! greater number than the counter; recovery raises the counter above the greatest stored number.
+//! raised above the value, and the reply waits until the mark is above the value too. An UPDATE does not
+//! raise the counter, so it can store a number that the counter reaches later.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,11 +19,11 @@ use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
 
-/// Maximum number of values by which a mark is raised ahead of need. A crash loses at most these.
+/// Maximum number of values by which a mark is raised ahead of need. A crash loses at most this many.
 const CHUNK_MAX: u64 = 16_384;
-/// A chunk is at most this part of the numbers that the column can hold, so that crashes do not use them up.
+/// A column can hold the numbers of at least this many chunks, so that crashes do not use them up.
 const CHUNKS_PER_COLUMN_MIN: u64 = 64;
-/// Waiting reservations that one durable mark answers. The others are answered with the next mark.
+/// Maximum number of waiting reservations that one durable mark answers. The others wait for the next mark.
 const ANSWERED_MAX: usize = 32;
 
 /// The AUTO_INCREMENT counter of one table.
@@ -49,7 +49,7 @@ impl Counter {
         Counter { next: first, durable: 1, requested: 1, chunk, waiting: VecDeque::new() }
     }
 
-    /// A counter as the log has it.
+    /// A counter that continues at the mark in the log.
     pub fn restored(table: &TableDefinition, mark: u64) -> Counter {
         Counter { durable: mark, requested: mark, ..Counter::new(table, mark) }
     }
@@ -135,8 +135,8 @@ impl MainBlock {
         self.write_records(outbox);
     }
 
-    /// Adds the marks of counters that are above their marks: those of new tables, whose first number the
-    /// user has chosen.
+    /// Adds a mark for the counter of each new table whose first number the user has chosen. Such a counter
+    /// is above its mark.
     pub(super) fn add_first_marks(&mut self) {
         for (table, counter) in self.counters.iter_mut().filter(|(_, counter)| counter.next > counter.requested) {
             counter.requested = counter.next;
@@ -144,7 +144,7 @@ impl MainBlock {
         }
     }
 
-    /// The marks are durable.
+    /// Raises the durable marks of the counters to marks that have become durable.
     pub(super) fn raise_durable_marks(&mut self, marks: &BTreeMap<TableId, u64>, outbox: &mut Outbox<Signal>) {
         for (table, mark) in marks {
             // A dropped table has no counter.

@@ -5,8 +5,8 @@
 //! leaves an unfinished job, and [`MainBlock::restore`] undoes it. It removes the indexes in state Building
 //! from the definition, increments the version of the table, and removes the hidden tables of these indexes.
 //! The undo is a function of the records alone and needs no record: the next restart undoes the same again,
-//! with the same version, unless a later record replaces the definition. Hidden tables without an index are
-//! removed for that case too.
+//! with the same version, unless a later record replaces the definition. In that case, hidden tables without
+//! an index remain in the records. They are removed too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -115,8 +115,8 @@ impl MainBlock {
         self.counters = counters;
     }
 
-    /// Raises the AUTO_INCREMENT counter of a restored table above the greatest number that a row has. An
-    /// UPDATE stores numbers that no mark covers.
+    /// Raises the AUTO_INCREMENT counter of a restored table above `greatest`, the greatest number that a row
+    /// has. No mark covers the numbers that an UPDATE stores.
     pub fn raise_auto_increment(&mut self, table: TableId, greatest: u64) {
         if let Some(counter) = self.counters.get_mut(&table) {
             counter.next = counter.next.max(greatest.saturating_add(1));

@@ -87,7 +87,7 @@ pub(super) struct Change {
     pub error: Option<Box<Error>>,
     /// Whether the change can no longer fail: its record is formed, or its catalog is published.
     pub is_decided: bool,
-    /// The step of the change's record.
+    /// The step of the change's log record. Tests crash the node around it.
     pub record_step: CrashStep,
     /// Signals of the current stage that are not sent yet.
     pub unsent: VecDeque<(Address, ChangePartition)>,
@@ -109,8 +109,8 @@ pub(super) struct Stage {
 pub(super) enum StageWork {
     /// Changes partitions at every member of their chains.
     Partitions(Vec<PartitionWork>),
-    /// Writes the difference to this catalog to the log. Once it is durable, the change is decided: a restart
-    /// finds it done.
+    /// Writes the difference between the current catalog and this one to the log. Once the record is durable,
+    /// the change is decided: a restart finds it done.
     Persist(Arc<Catalog>),
     /// Publishes a catalog to every block.
     Publish(Arc<Catalog>),

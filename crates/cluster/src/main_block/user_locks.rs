@@ -64,7 +64,7 @@ pub(super) enum ReleaseOutcome {
 }
 
 impl UserLocks {
-    /// Requests a lock. If it is held, the request waits if `may_wait`.
+    /// Requests a lock. If another session holds it and `may_wait` is set, the request waits.
     pub fn get(&mut self, name: &str, waiter: Waiter, may_wait: bool) -> LockOutcome {
         let connection = waiter.connection;
         if let Some(lock) = self.locks.get_mut(name) {

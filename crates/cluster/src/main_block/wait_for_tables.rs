@@ -73,7 +73,7 @@ impl MainBlock {
         layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
     }
 
-    /// Creates the record of a new change.
+    /// Creates the queue entry of a new change.
     pub(super) fn waiting_change(
         &mut self,
         requester: Requester,
@@ -205,7 +205,7 @@ impl MainBlock {
         own.chain(others).collect()
     }
 
-    /// Asks the sql blocks for the tables of every change that has no earlier change of the same tables.
+    /// Asks the sql blocks for the tables of every change, unless an earlier change concerns the same tables.
     pub(super) fn request_exclusions(&mut self, outbox: &mut Outbox<Signal>) {
         // The value tells whether the changes that claim the table can share it.
         let mut claimed: BTreeMap<TableName, bool> = BTreeMap::new();
@@ -265,9 +265,9 @@ impl MainBlock {
         !waits_for_index && !names.iter().any(is_kept)
     }
 
-    /// Removes the next ready change from the queue. If its set of tables is no longer the one that it asked
-    /// for, or if another session has locked one of them since, the change asks once more. Otherwise the two
-    /// would wait for each other to release tables.
+    /// Removes the next ready change from the queue. If it now needs a table for which it did not ask, or if
+    /// another session has locked one of its tables since, the change asks once more. Otherwise the two would
+    /// wait for each other to release tables.
     pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
         loop {
             self.request_exclusions(outbox);
@@ -294,7 +294,7 @@ impl MainBlock {
     }
 
     /// Finds the table by its name again, because a table that was truncated in the meantime has a new id.
-    /// Error 1146 if it was renamed: no session was excluded from the table that has the name now.
+    /// Error 1146 if the table was renamed, because no session was excluded from it under its new name.
     fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
         let (SchemaChange::TruncateTable { table }

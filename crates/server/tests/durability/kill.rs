@@ -109,7 +109,7 @@ fn transfers_that_were_acknowledged_survive_kills_at_random_moments() {
                 scope.spawn(move || transfer(address, numbers, client, &send));
             }
             drop(send);
-            // The moment of the kill depends on what the clients do then, not on a clock.
+            // Kill the server after a number of acknowledged transfers. A clock does not decide the moment.
             let before_kill = 1 + mix(round) % 200;
             let mut done: Vec<u64> = receive.iter().take(before_kill as usize).collect();
             server.kill();

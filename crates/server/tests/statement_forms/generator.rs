@@ -34,14 +34,15 @@ pub struct Statement {
     pub is_change: bool,
     /// Whether ORDER BY determines the order of the rows completely.
     pub is_ordered: bool,
-    /// Whether the result contains an arbitrary one of several equal texts.
+    /// Whether the result contains an arbitrary one of several texts that the collation considers equal.
     pub shows_any_of_equal: bool,
-    /// Whether a session value determines the type of a result, in which a constant has another effect.
+    /// Whether a session value determines the type of a result. With a constant in its place, the result
+    /// would have another type.
     pub has_computed_type: bool,
 }
 
 /// The values that only the session knows. `@i` is an integer, `@s` a text and `@m` a decimal; `@n` and `@p`
-/// have another type in each execution.
+/// can have another type in each execution.
 pub const SESSION_VALUES: [&str; 16] = [
     "@i",
     "@s",

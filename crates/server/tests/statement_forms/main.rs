@@ -137,7 +137,8 @@ fn prepared_statements_with_session_values_are_planned_once() {
     assert_eq!(plans(&mut session) - before, 20 + 1);
 }
 
-/// Session values with literals inside are those of the statement's own literals.
+/// A session value that contains literals, such as `NOW(3)`, is computed from the statement's own literals,
+/// not from those of the statement that made the plan.
 #[test]
 fn literals_inside_session_values_belong_to_the_statement() {
     let (_node, mut session) = small_node("inside");
@@ -167,7 +168,7 @@ fn literals_inside_session_values_belong_to_the_statement() {
     assert_eq!(made, [12 + 1, 1, 1]);
 }
 
-/// A user variable of another type needs another plan, which then stays as well.
+/// A user variable of another type needs another plan, which is kept as well.
 #[test]
 fn each_type_of_a_user_variable_has_one_plan() {
     let (_node, mut session) = small_node("types");

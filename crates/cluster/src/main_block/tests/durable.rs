@@ -188,7 +188,8 @@ fn reservations_of_a_dropped_table_are_refused() {
     stage.disk().is_stalled = true;
     stage.ask(OperationId(100), drop_table("t"));
     stage.ask_reserve(table, 1);
-    // The record of the change, then the mark, which nobody needs any more.
+    // The first sync stores the record of the change. The second stores the mark, which nobody needs any
+    // more.
     stage.sync();
     let refused = stage.replies.iter().filter_map(|reply| match reply {
         SqlSignal::ReserveAutoIncrementReply(reply) => reply.error.as_ref().map(|error| error.code.errno()),

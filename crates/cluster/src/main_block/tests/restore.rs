@@ -185,7 +185,7 @@ impl Stage {
     }
 }
 
-/// The table without indexes in state Building and without its version, and the base tables only.
+/// The base tables, without indexes in state Building and without versions. A restart must not change them.
 fn expected(definitions: Vec<TableDefinition>) -> Vec<TableDefinition> {
     let base = definitions.into_iter().filter(|table| table.kind == TableKind::Base);
     base.map(|table| TableDefinition {
