@@ -394,8 +394,8 @@ impl Connection {
 /// Whether a statement that failed with this error was not executed and may succeed if it is prepared again.
 pub(crate) fn may_prepare_again(error: &Error, was_cached: bool) -> bool {
     match error.errno() {
-        // The statement is in the cache until the call that put it there receives the reply to the failed
-        // preparation.
+        // The cache has the statement from the start of its preparation. A call that finds it there may
+        // execute it although the preparation fails.
         UNKNOWN_STATEMENT => was_cached,
         TOO_MANY_STATEMENTS => true,
         _ => false,

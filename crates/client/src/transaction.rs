@@ -16,7 +16,7 @@ pub enum Isolation {
     /// a session.
     RepeatableRead,
     /// As REPEATABLE READ, but reads also take locks, so that data that was read does not change before the
-    /// end.
+    /// transaction ends.
     Serializable,
 }
 

@@ -228,8 +228,8 @@ impl Gateway {
         }
     }
 
-    /// Interrupts the statement of another session of this node and, with `ends`, closes that session.
-    /// [`Event::Interrupted`] is the answer.
+    /// Interrupts the statement of another session of this node and, with `closes_connection`, closes that
+    /// session. [`Event::Interrupted`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.

@@ -53,7 +53,7 @@ impl PartitionInputs {
         self.output = Some(output);
     }
 
-    /// Whether replies begin with the content of such a buffer.
+    /// Whether [`PartitionInputs::set_output`] has set a reply buffer.
     pub(crate) fn has_output(&self) -> bool {
         self.output.is_some()
     }

@@ -47,17 +47,19 @@ pub(crate) enum Work {
     Statement(Address),
     End,
     Undo,
-    /// Whether the operation stays open after an answer, for the next change of the same statement.
+    /// A schema change. `stays` tells whether the operation stays open after an answer, for the next change
+    /// of the same statement.
     Schema {
         stays: bool,
     },
     AutoIncrement,
-    /// Number of outstanding replies of sql blocks, and whether one of them has the session.
+    /// KILL. `outstanding` is the number of sql blocks that have not replied yet, and `is_known` tells
+    /// whether one of them has the session.
     Interrupt {
         outstanding: u32,
         is_known: bool,
     },
-    /// Number of outstanding replies of sql blocks.
+    /// SET GLOBAL. `outstanding` is the number of sql blocks that have not replied yet.
     Globals {
         outstanding: u32,
     },

@@ -36,7 +36,8 @@ impl Alteration {
         rest == Alteration::default()
     }
 
-    /// Whether anything that readers of the table know is dropped or renamed.
+    /// Whether the changes drop or rename something that plans of other statements name: an index, or the
+    /// table.
     pub fn has_drops_or_renames(&self) -> bool {
         !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
     }

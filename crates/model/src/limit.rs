@@ -20,10 +20,10 @@ pub const ROW_INLINE_BYTES_MAX: usize = 8 * 1024;
 pub const VALUE_INLINE_BYTES_MAX: usize = 8 * 1024;
 /// Bytes of a whole row image, overflow values included.
 pub const ROW_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Rows that one hold of a partition guard may touch.
+/// Rows that may be read or changed during one acquisition of a partition's guard (its lock).
 pub const ROWS_PER_HOLD_MAX: usize = 64;
-/// Threads of a group that may read the partitions of its owners. Before it writes, an owner checks every
-/// slot.
+/// Reader slots of a read group: threads that may read the partitions of all owners of the group. Before it
+/// writes, an owner checks every slot.
 pub const READER_SLOTS_MAX: usize = 16;
 /// Transactions with writes or locks at one time on a node (`MaxNoOfConcurrentTransactions`).
 pub const TRANSACTIONS_MAX: usize = 4096;

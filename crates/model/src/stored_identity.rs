@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of the whole data directory that is written.
+/// The format version of a new data directory.
 pub const DIRECTORY_FORMAT_VERSION: u32 = 1;
 
 /// What never changes in a data directory.
@@ -13,7 +13,7 @@ pub const DIRECTORY_FORMAT_VERSION: u32 = 1;
 pub struct Identity {
     /// The version of all formats in the directory.
     pub format: u32,
-    /// The log, drawn when the directory was made.
+    /// Random number that identifies the log, chosen when the directory was made.
     pub log_id: u64,
     /// Size of the segments of the log, in bytes.
     pub segment_bytes: u64,

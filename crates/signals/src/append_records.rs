@@ -3,14 +3,15 @@
 use junctor_kernel::{Address, Buffer};
 use junctor_model::id::CommitNumber;
 
-/// Records that a block has formed, in order. They become durable with one of the next groups.
+/// Records that a block has formed, in order. They become durable with one of the next groups (writes of the
+/// log).
 #[derive(Debug)]
 pub struct AppendRecords {
     /// The block that formed them, to which the buffer returns.
     pub from: Address,
     /// Position of the stream among those of the node: the ldm instances, then main.
     pub stream: u16,
-    /// Number of records that the stream has formed in this life, these included.
+    /// Number of records that the stream has formed since the node's start, these included.
     pub formed: u64,
     /// The records, each complete.
     pub bytes: Buffer,
@@ -23,7 +24,7 @@ pub struct AppendRecordsReply {
     pub bytes: Buffer,
 }
 
-/// Asks to be told when a commit is durable. From tc and main to log. The commit is stable already.
+/// Asks for a reply once a commit is durable. From tc and main to log. The commit is stable already.
 #[derive(Debug)]
 pub struct AwaitDurable {
     /// The commit.

@@ -178,7 +178,7 @@ pub enum PartitionChange {
 /// Changes one partition.
 #[derive(Debug)]
 pub struct ChangePartition {
-    /// Number of main's stage, returned in the reply.
+    /// Main's number of the current stage of the change, returned in the reply.
     pub operation: OperationId,
     /// The main block.
     pub reply_to: Address,
@@ -206,13 +206,13 @@ pub struct ChangePartitionReply {
 pub struct OpenPartition {
     /// The partition to open or close.
     pub partition: PartitionId,
-    /// The owner, which serves reads that find the guard busy.
+    /// The owner, which serves reads that find the partition's guard (its lock) busy.
     pub owner: Address,
     /// The guard; `None` closes the partition.
     pub handle: Option<PartitionHandle>,
 }
 
-/// The chains of all partitions, as published.
+/// For each partition its chain: the ldm instances that store the partition, the primary first.
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     chains: std::collections::BTreeMap<PartitionId, Vec<Address>>,
@@ -252,7 +252,7 @@ pub struct Catalog {
 /// From main to every sql, tc, ldm and query block: use this catalog from now on.
 #[derive(Debug)]
 pub struct PublishCatalog {
-    /// Number of main's stage, returned in the reply.
+    /// Main's number of the current stage of the change, returned in the reply.
     pub operation: OperationId,
     /// The main block.
     pub reply_to: Address,

@@ -55,8 +55,8 @@ pub struct ExecuteStatement {
     pub timeout_ends: bool,
     /// How rows are read.
     pub reading: Reading,
-    /// The last statement before the newest savepoint. No later rollback ends between that statement and this
-    /// one.
+    /// Number of the last statement before the newest savepoint. A later ROLLBACK TO SAVEPOINT never returns
+    /// to a point between that statement and this one.
     pub savepoint: StatementNumber,
     /// The planned work.
     pub program: Arc<WriteProgram>,

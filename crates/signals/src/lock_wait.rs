@@ -12,7 +12,7 @@ pub struct LockWaitStarted {
     pub transaction: TransactionId,
     /// The ldm at which it waits.
     pub at: Address,
-    /// Number of the wait at that ldm. Cancelling names it, which excludes phantom deadlocks.
+    /// Number of the wait at that ldm. A cancellation names it, so that it never cancels a later wait.
     pub sequence: u64,
     /// Partition of the awaited row or range.
     pub partition: PartitionId,

@@ -99,9 +99,9 @@ pub enum Output {
         projection: Projection,
         /// ORDER BY; may be empty.
         sort: Vec<SortKey>,
-        /// `Some` when equal rows are returned once. The distinct key consists of the projected values at
-        /// these positions, those that are not sort keys. If a sort key was cut, it is the byte 2 and the
-        /// keys of all values.
+        /// `Some` if equal rows are returned only once: the positions of the projected values that are not
+        /// sort keys. The distinct key of an entry consists of the keys of these values. If a sort key was
+        /// truncated, the distinct key is the byte 2 and the keys of all projected values.
         distinct: Option<Vec<u16>>,
     },
     /// One run of partial states in the form of `expression::aggregate`, each after its u32 length.

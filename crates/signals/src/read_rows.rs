@@ -1,6 +1,6 @@
-//! A read of one partition, committed or snapshot, from the gateway of a sql block to a query block or to the
-//! owner ldm. A query block that finds the partition's guard busy passes the request to the owner, which
-//! answers directly.
+//! A read of one partition, either of the latest committed rows or of a snapshot, from the gateway of a sql
+//! block to a query block or to the owner ldm. A query block that finds the partition's guard (its lock) busy
+//! passes the request to the owner, which answers directly.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use junctor_model::id::{CommitNumber, PartitionId, RowId, TransactionId};
 use crate::diagnostics::Diagnostics;
 use crate::program::{Access, ReadProgram, RowProtocol};
 
-/// The client's record of an operation, a pool handle as a number. Opaque to all others.
+/// The requester's record of an operation, a pool handle as a number. Opaque to all others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OperationId(pub u64);
 

@@ -59,8 +59,8 @@ pub struct ReadStatus {
     pub table: StatusTable,
 }
 
-/// The reply to [`ReadStatus`]: at most 4,096 rows, but one for each session from sql and one for
-/// each partition from ldm.
+/// The reply to [`ReadStatus`]. It has at most 4,096 rows. Two kinds of replies may have more: those of sql
+/// with a row for each session, and those of ldm with a row for each partition.
 #[derive(Debug)]
 pub struct ReadStatusReply {
     /// Copied from the request.

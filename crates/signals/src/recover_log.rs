@@ -1,4 +1,4 @@
-//! Recovery: main lets the log block read what earlier lives wrote, and the ldm blocks apply it.
+//! Recovery: main lets the log block read what earlier runs of the node wrote, and the ldm blocks apply it.
 
 use junctor_kernel::{Address, Buffer};
 use junctor_model::id::{CommitNumber, PartitionId};
@@ -21,22 +21,22 @@ pub struct RecoverLogReply {
     pub result: Result<Box<RecoveredLog>, Box<str>>,
 }
 
-/// The log as the first reading found it.
+/// The state of the log after its first reading.
 #[derive(Clone, Debug, Default)]
 pub struct RecoveredLog {
-    /// The last incarnation that wrote a group; 0 if none did.
+    /// The last incarnation (run of the node) that wrote a group; 0 if none did.
     pub incarnation: u32,
-    /// Behind the last group, in blocks.
+    /// Position after the last group, in blocks.
     pub position: u64,
     /// Checksum of the header of the last group; 0 if there is none.
     pub previous_checksum: u32,
-    /// The last commit that is kept.
+    /// The last commit that recovery keeps.
     pub cut: CommitNumber,
     /// New commits get numbers above this one.
     pub ceiling: CommitNumber,
-    /// The contents of the dictionary records up to the cut, in the order of their commits.
+    /// The contents of the dictionary records up to the commit `cut`, in the order of their commits.
     pub dictionary: Vec<Vec<u8>>,
-    /// The contents of all records of counters, in the order written.
+    /// The contents of all marks of AUTO_INCREMENT counters, in the order written.
     pub marks: Vec<Vec<u8>>,
 }
 
@@ -57,7 +57,7 @@ pub struct ReplayLogReply {
     pub error: Option<Box<str>>,
 }
 
-/// Row changes of earlier lives, in the order of their commits for each row. From log to ldm.
+/// Row changes of earlier runs of the node, for each row in the order of their commits. From log to ldm.
 #[derive(Debug)]
 pub struct ReplayRows {
     /// Log.

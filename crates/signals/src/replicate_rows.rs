@@ -1,5 +1,5 @@
 //! Row images along the replica chain, from the primary ldm to the first backup and on to the next. Backups
-//! keep the images as prepared until the commit arrives, and never evaluate.
+//! keep the images as prepared until the commit arrives. They evaluate no expressions.
 
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
@@ -48,6 +48,6 @@ pub struct ApplyReplica {
     pub place: u8,
     /// The commit number; 0 forgets.
     pub number: CommitNumber,
-    /// Number of partitions that the transaction has written, for the backup's redo records.
+    /// Number of ldm instances that the transaction has written to, for the backup's log records.
     pub participants: u16,
 }

@@ -21,7 +21,7 @@ pub struct StartLog {
     pub previous_checksum: u32,
     /// Number of the previous incarnation's last commit that recovery has kept.
     pub previous_cut: CommitNumber,
-    /// New commits get numbers above this one.
+    /// Highest commit number that may be in use. New commits get higher numbers.
     pub taken: CommitNumber,
 }
 

@@ -75,7 +75,7 @@ pub enum FollowUp {
         /// Bytes of the unique key.
         key: Vec<u8>,
     },
-    /// A row refers to a parent by a foreign key, which must exist.
+    /// A row refers to a parent by a foreign key, so the parent must exist.
     ParentKey {
         /// Position of the foreign key in `ForeignKeyWork::parents`.
         place: u16,

@@ -237,8 +237,8 @@ impl Route {
         let Sample { kind, units, away, state, waiting_ns, .. } = *sample;
         let passed_on = from != sample.to;
         if passed_on && away.is_some() {
-            // The guard was busy and the query block forwarded the read, so neither the time nor the latency
-            // belongs to that thread.
+            // The partition's guard (its lock) was busy, so the query block forwarded the read. Neither the
+            // time nor the latency belongs to that thread.
             return;
         }
         if passed_on && waiting_ns > total_ns / 2 {

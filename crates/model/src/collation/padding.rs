@@ -1,10 +1,10 @@
 //! Hot path, budget 5 instructions a byte.
 //! The order of texts padded with spaces, and keys with the same order as byte strings.
 //!
-//! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A key contains each
-//! unit unchanged, that is a byte of the text or a weight in the form of UTF-8, and ends with one space. That
-//! suffices unless the text contains spaces or a unit below the space. In those cases the order depends on
-//! what follows the spaces:
+//! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A text is a
+//! sequence of units, which are its bytes or its weights in the form of UTF-8. A key contains each unit
+//! unchanged and ends with one space. That suffices unless the text contains spaces or a unit below the
+//! space. In those cases the order depends on what follows the spaces:
 //!
 //! | piece of the text | bytes of the key |
 //! |---|---|

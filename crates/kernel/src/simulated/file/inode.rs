@@ -137,8 +137,8 @@ impl Inode {
         self.lengths.retain(|(_, after)| *after > length);
     }
 
-    /// Puts the changes for which `is_covered` is true on the medium. Earlier changes of the same sector, or of
-    /// the length, go with them.
+    /// Puts the changes for which `is_covered` is true on the medium, together with earlier changes of the
+    /// same sectors and of the length.
     pub(super) fn sync(&mut self, is_covered: impl Fn(&ChangeStamp) -> bool) {
         for sector in self.sectors.values_mut() {
             if let Some(last) = sector.versions.iter().rposition(|(stamp, _)| is_covered(stamp)) {
