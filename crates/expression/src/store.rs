@@ -15,7 +15,7 @@ use crate::scratch::Scratch;
 /// Maximum number of bytes of an invalid string that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
 
-/// What happens to a value that does not fit its column.
+/// The treatment of a value that does not fit its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreMode {
     /// The statement fails (strict `sql_mode`).
@@ -31,7 +31,7 @@ pub struct StoreTarget<'c> {
     pub column: &'c ColumnDefinition,
     /// The number of the row within the statement, from 1, for messages.
     pub row_number: u64,
-    /// What happens to a value that does not fit.
+    /// The treatment of a value that does not fit.
     pub mode: StoreMode,
 }
 

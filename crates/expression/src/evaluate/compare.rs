@@ -140,8 +140,8 @@ pub(crate) fn order_in_domain(
     }
 }
 
-/// Converts a string to a number if the domain is numeric; returns other values unchanged. A caller that
-/// compares one value several times converts it first, so that a string that is not a number causes only one
+/// Converts a string to a number if the domain is numeric; returns other values unchanged. A caller converts
+/// a value before it compares the value several times. A string that is not a number then causes only one
 /// warning.
 #[inline]
 pub(super) fn text_to_number<'r>(

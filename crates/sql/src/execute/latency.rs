@@ -42,7 +42,7 @@ impl Default for Latencies {
 }
 
 impl Latencies {
-    /// Records that a statement that began at `begun` ended in the turn that began at `now`.
+    /// Records a statement that began at `begun` and ended in the turn that began at `now`.
     #[inline]
     fn note(&mut self, kind: OperationKind, begun: Time, now: Time) {
         // The common case: statements of one kind that begin and end in the same turn are only counted.

@@ -21,7 +21,7 @@ use crate::result::Progress;
 pub(crate) struct TableLocks {
     /// The request to the main block, each table once.
     requests: Vec<TableLockRequest>,
-    /// The tables that the statement names, and those that their foreign keys reference or are referenced by.
+    /// The tables that the statement names, and the tables that foreign keys connect with them.
     wanted: Vec<TableLocked>,
     /// The locked tables; empty while the request is pending.
     held: Vec<(TableId, TableLocked)>,

@@ -1,9 +1,13 @@
 //! The input of a statement, and the copy from which it can start again.
 //!
-//! A statement starts again in five cases: a table definition changed between planning and execution, another
-//! session took one of its AUTO_INCREMENT values, the tables that it waited for are free, the main block has
-//! returned the results of its lock calls, or the ldm blocks have reported the statistics of tables. In the
-//! first two cases the statement starts again only once.
+//! A statement starts again in five cases:
+//! - a table definition changed between planning and execution;
+//! - another session took one of its AUTO_INCREMENT values;
+//! - the tables that it waited for are free;
+//! - the main block has returned the results of its lock calls;
+//! - the ldm blocks have reported the statistics of tables.
+//!
+//! In the first two cases the statement starts again only once.
 
 use std::sync::Arc;
 

@@ -72,7 +72,7 @@ pub(crate) struct SortRequest {
     pub counts_all: bool,
 }
 
-/// How a step that returns rows ended.
+/// The outcome of a step that returns rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SortStep {
     /// Another step must follow.

@@ -59,7 +59,7 @@ struct Entry {
     last_used: u64,
 }
 
-/// What the cache knows of a shape.
+/// The content of the cache entry of a shape.
 #[derive(Clone, Debug)]
 pub enum CachedShape {
     /// The shape's only plan.
@@ -122,7 +122,7 @@ impl CachedShape {
     fn is_current(&self, dictionary: &Dictionary) -> bool {
         match self {
             CachedShape::Plan(plan) => plan.is_current(dictionary),
-            // Which literals are kept depends on the text alone, not on the schema.
+            // The choice of the kept literals depends on the text alone, not on the schema.
             CachedShape::Variants(_) => true,
         }
     }

@@ -57,7 +57,7 @@ pub struct ChangePlan {
     /// Set if the condition names one row by a unique key. The row is then changed in its partition, and
     /// `path` is used only if the key keeps moving between rows.
     pub unique_key: Option<UniqueKeyChange>,
-    /// Present if the statement may first have to lock its rows and then write them by primary key, in order.
+    /// Present if the statement may have to lock its rows first and then write them by primary key.
     pub ordered: Option<OrderedChange>,
     /// The columns of RETURNING; `None` without that clause.
     pub returning: Option<ResultHeader>,
@@ -80,8 +80,8 @@ pub struct UniqueKeyChange {
     pub program: Arc<WriteProgram>,
 }
 
-/// The programs of a change that locks its rows before it writes them, because it writes only the first rows
-/// of an order, or writes its rows one by one.
+/// The programs of a change that may have to lock its rows before it writes them, because of LIMIT or because
+/// it writes its rows one by one.
 #[derive(Debug)]
 pub struct OrderedChange {
     /// The locking read of all rows that satisfy the condition. It returns the columns of
@@ -351,8 +351,8 @@ fn locking_program(
     })
 }
 
-/// The columns that locate a row: those of its primary key, then those of its partition key that are not
-/// among them.
+/// The columns that locate a row: those of its primary key, then the partition columns that are not part of
+/// the primary key.
 pub fn row_key_columns(definition: &TableDefinition) -> Vec<ColumnNumber> {
     let mut columns = definition.primary().columns.clone();
     for column in &definition.partition_columns {

@@ -169,8 +169,8 @@ pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&s
     names.get(1).map_or(Ok(()), |again| Err(message::table_locked_twice(&again.name)))
 }
 
-/// The locks of the query: those that it requests, or shared ones in a transaction that locks what it reads
-/// (SERIALIZABLE). `None` if it locks nothing.
+/// The locks of the query; `None` if it locks nothing. These are the locks that the query requests, or shared
+/// locks if the transaction locks all rows that it reads (SERIALIZABLE).
 fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
     select.lock.or(environment.locks_reads.then_some(implied))

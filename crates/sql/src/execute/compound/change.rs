@@ -1,7 +1,9 @@
-//! UPDATE and DELETE whose rows must be written in a certain order: those with LIMIT or ORDER BY, and those
-//! where one row may get the current key of another. In the second case, all rows are first written together.
-//! If that finds a duplicate key, it is rolled back and the rows are written one by one in the order of
-//! MySQL's clustered key.
+//! UPDATE and DELETE in several steps: those with LIMIT, those with IGNORE if a row may violate a unique or
+//! foreign key, and an UPDATE in which one row may get the current key of another.
+//!
+//! The rows are locked first and then written: one by one if a key may be violated, otherwise together.
+//! Without LIMIT, IGNORE and ORDER BY, all rows are first written together. If that finds a duplicate key, it
+//! is rolled back, and the rows are written one by one in the order of MySQL's clustered key.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ pub(super) struct Insert<'s> {
     pub work: &'s mut InsertWork,
 }
 
-/// The locks that a step takes in addition to those of the rows that it writes.
+/// The locks of a step, in addition to those of the rows that it writes.
 #[derive(Clone, Copy)]
 pub(super) struct Locking {
     /// Whether the key ranges that are read are locked against inserts.

@@ -7,6 +7,7 @@
 //! - UPDATE and DELETE with LIMIT or IGNORE, or where one row may take the key of another: the rows are
 //!   locked first, then written, if necessary one by one. Without LIMIT, IGNORE and ORDER BY, one request
 //!   first tries to write all rows, and the rows are locked only after a duplicate key.
+//!
 //! If no transaction is open, the statement opens its own and commits it. Otherwise, a failure rolls back to
 //! the end of the user's previous statement. Locks remain until the transaction ends, as after every failed
 //! statement.

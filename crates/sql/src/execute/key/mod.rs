@@ -78,7 +78,7 @@ struct Span {
     upper: Option<Range<u32>>,
 }
 
-/// What determines the partition of a key.
+/// The part of a key that determines its partition.
 pub(crate) enum KeyPartition {
     /// The hash of the whole key.
     ByHash,

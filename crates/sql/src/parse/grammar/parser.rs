@@ -439,8 +439,8 @@ impl<'a> Parser<'a> {
         Ok(members)
     }
 
-    /// Enters a nesting level; error 1473 beyond [`NESTING_MAX`]. [`Parser::leave`] must follow unless
-    /// parsing ends.
+    /// Enters a nesting level. Error: [`ParseErrorKind::NestingTooDeep`] beyond [`NESTING_MAX`].
+    /// [`Parser::leave`] must follow unless parsing ends.
     pub(super) fn enter(&mut self) -> Parse<()> {
         if self.depth >= NESTING_MAX {
             return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
@@ -460,7 +460,7 @@ impl<'a> Parser<'a> {
         self.check_height()
     }
 
-    /// Error 1473 if the expression is higher than [`NESTING_MAX`].
+    /// Error: [`ParseErrorKind::NestingTooDeep`] if the expression is higher than [`NESTING_MAX`].
     pub(super) fn check_height(&self) -> Parse<()> {
         if self.height > NESTING_MAX {
             return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
