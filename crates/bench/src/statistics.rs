@@ -30,7 +30,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The geometric mean of ratios, such as those of paired measurements, with an interval from Student's
+/// The geometric mean of ratios, for example of paired measurements. Its interval comes from Student's
 /// distribution of their logarithms. The interval of a single ratio is 0 to infinity. `None` if no ratio is
 /// given, or if one is not above 0.
 pub fn ratio_interval(ratios: &[f64]) -> Option<Interval> {

@@ -29,7 +29,7 @@ pub const BULK_SCRIPT: &str = "bulk_insert";
 const IGNORED_ERRORS: &str = "--mysql-ignore-errors=1213,1205";
 
 const PREPARE_TIME_MAX: Duration = Duration::from_secs(900);
-/// Time beyond its duration that a run may take to connect and to finish waiting statements.
+/// Time that a run may take in addition to its duration, to connect and to finish waiting statements.
 const RUN_GRACE: Duration = Duration::from_secs(180);
 
 /// How sysbench sends statements: prepared (`auto`) or as text (`disable`).

@@ -56,8 +56,8 @@ pub fn find(graph: &Graph, granularity: Granularity) -> Vec<Finding> {
     findings
 }
 
-/// Cycles with one anti-dependency: the edge goes back in commit order, and a path of the other edges leads
-/// forward.
+/// Finds cycles with one anti-dependency. That edge goes back in commit order, and a path of other edges
+/// leads from its end to its start.
 fn find_single(graph: &Graph, granularity: Granularity, ranks: &[u32]) -> Vec<Finding> {
     let mut search = Search::new(graph);
     let mut findings = Vec::new();
@@ -91,7 +91,7 @@ fn find_single(graph: &Graph, granularity: Granularity, ranks: &[u32]) -> Vec<Fi
     findings
 }
 
-/// Cycles that need several anti-dependencies, one for each component.
+/// Finds cycles that need several anti-dependencies, one for each strongly connected component.
 fn find_several(graph: &Graph, findings: &mut Vec<Finding>) {
     const ITEMS: Dependencies = Dependencies::of(&[
         Dependency::WriteWrite,

@@ -99,7 +99,7 @@ fn words(binder: Binder, has_numactl: bool, cpus: &str, nodes: &str, interleaves
     words
 }
 
-/// The CPU lists after `cpubind=` and `cpuset=`, of entries that have threads.
+/// The CPU lists after `cpubind=` and `cpuset=` in a `ThreadConfig`. Entries with `count=0` are skipped.
 fn cpus_of_thread_config(text: &str) -> BTreeSet<String> {
     let mut cpus = BTreeSet::new();
     for entry in text.split('}') {

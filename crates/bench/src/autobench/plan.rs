@@ -1,4 +1,4 @@
-//! Derives the runs, in order and with their options, from the configuration. It reads nothing else.
+//! Derives the runs, in order and with their options, from the configuration alone.
 
 use super::configuration::{Benchmark, Configuration, Dbt2Part, SysbenchPart, YcsbPart};
 use super::matrix::MatrixRow;

@@ -30,7 +30,7 @@ pub struct Target {
 
 impl Target {
     /// Starts a node below `data_folder` of the configuration, or uses the running servers that the file
-    /// names. Prints which.
+    /// names. Prints the address of a started node.
     ///
     /// # Errors
     /// The node does not start. The error includes the end of its log.

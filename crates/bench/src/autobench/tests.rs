@@ -26,8 +26,8 @@ fn shown(text: &str) -> String {
     format!("{configuration:?} {plan:?}")
 }
 
-/// A key, a good value other than the default, a bad value, and the lines that the key needs in the same
-/// file.
+/// In each row: a key, a good value other than the default, a bad value (empty if there is none), and the
+/// lines that the key needs in the same file.
 const VALUES: &[(&str, &str, &str, &str)] = &[
     ("BENCHMARK_TO_RUN", "dbt2", "flexAsynch", ""),
     ("TEST_DESCRIPTION", "a test", "", ""),

@@ -9,8 +9,8 @@ use crate::{Failure, Outcome};
 
 /// Our own script, for IN lists.
 pub const IN_LIST: &str = "in_list.lua";
-/// Number of events of a script whose cost depends on the rows that earlier runs left. Both databases run the
-/// same number.
+/// Number of events of oltp_delete. Its cost depends on the rows that earlier runs left, so both databases
+/// run the same number.
 const DELETE_EVENTS: u64 = 50_000;
 
 /// One script on Junctor and on MariaDB, in this order.

@@ -23,7 +23,8 @@ use crate::{Failure, Outcome};
 const EVENTS_MAX: usize = 512;
 /// Maximum wait of a thread before it checks whether the phase has changed.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Maximum extension of the warm-up, and of the measurement, until each connection has had an operation.
+/// The warm-up, and the measurement, are extended until as many operations have ended as there are
+/// connections. The extension ends at the latest this long after their start.
 const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
 /// The last replies must arrive within this time after the end; otherwise the server has failed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);

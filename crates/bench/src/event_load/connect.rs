@@ -37,7 +37,7 @@ pub fn source(run: u8, number: usize) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 1 + run % 250, 1 + (number / PER_ADDRESS) as u8)
 }
 
-/// Connects. If the server is on 127.0.0.0/8, the client address is one of this run's.
+/// Connects. If the server is on 127.0.0.0/8, the client uses an address of this run.
 ///
 /// # Errors
 /// The connection is refused or fails.

@@ -10,8 +10,8 @@ use crate::{Failure, Outcome};
 pub struct Candidate {
     /// Name in tables.
     pub name: String,
-    /// Number of threads per module. Modules without threads are folded onto others by the node's placement
-    /// code.
+    /// Number of threads per module. The node's placement code runs a module without threads on the threads
+    /// of others.
     pub counts: Vec<(Module, u32)>,
     /// Whether recv threads also have query blocks. The node's placement code gives them query blocks only if
     /// they run all modules.

@@ -2,8 +2,8 @@
 //! simulated loads.
 //!
 //! This module does for a simulated thread what `Route` (`crates/gateway/src/route/choice.rs`) does for a
-//! real one: it asks the controller, remembers the cheapest query block of each owner other than its own, and
-//! renews prices and weights with each sample of the loads.
+//! real one. It asks the controller for each read. For each owner, it remembers the cheapest query block on
+//! another thread. It renews prices and weights with each sample of the loads.
 
 use junctor_gateway::route::adaptive::{
     Candidate, Controller, Decision, Load, Measurement, ReadLocation, RemoteCandidates,

@@ -36,7 +36,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// The geometric mean of the throughputs, in which equal ratios weigh the same for each workload.
+    /// The geometric mean of the throughputs. It gives equal ratios the same weight in each workload.
     pub fn score(&self) -> f64 {
         let logarithms: f64 = self.per_s.iter().map(|per_s| per_s.max(1e-9).ln()).sum();
         (logarithms / self.per_s.len() as f64).exp()

@@ -280,7 +280,8 @@ impl MainBlock {
         works
     }
 
-    /// The chain of the partition with placement number `position`: round robin over the ldm instances.
+    /// The chain of the partition that is placed as number `position`. Partitions are assigned to the ldm
+    /// instances in turn.
     pub(super) fn place(&self, position: usize) -> Vec<Address> {
         let instance = (position % usize::from(self.ldm_instances)) as u16;
         let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());

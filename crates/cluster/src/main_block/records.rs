@@ -53,7 +53,8 @@ struct Batch {
     number: CommitNumber,
     has_dictionary: bool,
     marks: BTreeMap<TableId, u64>,
-    /// Whether the log was asked for the number. Main asks when the number is stable.
+    /// Whether main has asked the log to report when the number is durable. Main asks once the number is
+    /// stable: it and all earlier numbers are applied.
     is_asked: bool,
 }
 
@@ -169,7 +170,8 @@ impl MainBlock {
         self.ask_for_durable(outbox);
     }
 
-    /// Asks the log for the number of the batch, once the number is stable.
+    /// Asks the log to report when the number of the batch is durable. Does so only once the number is
+    /// stable.
     fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {
         let RecordStream { target: Some(target), under_way: Some(batch), .. } = &mut self.records else { return };
         if !batch.is_asked && target.sequence.stable() >= batch.number {
@@ -179,7 +181,8 @@ impl MainBlock {
         }
     }
 
-    /// A number of main became stable. Main may have seen this itself, and may have begun its next batch.
+    /// Handles the news that a number of main became stable. Main may already have seen this, and may have
+    /// begun its next batch.
     pub(super) fn on_commit_stable(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
         if self.records.under_way.as_ref().is_some_and(|batch| batch.number == number) {
             self.ask_for_durable(outbox);

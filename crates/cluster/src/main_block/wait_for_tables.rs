@@ -242,8 +242,9 @@ impl MainBlock {
     }
 
     /// Whether no other session has locked a table of the change, and no other alteration is building an
-    /// index on a table to be locked. LOCK TABLES would mistake such an index for its own, and an alteration
-    /// that waits between two of its steps does not exclude others from its table.
+    /// index on a table to be locked. LOCK TABLES would mistake such an index for its own. The alteration
+    /// cannot prevent this, because it excludes nobody from its table while it waits between two of its
+    /// steps.
     fn is_left(&self, waiting: &WaitingChange) -> bool {
         let WaitingChange { change, names, requester, .. } = waiting;
         let is_kept = |name: &TableName| {

@@ -1,5 +1,5 @@
-//! Bank transfers under kills at random moments. Every acknowledged transfer must be there, and every transfer
-//! must be there as a whole.
+//! Runs bank transfers, and kills the server at random moments. Afterwards, every acknowledged transfer must
+//! be there, and no transfer may be there in part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ fn transfer(address: SocketAddr, numbers: &AtomicU64, client: u64, acknowledged:
     }
 }
 
-/// Checks that the balances are those that the transfers give, and that no acknowledged transfer is missing.
+/// Checks that the balances agree with the transfers, and that no acknowledged transfer is missing.
 fn check(server: &Server, acknowledged: &BTreeSet<u64>, round: u64) {
     let mut session = server.session();
     let number = |text: &String| text.parse::<i64>().expect("a number");

@@ -2,11 +2,11 @@
 //! (the key under which its plan is cached), without a shape, and prepared.
 //!
 //! Each random statement is generated twice, with different literals of the same classes. The first statement
-//! makes the plan, and the second one reuses it. The reply to the second is compared with two others: the
-//! reply to the same text with a hint, which has no shape, and the reply to the prepared statement, which was
-//! first executed with the literals of the first statement. The two executions also differ in the values that
-//! only the session knows, and in the types of user variables. The reply to a fourth form, the text with
-//! literals in place of these values, must have the same rows.
+//! makes the plan, and the second one reuses it. The reply to the second is compared with two others. One is
+//! the reply to the same text with a hint, which has no shape. The other is the reply to the prepared
+//! statement, which was first executed with the literals of the first statement. The two executions also
+//! differ in the values that only the session knows, and in the types of user variables. The reply to a
+//! fourth form, the text with literals in place of these values, must have the same rows.
 //!
 //! `STATEMENT_FORMS=100000 STATEMENT_FORMS_SEED=7` sets the number of statements and the seed.
 

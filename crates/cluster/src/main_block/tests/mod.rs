@@ -396,7 +396,8 @@ fn a_change_that_fails_leaves_everything_as_it_was() {
 }
 
 impl Stage {
-    /// As `check`, for an undone change that was not published and left newer versions at the partitions.
+    /// As `check`, but ignores versions: a change that was undone before its publication leaves newer
+    /// versions at the partitions.
     fn check_but_versions(&self) {
         let tables: Vec<TableId> = self.main.catalog().dictionary.tables().map(|layout| layout.definition.id).collect();
         assert!(self.partitions.keys().all(|(_, partition)| tables.contains(&partition.table)));

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::super::restore::RestoredSchema;
 use super::*;
 
-/// The durable records of every life.
+/// The durable records of all runs of the node.
 #[derive(Clone, Default)]
 struct Records {
     dictionary: Vec<Vec<u8>>,
@@ -19,7 +19,7 @@ struct Records {
 }
 
 impl Stage {
-    /// What a crash leaves of this life and the lives before.
+    /// The records that a crash leaves of this run and of the runs before it.
     fn crash(mut self, mut records: Records) -> Records {
         let disk = self.disk.take().expect("the node has a log");
         records.dictionary.extend(disk.bodies(RecordKind::Dictionary));
@@ -93,7 +93,7 @@ fn an_unfinished_alteration_is_undone_in_the_same_way_every_time() {
     let undone = stage.table("t");
     assert_eq!((undone.indexes.len(), stage.definitions().len()), (1, 1), "the hidden table is gone too");
     assert!(undone.version > building.version && undone.next_index > table.next_index);
-    // A second crash, with no record since, undoes the same.
+    // After a second crash without new records, the same is undone.
     let (mut stage, _) = Stage::restarted(&stage.crash(records.clone()));
     assert_eq!(stage.table("t"), undone);
     // A later record replaces the definition. The hidden table is in no later record.
