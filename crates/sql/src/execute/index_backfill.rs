@@ -43,8 +43,8 @@ use crate::result::Progress;
 
 /// Maximum number of rows in a batch, all of one partition.
 const BATCH_ROWS: u32 = 256;
-/// Maximum number of times that a batch starts again after a deadlock or a race for an entry. Then the
-/// backfill fails.
+/// Maximum number of times that a batch starts again after a deadlock, a lock wait timeout or a race for an
+/// entry. Then the backfill fails.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// The result of the backfill.
@@ -326,8 +326,8 @@ fn on_statement(
     }
 }
 
-/// Starts the batch again after a deadlock, reads the entries again after a duplicate, and fails after any
-/// other error.
+/// Starts the batch again after a deadlock or a lock wait timeout, reads the entries again after a duplicate,
+/// and fails after any other error.
 fn after_error(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfill, error: Box<Error>) -> Progress {
     backfill.attempts += 1;
     let may_repeat = matches!(error.code, ErrorCode::Deadlock | ErrorCode::LockWaitTimeout | ErrorCode::DuplicateEntry);

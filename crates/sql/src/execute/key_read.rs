@@ -70,7 +70,6 @@ pub(crate) struct KeyReadState {
     bytes: usize,
 }
 
-/// Starts a key read.
 pub(crate) fn start_key_read(
     context: &mut StatementContext<'_, '_>,
     read: KeyReadPlan,

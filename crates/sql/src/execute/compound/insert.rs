@@ -3,9 +3,11 @@
 //! One step inserts all rows. If it meets an existing key, it is rolled back and the rows are inserted one by
 //! one. REPLACE and ON DUPLICATE KEY UPDATE then lock each key of the row exclusively and read it, in MySQL's
 //! order: first the row's own primary key, then the entries of unique indexes. These locks wait for a
-//! transaction that has written the row, and the reads return its result. If rows are found, ON DUPLICATE KEY
-//! UPDATE updates the first one and REPLACE deletes them all. If none is found, the row is inserted. If a key
-//! appears between the read and the insert, the insert fails and the keys are read again.
+//! transaction that has written the row, and the reads return its result.
+//!
+//! If rows are found, ON DUPLICATE KEY UPDATE updates the first one. REPLACE deletes them all and inserts the
+//! new row. If none is found, the new row is inserted. If a key appears between the read and the insert, the
+//! insert fails and the keys are read again.
 
 use std::sync::Arc;
 
@@ -147,8 +149,8 @@ pub(super) fn send_step(
     Ok(Next::Wait)
 }
 
-/// Continues an INSERT with the outcome of one of its steps. `images` are the rows that a locking read
-/// returned.
+/// Continues an INSERT with the outcome of one of its steps. `images` are the rows that the step returned:
+/// images for a locking read, packets for an update with RETURNING.
 pub(super) fn on_outcome(
     context: &mut StatementContext<'_, '_>,
     insert: &mut Insert<'_>,

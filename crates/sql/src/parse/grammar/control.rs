@@ -39,7 +39,6 @@ impl Parser<'_> {
         Ok(Statement::StartTransaction(start))
     }
 
-    /// COMMIT.
     pub(super) fn commit(&mut self) -> Parse<Statement> {
         self.advance();
         Ok(Statement::Commit(self.transaction_end()?))
@@ -72,7 +71,6 @@ impl Parser<'_> {
         Ok(end)
     }
 
-    /// SAVEPOINT.
     pub(super) fn savepoint(&mut self) -> Parse<Statement> {
         self.advance();
         Ok(Statement::Savepoint(self.name()?))
@@ -122,7 +120,6 @@ impl Parser<'_> {
         }
     }
 
-    /// KILL.
     pub(super) fn kill(&mut self) -> Parse<Statement> {
         self.advance();
         let query_only = match self.accept_any(&[Keyword::Query, Keyword::Connection]) {

@@ -125,7 +125,6 @@ impl Parser<'_> {
         self.expression()
     }
 
-    /// UPDATE.
     pub(super) fn update(&mut self) -> Parse<Update> {
         self.expect_word(Keyword::Update)?;
         self.accept_word(Keyword::LowPriority);
@@ -145,7 +144,6 @@ impl Parser<'_> {
         Ok(Update { ignore, table, assignments, filter, order_by, limit })
     }
 
-    /// DELETE.
     pub(super) fn delete(&mut self) -> Parse<Delete> {
         self.expect_word(Keyword::Delete)?;
         self.accept_word(Keyword::LowPriority);

@@ -8,7 +8,6 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem, Statement};
 
 impl Parser<'_> {
-    /// SET.
     pub(super) fn set(&mut self) -> Parse<Statement> {
         self.expect_word(Keyword::Set)?;
         match self.word() {

@@ -7,7 +7,6 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Show, ShowFilter, Statement};
 
 impl Parser<'_> {
-    /// SHOW.
     pub(super) fn show(&mut self) -> Parse<Statement> {
         self.expect_word(Keyword::Show)?;
         Ok(Statement::Show(Box::new(self.show_what()?)))
