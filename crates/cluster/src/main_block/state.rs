@@ -112,7 +112,7 @@ pub(super) enum StageWork {
     /// Writes the difference between the current catalog and this one to the log. Once the record is durable,
     /// the change is decided: a restart finds it done.
     Persist(Arc<Catalog>),
-    /// Publishes a catalog to every block.
+    /// Publishes a catalog to every sql, tc, ldm and query block.
     Publish(Arc<Catalog>),
 }
 
@@ -140,7 +140,7 @@ pub(super) struct PartitionWork {
     pub kind: PartitionWorkKind,
 }
 
-/// Like `PartitionChange`, but copyable for every member of a chain.
+/// Like `PartitionChange`, but `Copy`, because every member of a chain gets one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartitionWorkKind {
     Create,
