@@ -93,8 +93,8 @@ pub(super) struct AccessRequest<'a> {
     pub conjuncts: &'a [Expression],
     pub parameters: &'a [ParameterKind],
     pub hints: &'a [IndexHint],
-    /// Whether rows are written or locked. Such an access is a single request, so it cannot read entries of a
-    /// unique index before the rows.
+    /// Whether rows are written or locked. The path then needs a single request, so it cannot read entries of
+    /// a unique index before the rows.
     pub for_write: bool,
     /// The columns of ORDER BY, if reading the rows in index order would save work.
     pub order: Option<&'a [ColumnNumber]>,
@@ -305,8 +305,8 @@ fn unique_lookup(
     })
 }
 
-/// The lookup of the one row that a change can find by a unique key. `None` if `path` reaches its rows in one
-/// partition, or if the condition allows several keys.
+/// The lookup of the one row that a change can find by a unique key. `None` if `path` already reaches its
+/// rows by primary keys or by ranges in one partition, or if the condition allows several keys.
 pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Option<UniqueLookup> {
     let is_in_one_partition = match path {
         AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => true,
