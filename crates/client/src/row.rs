@@ -334,7 +334,8 @@ impl Rows {
                         info: done.info.into(),
                     };
                     let status = done.status;
-                    // Rows that span several frames are copied behind all others, where each is contiguous.
+                    // Copy each row that spans several frames to the end of the buffer, where its bytes are
+                    // contiguous.
                     for range in ranges.iter_mut().filter(|range| range.start == usize::MAX) {
                         let row = &long_rows[range.end];
                         *range = bytes.len()..bytes.len() + row.len();

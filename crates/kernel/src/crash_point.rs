@@ -65,7 +65,7 @@ impl CrashWatch {
         self.state().armed
     }
 
-    /// The hits of each point that was hit, over all lives of the node.
+    /// The hits of each point that was hit, over all runs of the node.
     pub fn hits(&self) -> BTreeMap<CrashPoint, u64> {
         self.state().hits.clone()
     }

@@ -37,7 +37,7 @@ pub struct KernelLimits {
     /// Maximum number of file requests that wait in one lane of a node. A request beyond it fails with
     /// `FileError::QueueFull`.
     pub file_requests_max: u32,
-    /// If a thread has handled no deferred signal for this many nanoseconds, it handles one without waiting
+    /// If a thread has handled no deferred signal for this many nanoseconds, it handles some without waiting
     /// for space.
     pub stall_ns: u64,
 }

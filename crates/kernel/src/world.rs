@@ -312,7 +312,8 @@ pub enum WorldRequest {
     },
     /// Stops the node in good order.
     Stop,
-    /// Stops the node at once: nothing more may be answered. For a disk that lost what it was told to keep.
+    /// Stops the node immediately, so that it answers nothing more. Used if the state of the data on disk is
+    /// unknown, or if recovery fails.
     Halt {
         /// The reason, for people.
         message: Box<str>,

@@ -358,7 +358,7 @@ fn requests_under_way_together_are_answered_each() {
         let (one, two) = zip(one, two).await;
         assert_eq!((one?, two?), (1225, 8));
 
-        // Requests that arrive in pieces, with others before and behind them.
+        // Requests that arrive in pieces, between other requests.
         for bytes in [9_000, 20_000, 70_000] {
             let text = "x".repeat(bytes);
             let mut batch = connection.batch();

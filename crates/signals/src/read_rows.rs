@@ -77,7 +77,7 @@ pub struct ReadRows {
     pub transaction: TransactionId,
     /// Keys or ranges in the form of `input.rs`.
     pub input: Buffer,
-    /// Receives the reply's rows, behind what it already holds.
+    /// The reply's rows are appended to this buffer, after its present content.
     pub output: Buffer,
     /// The position to resume at; `None` for a new read.
     pub resume: Option<Box<Resume>>,

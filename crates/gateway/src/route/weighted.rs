@@ -13,11 +13,12 @@ const OWNER_WEIGHT: u32 = 8;
 /// Weight of any other thread at these times.
 const OTHER_WEIGHT: u32 = 4;
 
-/// The node is lightly loaded if the mean and the maximum busy share are below these, in thousandths. Weights
-/// then return to their initial values.
+/// The node is lightly loaded if the busy shares of the reading threads have a mean and a maximum below
+/// these, in thousandths. Weights then return to their initial values.
 const IDLE_PER_MILLE: [u32; 2] = [300, 400];
 
-/// Target by which a thread with recv or tc should be less busy than the mean of the others, in thousandths.
+/// A thread with recv or tc should be less busy than the mean of the reading threads by this much, in
+/// thousandths.
 const MARGIN_PER_MILLE: i64 = 60;
 
 /// Differences in thousandths that change no weight.
@@ -128,7 +129,8 @@ impl Weights {
     }
 }
 
-/// Number of reads per unit of weight in a round.
+/// Cost of the reads that a thread may run in one round, per unit of its weight. A read costs the load
+/// indicator of the thread.
 const SHARE: u32 = 8;
 
 /// The state of the rule in one sql block.

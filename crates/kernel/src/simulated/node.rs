@@ -25,9 +25,10 @@ pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
     pub(super) threads: Vec<SimulatedThread<S, H>>,
     pub(super) world: NodeWorld,
     pub(super) started: Time,
-    /// Number of starts and ends. Events scheduled for an earlier life are void.
+    /// Number of starts and ends. An event is ignored if this number has changed since the event was
+    /// scheduled.
     pub(super) life: u32,
-    /// Counts the crash points of all lives.
+    /// Counts the hits of crash points over all runs of the node.
     pub(super) crash_watch: Arc<CrashWatch>,
     /// How the node ends at the armed hit of a crash point.
     pub(super) armed_end: NodeEnd,

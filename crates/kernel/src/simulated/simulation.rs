@@ -199,13 +199,13 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         std::mem::take(&mut self.disk_crashes)
     }
 
-    /// How many operations of a kind a node's disk has carried out, over all its lives.
+    /// How many operations of a kind a node's disk has carried out, over all runs of the node.
     pub fn disk_operations(&self, node: NodeId, operation: DiskOperation) -> u64 {
         let node = self.nodes.get(usize::from(node.0).wrapping_sub(1));
         node.map_or(0, |node| node.world.files.operations(operation))
     }
 
-    /// The hits of each crash point that a node hit, over all its lives.
+    /// The hits of each crash point that a node hit, over all its runs.
     pub fn crash_point_hits(&self, node: NodeId) -> BTreeMap<CrashPoint, u64> {
         let node = self.nodes.get(usize::from(node.0).wrapping_sub(1));
         node.map(|node| node.crash_watch.hits()).unwrap_or_default()

@@ -25,13 +25,13 @@ use inode::{ChangeStamp, SECTOR_BYTES};
 /// Maximum size of a file, so that a wrong offset does not exhaust the machine's memory.
 const FILE_BYTES_MAX: u64 = 1 << 32;
 
-/// The files of one node: its disk, and the requests of the node's present life.
+/// The files of one node: its disk, and the file requests that the running node has made.
 #[derive(Debug)]
 pub(super) struct VirtualFiles {
     pub(super) disk: Disk,
     faults: FaultState,
     armed_crash: Option<DiskCrash>,
-    /// Operations carried out, over all lives of the node.
+    /// Operations carried out, over all runs of the node.
     operations: BTreeMap<DiskOperation, u64>,
     random: Random,
     lanes: [Vec<Slot>; FileLane::ALL.len()],

@@ -83,7 +83,7 @@ impl Node {
         node
     }
 
-    /// Delivers signals in an order drawn from the seed from now on.
+    /// From now on, delivers signals in a random order that the seed determines.
     fn shuffle(&mut self, seed: u64) {
         self.delivery.random = Some(Random::new(seed));
     }
