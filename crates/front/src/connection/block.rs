@@ -319,7 +319,7 @@ impl RecvBlock {
             AfterReply::Close => connection.close(outbox),
             AfterReply::NextCommand => {
                 connection.flow.is_busy = false;
-                // KILL has ended this answer, so do not request its next part.
+                // If KILL has ended this answer early, its next part must not be requested.
                 connection.flow.wants_part = false;
                 if connection.flow.is_output_blocked {
                     connection.flow.wants_next_command = true;

@@ -49,12 +49,13 @@ pub(super) struct Flow {
     pub is_busy: bool,
     /// The connection is being closed: received bytes are ignored.
     pub is_closing: bool,
-    /// The output exceeds the socket's high-water mark.
+    /// The socket reported that its output has exceeded the high-water mark. Cleared when the output has
+    /// fallen below the low-water mark.
     pub is_output_blocked: bool,
     /// The session must be asked for the next part of the answer: at the end of the turn, or when the output
-    /// falls below its high-water mark.
+    /// is no longer blocked.
     pub wants_part: bool,
-    /// The next command starts when the output falls below its high-water mark.
+    /// The next command starts when the output is no longer blocked.
     pub wants_next_command: bool,
     pub is_reading_paused: bool,
 }

@@ -194,7 +194,7 @@ impl ThreadFigures {
         self.outstanding << BookedCost::UNIT_SHIFT
     }
 
-    /// Busy share of the thread that unanswered work does not explain, in thousandths.
+    /// Busy share of the thread that the work sent by this block does not explain, in thousandths.
     fn unseen_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
         let seen_ns = std::mem::take(&mut self.seen) << BookedCost::UNIT_SHIFT;
         let now_per_mille = (seen_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;

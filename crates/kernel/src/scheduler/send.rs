@@ -27,8 +27,8 @@ const SENDERS_BUSY_PER_MILLE: u32 = 750;
 /// CPUs. The measured load is less reliable on a shared CPU.
 const THRESHOLDS: [i32; 2] = [20 * WARNING, 200 * WARNING];
 
-/// Weight of one warning: a completed window whose load disagrees with the thread's state. A 50 ms window
-/// counts as half a warning.
+/// Weight of one warning. A completed window whose load disagrees with the thread's state adds half a warning
+/// if it is 50 ms long, 10 warnings if it is a second long, and 30 if it is twenty seconds long.
 const WARNING: i32 = 2;
 
 /// For the first and the second extra helper: the load of the present helpers, in thousandths, from which the
