@@ -135,7 +135,7 @@ fn add_indexes(
         let message = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
         return Err(Error::new(ErrorCode::TooManyKeys, message));
     }
-    // The indexes under construction belong to another statement.
+    // In that case, the indexes under construction belong to another statement.
     if !building.is_empty() && building.len() != additions.len() {
         return Err(Error::table_definition_changed());
     }

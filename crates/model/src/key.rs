@@ -98,7 +98,7 @@ pub fn append_integer(bytes: u8, unsigned: bool, value: u64, out: &mut Vec<u8>) 
 pub struct IntegerKeys {
     /// Added to a value, so that the column's lowest value has the key 0.
     offset: u64,
-    /// The highest key of a signed integer.
+    /// The highest key of a signed integer in the column's range.
     last: u64,
 }
 

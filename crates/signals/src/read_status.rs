@@ -24,7 +24,7 @@ pub enum StatusTable {
     /// hash index, of ordered indexes.
     MemoryUsage,
     /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or
-    /// NULL), command, seconds in its state, state (or NULL), statement (or NULL).
+    /// NULL), command, seconds in its state, state (empty between commands), statement (or NULL).
     Processes,
     /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id,
     /// database, table, mode (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited

@@ -322,7 +322,7 @@ pub(super) fn send_progress(
         }
     }
     if record.is_disconnected {
-        // The client is gone and will not ask for the next part, so continue without being asked.
+        // The client is gone and will not ask for the next part, so interrupt the statement.
         if progress == Progress::MoreOutput {
             engine.interrupt(&mut record.session, turn);
         }

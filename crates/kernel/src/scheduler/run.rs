@@ -335,7 +335,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         left
     }
 
-    /// Carries out the blocks' requests, or sends them to the thread that owns the socket or file.
+    /// Carries out the blocks' requests. Sends a request about a socket to the thread that owns the socket.
     pub(crate) fn carry_out(&mut self, world: &mut impl World) {
         if !self.outbox.requests().is_empty() {
             let mut requests = std::mem::take(self.outbox.requests());

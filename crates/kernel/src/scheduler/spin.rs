@@ -214,7 +214,7 @@ impl SpinController {
         Duration(self.spin_ns)
     }
 
-    /// Counts an idle period that ended with work.
+    /// Counts an idle period of this length.
     #[inline]
     pub fn observe(&mut self, idle: Duration) {
         let slot = slot_of(idle.0);

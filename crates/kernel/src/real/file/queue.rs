@@ -42,7 +42,7 @@ pub(super) struct LaneQueue {
 #[derive(Debug, Default)]
 struct QueueState {
     requests: VecDeque<(Requester, WorldRequest)>,
-    /// Whether the worker waits for the bell.
+    /// Whether the worker waits until a request wakes it.
     is_waiting: bool,
     is_stopped: bool,
 }
