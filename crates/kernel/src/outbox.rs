@@ -201,8 +201,8 @@ impl<S: Signal> Outbox<S> {
     /// counts as local.
     const TEST_THREAD: u16 = Directory::NO_THREAD;
 
-    /// Removes the signals that were sent: the ordinary ones in order, then those for other nodes, those for the
-    /// next turn, and the long-running ones. For tests.
+    /// Removes the signals that were sent: the ordinary ones in order, then those for other nodes, those for
+    /// the next turn, and the long-running ones. For tests.
     pub fn take_sent(&mut self) -> Vec<(Address, S)> {
         let local = std::iter::from_fn(|| self.local.pop());
         local

@@ -109,7 +109,7 @@ impl RunningServer {
         self.node.stop()
     }
 
-    /// Waits until a block requests the node's stop, or a thread ends.
+    /// Waits until a block requests the node's stop.
     pub fn wait_for_stop_request(&self) {
         self.node.wait_for_stop_request();
     }

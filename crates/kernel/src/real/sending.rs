@@ -238,7 +238,7 @@ impl Sending {
                 writing_per_mille: writing_per_mille(&recent_usage(loads, thread, now)),
             })
             .collect();
-        // Without send threads, use the load of the present helpers.
+        // Without send threads, use the time that the present helpers spend on writing.
         let helps = |candidate: &&Candidate| self.helpers.iter().any(|helper| helper.thread == candidate.thread);
         let senders = candidates.iter().filter(|candidate| candidate.is_sender);
         let busiest = match senders.map(|sender| sender.busy_per_mille).max() {
@@ -274,12 +274,12 @@ fn is_asleep(loads: &LoadBoard, thread: u16, now: Time) -> bool {
     state == ThreadState::Sleeping && now.since(since).0 > LOAD_SLOTS as u64 * ADJUST_EVERY.0
 }
 
-/// Load in the last complete 50 ms, in thousandths; 0 if the thread has slept since.
+/// Load in the last complete 50 ms, in thousandths; 0 if the figures are outdated because the thread sleeps.
 pub(super) fn recent_busy_per_mille(loads: &LoadBoard, thread: u16, now: Time) -> u32 {
     if is_asleep(loads, thread, now) { 0 } else { loads.thread(thread).map_or(0, |load| load.moment.busy_per_mille()) }
 }
 
-/// Published activity of the last 200 ms; all figures are 0 if the thread has slept since.
+/// Published activity of the last 200 ms; all figures are 0 if they are outdated because the thread sleeps.
 fn recent_usage(loads: &LoadBoard, thread: u16, now: Time) -> Usage {
     let mut usage = Usage::default();
     if is_asleep(loads, thread, now) {

@@ -160,7 +160,7 @@ pub struct ThreadLoad {
     pub state: ThreadState,
     /// When the current activity began.
     pub state_since: Time,
-    /// Signals in the thread's own queues at its last turn.
+    /// Signals that waited for the thread after its last turn, not counting long-running ones.
     pub queue_length: u32,
     /// Current spin time before a sleep, in nanoseconds.
     pub spin_ns: u64,
@@ -230,7 +230,8 @@ impl LoadBoard {
         self.threads.is_empty()
     }
 
-    /// Signals in a thread's own queues at its last turn; 0 for an unknown thread. One load.
+    /// Signals that waited for a thread after its last turn, not counting long-running ones; 0 for an unknown
+    /// thread. One load.
     #[inline]
     pub fn queue_length(&self, thread: u16) -> u32 {
         self.threads.get(usize::from(thread)).map_or(0, |words| words.queue_length.load(Ordering::Relaxed) as u32)

@@ -221,8 +221,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         std::mem::take(&mut self.halts)
     }
 
-    /// Whether a running node has nothing to do: no signal and no file request is under way, and no timer is
-    /// due.
+    /// Whether a running node has nothing to do: no signal and no file request is under way. Timers do not
+    /// count.
     pub fn is_idle(&mut self, node: NodeId) -> bool {
         let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1));
         let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return false };
