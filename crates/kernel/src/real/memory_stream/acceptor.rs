@@ -1,7 +1,7 @@
 //! The acceptor of one thread: takes new in-memory connections, and keeps the ready list of existing ones.
 //!
 //! Clients hold the lock for a few instructions, once or twice in the life of a connection. The owning thread
-//! never waits for the lock.
+//! waits for the lock only when the node halts.
 
 use std::sync::Arc;
 
