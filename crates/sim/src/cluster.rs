@@ -22,7 +22,7 @@ use crate::fleet::TimeDriver;
 
 /// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes end all connections
 /// instead of the nodes.
-pub const DURABLE_NODES: bool = false;
+pub const DURABLE_NODES: bool = true;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -119,6 +119,7 @@ impl Cluster {
         // A crash that was armed for the last life and not hit must not end the next one.
         for node in self.nodes() {
             self.simulation.arm_crash(node, None, end);
+            self.simulation.arm_disk_crash(node, None);
         }
         self.slow_reader_slots.clear();
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
