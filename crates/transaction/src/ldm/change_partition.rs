@@ -97,7 +97,6 @@ impl LdmBlock {
             is_purging: false,
             purged: 0,
             is_compacting: false,
-            is_stamping: false,
         };
         self.partitions.insert(slot);
     }

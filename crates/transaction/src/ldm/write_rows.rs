@@ -233,12 +233,11 @@ impl LdmBlock {
             output: request.output,
             follow_ups: follow_ups.into_boxed_slice(),
             is_part: false,
-            is_long: record.is_long(),
             error,
         };
         if commits {
             record.one_phase_reply = Some((request.reply_to, reply));
-            return self.commit_one_phase(participant, outbox);
+            return self.commit_one_phase(participant, request.reply_to, outbox);
         }
         outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
     }
@@ -292,7 +291,6 @@ fn empty_reply(request: &WriteRows) -> WriteRowsReply {
         output: Buffer::new(),
         follow_ups: Box::default(),
         is_part: false,
-        is_long: false,
         error: None,
     }
 }
