@@ -1,6 +1,6 @@
-//! Measures recovery of one partition on one core: replay of sysbench rows by row id, and the build of the hash
-//! index and both ordered indexes. Prints nanoseconds of processor time a row. The first replay includes the
-//! kernel's work to provide memory that was never touched.
+//! Measures recovery of one partition on one core: replay of sysbench rows by row id, and the build of the
+//! hash index and both ordered indexes. Prints nanoseconds of processor time a row. The first replay includes
+//! the kernel's work to provide memory that was never touched.
 //!
 //! `cargo run --release -p junctor-storage --example replay -- [rows]`, 2,000,000 rows by default.
 
@@ -51,7 +51,8 @@ fn main() {
     }
 }
 
-/// Nanoseconds that the processor has worked for this thread. Other processes of the machine do not change it.
+/// Nanoseconds that the processor has worked for this thread. Other processes of the machine do not change
+/// it.
 fn processor_ns() -> u64 {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").expect("a Linux kernel with schedstat");
     statistics.split(' ').next().and_then(|first| first.parse().ok()).expect("a number")

@@ -1,5 +1,5 @@
-//! Recovery: applies the row changes that the log block reads back, and builds the indexes afterwards. Both end
-//! before the node serves anyone, so nothing is locked and no record is formed.
+//! Recovery: applies the row changes that the log block reads back, and builds the indexes afterwards. Both
+//! end before the node serves anyone, so nothing is locked and no record is formed.
 
 use std::collections::VecDeque;
 
