@@ -104,8 +104,8 @@ pub enum Node {
         /// Text and pattern.
         operands: Box<[Expression; 2]>,
     },
-    /// + - * / DIV %. The kind of the result determines the arithmetic, except for DIV: there the kinds of
-    /// the operands do.
+    /// `+ - * / DIV %`. The kind of the result determines the arithmetic. For DIV the kinds of the operands
+    /// determine it.
     Arithmetic(ArithmeticOperator, Box<[Expression; 2]>),
     /// Unary minus.
     Negate(Box<Expression>),

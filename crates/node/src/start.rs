@@ -119,8 +119,8 @@ impl RunningServer {
 /// optionally a colon and the number of the fatal hit. `docs/generated/crash-points.md` lists the names.
 pub const CRASH_VARIABLE: &str = "JUNCTOR_CRASH_AT";
 
-/// Time between two looks at whether a node has recovered.
-const READINESS_POLL: Duration = Duration::from_millis(1);
+/// Time between two looks at whether a node that recovers is being stopped.
+const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Starts a node, and waits until it has recovered its data.
 ///
@@ -169,7 +169,8 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         if node.is_stopping() {
             return Err(StartError("the node was stopped while it recovered its data".into()));
         }
-        std::thread::sleep(READINESS_POLL);
+        // The block that opens the node wakes this thread. A stop does not.
+        std::thread::park_timeout(STOP_POLL);
     }
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =

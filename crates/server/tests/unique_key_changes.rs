@@ -1,8 +1,9 @@
 //! UPDATE and DELETE by a unique key: their results, the partitions that they reach, and races with
 //! transactions that move the key to another row.
 
-use std::thread::{JoinHandle, sleep, spawn};
-use std::time::Duration;
+#![allow(clippy::disallowed_methods, reason = "clients have threads of their own")]
+
+use std::thread::{JoinHandle, spawn};
 
 use junctor::{MemoryStream, Node, Protocol};
 use junctor_bench::mysql::Connection;
@@ -42,14 +43,19 @@ fn value(session: &mut Session, text: &str) -> String {
 }
 
 /// Runs a statement that has to wait for a lock, in a thread.
-fn run_waiting(mut session: Session, text: String) -> JoinHandle<(u64, Session)> {
+fn run_waiting(node: &Node, mut session: Session, text: String) -> JoinHandle<(u64, Session)> {
     let thread = spawn(move || {
         let rows = run(&mut session, &text);
         (rows, session)
     });
-    sleep(Duration::from_millis(100));
-    assert!(!thread.is_finished(), "the statement waits");
+    await_lock_wait(node);
     thread
+}
+
+/// Returns once a transaction waits for a lock.
+fn await_lock_wait(node: &Node) {
+    let mut watcher = session(node);
+    while value(&mut watcher, "SELECT COUNT(*) FROM junctor_info.lock_waits") == "0" {}
 }
 
 const TABLES: [&str; 2] = ["d.sorted", "d.hashed"];
@@ -109,7 +115,7 @@ fn a_change_follows_a_key_that_moves_to_another_row_while_it_waits() {
             run(&mut mover, "BEGIN");
             assert_eq!(run(&mut mover, &format!("UPDATE {table} SET u = 15 WHERE id = 1")), 1);
             assert_eq!(run(&mut mover, &format!("UPDATE {table} SET u = 10 WHERE id = 2")), 1);
-            let waiting = run_waiting(changer, format!("UPDATE {table} SET v = v + 1 WHERE u = 10"));
+            let waiting = run_waiting(&node, changer, format!("UPDATE {table} SET v = v + 1 WHERE u = 10"));
             run(&mut mover, "COMMIT");
             let (rows, mut changer) = waiting.join().expect("it does not fail");
             assert_eq!(rows, 1, "{table} {isolation}");
@@ -153,7 +159,7 @@ fn a_missing_key_is_protected_as_the_isolation_level_demands() {
             // The statement waits for a key that another transaction is inserting.
             run(&mut second, "BEGIN");
             run(&mut second, &format!("INSERT INTO {table} VALUES (9, 99, 0, '')"));
-            let waiting = run_waiting(first, format!("UPDATE {table} SET v = 1 WHERE u = 99"));
+            let waiting = run_waiting(&node, first, format!("UPDATE {table} SET v = 1 WHERE u = 99"));
             run(&mut second, "COMMIT");
             assert_eq!(waiting.join().expect("it does not fail").0, 1, "{table} {isolation}");
             assert_eq!(run(&mut second, &format!("DELETE FROM {table} WHERE u = 99")), 1);
@@ -175,7 +181,7 @@ fn a_change_that_waits_can_be_killed() {
             let errno = waiter.query(&text).expect_err("it is killed").errno();
             (errno, value(&mut waiter, "SELECT 1"))
         });
-        sleep(Duration::from_millis(100));
+        await_lock_wait(&node);
         run(&mut session(&node), &format!("KILL QUERY {id}"));
         assert_eq!(thread.join().expect("it does not fail"), (1317, "1".to_owned()));
         run(&mut holder, "ROLLBACK");

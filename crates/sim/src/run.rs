@@ -137,7 +137,8 @@ fn run_sessions(
     let mut fleet = make_fleet(plan, parameters, &mut workloads, parameters.client_seed);
     loop {
         cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
-        let end = run_life(plan, parameters, (&mut fleet, &mut workloads), cluster, &mut ends, outcome);
+        let slow_reader = (plan.world.hold_one_in, parameters.slow_reader_seed);
+        let end = run_life(slow_reader, (&mut fleet, &mut workloads), cluster, &mut ends, outcome);
         cluster.simulation.set_socket_faults(calm_sockets(parameters));
         if end? == FleetEnd::Finished {
             outcome.clients.add(fleet.report());
@@ -203,17 +204,16 @@ fn set_up(workloads: &Workloads, parameters: &RunParameters, cluster: &mut Clust
     Ok(())
 }
 
-/// Runs the sessions until they or the nodes end.
+/// Runs the sessions until they or the nodes end. `slow_reader` is how rarely it holds partitions, and its
+/// seed.
 fn run_life(
-    plan: &Plan,
-    parameters: &RunParameters,
+    slow_reader: (u64, u64),
     (fleet, workloads): (&mut Fleet, &mut Workloads),
     cluster: &mut Cluster,
     ends: &mut Ends<'_>,
     outcome: &mut Outcome,
 ) -> Result<FleetEnd, String> {
     let planned = ends.next_end(cluster.simulation.now());
-    let slow_reader = (plan.world.hold_one_in, parameters.slow_reader_seed);
     let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, &mut outcome.ends);
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
     outcome.held += driver.held();

@@ -176,7 +176,6 @@ fn by_cpus(studies: &[Study]) -> LineChart {
         y_scale: Scale::Logarithmic,
         x_ticks: studies.iter().map(|study| f64::from(study.cpus)).collect(),
         series,
-        ..LineChart::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Thread;
 
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest, require,
@@ -38,18 +39,34 @@ pub struct RecvSettings {
 
 /// Whether a node serves clients. The recv blocks set this published word. They read it, and so does whoever
 /// starts the node.
-#[derive(Debug, Default)]
-pub struct Readiness(AtomicBool);
+#[derive(Debug)]
+pub struct Readiness {
+    is_open: AtomicBool,
+    /// The thread that starts the node, and sleeps until the node is open.
+    starter: Thread,
+}
 
 impl Readiness {
+    /// Of a node that this thread starts.
+    pub fn new() -> Readiness {
+        Readiness { is_open: AtomicBool::new(false), starter: std::thread::current() }
+    }
+
     /// Opens the node to clients.
     pub fn open(&self) {
-        self.0.store(true, Ordering::Release);
+        self.is_open.store(true, Ordering::Release);
+        self.starter.unpark();
     }
 
     /// Whether the node is open to clients.
     pub fn is_open(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.is_open.load(Ordering::Acquire)
+    }
+}
+
+impl Default for Readiness {
+    fn default() -> Readiness {
+        Readiness::new()
     }
 }
 

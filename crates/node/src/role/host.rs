@@ -108,8 +108,13 @@ impl NodeHost {
             Module::Query => self.query.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Main => self.main.as_mut().map(|block| block.on_world(event, context, outbox)),
             Module::Rep => self.rep.as_mut().map(|block| block.on_world(event, context, outbox)),
-            // Without a data directory the module has no block.
-            Module::Log => self.log.as_mut().map_or(Some(()), |block| Some(block.on_world(event, context, outbox))),
+            // A node that keeps everything in memory has no such block.
+            Module::Log => {
+                if let Some(block) = &mut self.log {
+                    block.on_world(event, context, outbox);
+                }
+                Some(())
+            }
             // Modules without a block: the kernel does their work, and their start event needs no answer.
             Module::Send | Module::Io => Some(()),
         };

@@ -211,7 +211,7 @@ fn read_groups(plan: &PlacementPlan, observers: usize) -> ReadGroups {
 
 /// One stream for each ldm instance, and one for main.
 fn stream_count(plan: &PlacementPlan) -> usize {
-    plan.instance_count(Module::Ldm) as usize + 1
+    plan.instance_count(Module::Ldm) + 1
 }
 
 fn query_instances(plan: &PlacementPlan, group: u16) -> Vec<u16> {

@@ -169,10 +169,10 @@ impl Ledger {
                 (Outcome::Acknowledged(_), Trace { lost: Some(lost), .. }) if durability == Durability::Disk => {
                     faults.push(format!("lost transaction: it was acknowledged, but its write of key {lost} is lost"));
                 }
-                (Outcome::Acknowledged(at), Trace { lost: Some(lost), .. }) => {
-                    if first_lost.is_none_or(|(first, _)| at < first) {
-                        first_lost = Some((at, *lost));
-                    }
+                (Outcome::Acknowledged(at), Trace { lost: Some(lost), .. })
+                    if first_lost.is_none_or(|(first, _)| at < first) =>
+                {
+                    first_lost = Some((at, *lost));
                 }
                 _ => {}
             }

@@ -141,7 +141,7 @@ fn run(defect: Defect, durability: Durability, seed: u64) -> Result<(), String> 
     let options = SimulationOptions { file_ns_max: 200_000, ..SimulationOptions::new(seed) };
     let mut run = Run {
         simulation: start(options, defect),
-        random: Random::new(seed ^ 0x746f_79),
+        random: Random::new(seed ^ 0x0074_6f79),
         ledger: Ledger::default(),
         durability,
         numbers: BTreeSet::new(),
