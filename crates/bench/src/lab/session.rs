@@ -44,7 +44,10 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     let binary = server_binary(options.junctor.as_ref())?;
     for setup in &plan.setups {
         interrupt.check()?;
-        nodes.push(start_filled(&binary, setup, plan.rows)?);
+        let started = start_filled(&binary, setup, plan.rows);
+        // The signal may have ended a system call. Then that is not the reason to report.
+        interrupt.check()?;
+        nodes.push(started?);
     }
     let mut records = Vec::new();
     let measured = plan.measure_all(&mut nodes, &interrupt, &mut records);
@@ -53,6 +56,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
         let text = serde_json::to_string_pretty(&records)?;
         fs::write(path, text + "\n").explain(path.display())?;
     }
+    interrupt.check()?;
     measured?;
     for (setup, node) in plan.setups.iter().zip(nodes) {
         node.resume()?;
