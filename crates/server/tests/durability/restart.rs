@@ -49,6 +49,52 @@ fn acknowledged_changes_survive_a_kill() {
 }
 
 #[test]
+fn long_transactions_survive_a_kill_whole_or_not_at_all() {
+    let folder = folder("long");
+    let mut server = Server::start(&folder);
+    let mut session = server.session();
+    let values: Vec<String> = (1..=1000).map(|id| format!("({id}, {id}, 0)")).collect();
+    run(
+        &mut session,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.item (id INT PRIMARY KEY, code INT UNIQUE, n INT, KEY (n))",
+            &format!("INSERT INTO shop.item VALUES {}", values.join(",")),
+            "INSERT INTO shop.item SELECT id + 1000, code + 1000, 0 FROM shop.item",
+            "START TRANSACTION",
+            "UPDATE shop.item SET n = 1",
+            "UPDATE shop.item SET n = n + 1, code = -code WHERE id <= 1500",
+            "DELETE FROM shop.item WHERE id > 1900",
+            "COMMIT",
+            // Written over rows that may not have their stamps yet.
+            "UPDATE shop.item SET n = 7 WHERE id IN (1, 700, 1899)",
+            "START TRANSACTION",
+            "DELETE FROM shop.item",
+            "ROLLBACK",
+            "START TRANSACTION",
+            "UPDATE shop.item SET n = 100",
+        ],
+    );
+    for _ in 0..2 {
+        server.kill();
+        server = Server::start(&folder);
+        session = server.session();
+        for (n, count) in [(0, "0"), (1, "399"), (2, "1498"), (7, "3"), (100, "0")] {
+            let statement = format!("SELECT COUNT(*) FROM shop.item WHERE n = {n}");
+            assert_eq!(rows(&mut session, &statement), [[count]], "n = {n}");
+        }
+        assert_eq!(
+            rows(&mut session, "SELECT COUNT(*), SUM(code) FROM shop.item WHERE code < 0"),
+            [["1500", "-1125750"]]
+        );
+        assert_eq!(rows(&mut session, "SELECT id FROM shop.item WHERE code = -700"), [["700"]]);
+        assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM shop.item WHERE id > 1900"), [["0"]]);
+    }
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
 fn schema_changes_survive_a_kill() {
     let folder = folder("schema");
     let mut server = Server::start(&folder);
