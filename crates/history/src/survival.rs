@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::history::{Key, Kind, Operation, Outcome, ReadValue, Transaction};
 
-/// What the acknowledgement of a commit promises.
+/// The promise that the acknowledgement of a commit makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// An acknowledged transaction survives.

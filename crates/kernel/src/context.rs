@@ -64,7 +64,7 @@ impl Duration {
     }
 }
 
-/// What a handler sees in addition to its own state and the signal. Refreshed at the start of each turn, not
+/// The input of a handler beside its own state and the signal. Refreshed at the start of each turn, not
 /// for each signal.
 pub struct Context<'a> {
     /// Time at the beginning of the turn.

@@ -191,7 +191,7 @@ impl Directory {
     }
 }
 
-/// What a thread runs, and the node around it. The thread's blocks are created from this.
+/// The module instances of a thread, and the node around it. The thread's blocks are created from this.
 #[derive(Clone, Debug)]
 pub struct ThreadAssignment {
     /// This node.

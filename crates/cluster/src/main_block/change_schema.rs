@@ -229,19 +229,10 @@ impl MainBlock {
         }
     }
 
-    fn publish(&mut self, catalog: Arc<Catalog>, outbox: &mut Outbox<Signal>) {
-        let (before, after) = (self.catalog.dictionary.version, catalog.dictionary.version);
-        require!(
-            after > before,
-            "each published catalog has a higher version than the one before: {after:?} after {before:?}"
-        );
-        self.catalog = catalog;
+    /// Sends the newest catalog to every block that needs it. Returns how many will answer.
+    pub(super) fn send_catalog(&self, operation: OperationId, outbox: &mut Outbox<Signal>) -> usize {
         for to in &self.subscribers {
-            let signal = PublishCatalog {
-                operation: OperationId(self.stage),
-                reply_to: self.own,
-                catalog: Arc::clone(&self.catalog),
-            };
+            let signal = PublishCatalog { operation, reply_to: self.own, catalog: Arc::clone(&self.catalog) };
             let signal = match Module::of(to.module) {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
                 Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
@@ -250,9 +241,20 @@ impl MainBlock {
             };
             outbox.send(*to, signal);
         }
+        self.subscribers.len()
+    }
+
+    fn publish(&mut self, catalog: Arc<Catalog>, outbox: &mut Outbox<Signal>) {
+        let (before, after) = (self.catalog.dictionary.version, catalog.dictionary.version);
+        require!(
+            after > before,
+            "each published catalog has a higher version than the one before: {after:?} after {before:?}"
+        );
+        self.catalog = catalog;
+        let outstanding = self.send_catalog(OperationId(self.stage), outbox);
         if let Some(change) = &mut self.running {
             change.is_decided = true;
-            change.outstanding = self.subscribers.len();
+            change.outstanding = outstanding;
         }
     }
 

@@ -11,14 +11,12 @@ use junctor_kernel::{
     Address, Context, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
 };
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
-use junctor_signals::change_schema::{ChangePartition, PartitionChange, PublishCatalog};
+use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::recover_log::{BuildIndexes, OpenToClients, RecoverLog, RecoveredLog, ReplayLog};
 use junctor_signals::start_log::StartLog;
-use junctor_signals::{
-    LdmSignal, LogSignal, MainSignal, Module, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal, crash_point,
-};
+use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, RecvSignal, Signal, crash_point};
 use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
 
 use super::block::MainBlock;
@@ -317,18 +315,10 @@ impl MainBlock {
             recovery.outstanding = 1;
             return self.on_recovery_reply(None, outbox);
         };
-        recovery.outstanding = self.subscribers.len();
         self.install(schema);
-        for to in &self.subscribers {
-            let catalog = Arc::clone(&self.catalog);
-            let signal = PublishCatalog { operation: OperationId(0), reply_to: self.own, catalog };
-            let signal = match Module::of(to.module) {
-                Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
-                Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
-                Module::Query => Signal::Query(QuerySignal::PublishCatalog(signal)),
-                _ => Signal::Sql(SqlSignal::PublishCatalog(signal)),
-            };
-            outbox.send(*to, signal);
+        let outstanding = self.send_catalog(OperationId(0), outbox);
+        if let Some(recovery) = &mut self.recovery {
+            recovery.outstanding = outstanding;
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) struct WaitingChange {
     pub tables: Arc<[BlockedTable]>,
 }
 
-/// What a schema change waits for.
+/// The event that a schema change waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitState {
     /// Earlier changes of the same tables.

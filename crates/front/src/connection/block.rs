@@ -47,7 +47,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Of a node that this thread starts.
+    /// The readiness of a closed node. `open` wakes the calling thread, which starts the node.
     pub fn new() -> Readiness {
         Readiness { is_open: AtomicBool::new(false), starter: std::thread::current() }
     }

@@ -126,7 +126,7 @@ impl Sending {
         self.due
     }
 
-    /// What the thread does with its own output at present.
+    /// The way in which the thread sends its own output at present.
     #[inline]
     pub(super) fn own_output(&self) -> OwnOutput {
         self.own_output

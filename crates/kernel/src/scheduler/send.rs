@@ -321,7 +321,7 @@ pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates:
     helpers.extend(able.into_iter().take(others).map(|candidate| candidate.thread));
 }
 
-/// What a thread does with the output for its own sockets.
+/// The way in which a thread sends the output for its own sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnOutput {
     /// The thread writes it.

@@ -47,7 +47,7 @@ struct QueueState {
     is_stopped: bool,
 }
 
-/// What the worker of a lane finds in its queue.
+/// The next work of a lane's worker.
 pub(super) enum Found {
     Request(Requester, WorldRequest),
     Nothing,

@@ -20,7 +20,7 @@ pub(super) struct ChangeStamp {
     pub(super) file: FileId,
 }
 
-/// What a loss of power leaves of the unsynced changes of a disk.
+/// The unsynced changes of a disk that survive a loss of power.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Survival {
     Nothing,

@@ -83,7 +83,7 @@ fn fault(operation: DiskOperation, when: FaultTime) -> DiskFaults {
     DiskFaults { failing: vec![DiskFault::new(operation, when)], ..DiskFaults::default() }
 }
 
-/// What the disk holds of `path` after many runs that end by a loss of power.
+/// The contents of `path` on the disk after many runs that end by a loss of power.
 fn after_power_loss(path: &str, run: impl Fn(&mut VirtualFiles)) -> BTreeSet<Option<Vec<u8>>> {
     let outcome = |seed| {
         let mut files = files(seed);
