@@ -128,6 +128,9 @@ pub struct WriteRowsReply {
     pub input: Buffer,
     /// Rows of a locking read or of RETURNING.
     pub output: Buffer,
+    /// Whether the transaction has written so much at this ldm that it must be prepared there, even as the
+    /// only participant.
+    pub is_long: bool,
     /// Work for other partitions, in order.
     pub follow_ups: Box<[FollowUp]>,
     /// Whether this carries follow-ups only, and the reply itself comes later. A long write sends its

@@ -6,7 +6,7 @@
 //! directly or through others.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashSet, HashTable};
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -21,6 +21,8 @@ use super::shards::ShardedTable;
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
+/// Number of locks of ended transactions that a request for a full table releases first.
+const ROOM_MADE_MAX: usize = 256;
 /// Number of requests up to which an empty table keeps its memory.
 const RECORDS_KEPT: usize = 1 << 16;
 
@@ -113,6 +115,9 @@ pub struct LockTable {
     waiter_count: usize,
     generation: u32,
     ranges: RangeTable,
+    /// Transactions that are over and still have rows in the table. Their locks count as free: a request for
+    /// such a row releases its lock first. Nobody waits for them.
+    ended: HashSet<TransactionId, FixedState>,
 }
 
 #[derive(Debug)]
@@ -161,6 +166,7 @@ impl LockTable {
             waiter_count: 0,
             generation: 0,
             ranges: RangeTable::default(),
+            ended: HashSet::with_hasher(FixedState::with_seed(seed)),
         }
     }
 
@@ -221,7 +227,10 @@ impl LockTable {
         token: WaiterToken,
     ) -> Result<LockReply, LockTableFull> {
         require!(transaction.is_some(), "a lock is requested by a transaction");
-        if self.requests.is_full() {
+        if !self.ended.is_empty() {
+            self.release_ended_at(key);
+        }
+        if self.requests.is_full() && !self.make_room() {
             return Err(LockTableFull);
         }
         let lock = self.lock_of(key)?;
@@ -280,6 +289,76 @@ impl LockTable {
             return has_more;
         }
         self.ranges.release_some(transaction, count_max, granted)
+    }
+
+    /// Releases at most `count_max` of the ranges of a transaction. Returns whether any are left.
+    #[inline]
+    pub fn release_ranges(
+        &mut self,
+        transaction: TransactionId,
+        count_max: usize,
+        granted: &mut Vec<WaiterToken>,
+    ) -> bool {
+        self.ranges.request_count() > 0 && self.ranges.release_some(transaction, count_max, granted)
+    }
+
+    /// Ends a transaction that has no ranges and waits for nothing: its locks count as free from now on.
+    /// Releases those that `waiters`, which are all waiting requests, wait for, and appends the tokens of the
+    /// requests that this grants. The caller releases the other locks with `release_ended`.
+    pub fn end_transaction(
+        &mut self,
+        transaction: TransactionId,
+        waiters: impl Iterator<Item = WaiterId>,
+        granted: &mut Vec<WaiterToken>,
+    ) {
+        self.ended.insert(transaction);
+        for waiter in waiters {
+            let Some(lock) = self.waiting(waiter).map(|request| request.lock) else { continue };
+            if let Some(holder) = self.holder_of(lock, transaction) {
+                self.unlink_from_transaction(holder);
+                self.drop_request(holder, granted);
+            }
+        }
+    }
+
+    /// Releases at most `count_max` locks of an ended transaction. Returns whether any are left.
+    pub fn release_ended(&mut self, transaction: TransactionId, count_max: usize) -> bool {
+        let mut granted = Vec::new();
+        let has_more = self.release_rows(transaction, count_max, &mut granted);
+        require!(granted.is_empty(), "nobody waits for a lock of an ended transaction: {transaction}");
+        if !has_more {
+            self.ended.remove(&transaction);
+        }
+        has_more
+    }
+
+    /// Releases the locks of ended transactions on a row.
+    #[cold]
+    fn release_ended_at(&mut self, key: LockKey) {
+        let find = |table: &LockTable| {
+            let lock = *table.by_key.find(table.hash_of_key(&key), |lock| table.locks[*lock].key == key)?;
+            let mut holders = table.walk(table.locks[lock].holders.first);
+            holders.find(|holder| table.ended.contains(&table.requests[*holder].transaction))
+        };
+        let mut granted = Vec::new();
+        // The lock itself goes with its last request, so it is looked up each time.
+        while let Some(holder) = find(self) {
+            self.unlink_from_transaction(holder);
+            self.drop_request(holder, &mut granted);
+        }
+        require!(granted.is_empty(), "nobody waits for a lock of an ended transaction: {key:?}");
+    }
+
+    /// Releases some locks of ended transactions. Returns false if they have none.
+    #[cold]
+    fn make_room(&mut self) -> bool {
+        while let Some(transaction) = self.ended.iter().next().copied() {
+            self.release_ended(transaction, ROOM_MADE_MAX);
+            if !self.requests.is_full() {
+                return true;
+            }
+        }
+        false
     }
 
     fn release_rows(&mut self, transaction: TransactionId, count_max: usize, granted: &mut Vec<WaiterToken>) -> bool {
@@ -417,7 +496,10 @@ impl LockTable {
     }
 
     /// Whether the row has no holder and no waiter.
-    pub fn is_free(&self, key: LockKey) -> bool {
+    pub fn is_free(&mut self, key: LockKey) -> bool {
+        if !self.ended.is_empty() {
+            self.release_ended_at(key);
+        }
         self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key).is_none()
     }
 
@@ -432,6 +514,7 @@ impl LockTable {
         self.by_key.iter().flat_map(move |number| {
             let lock = &self.locks[*number];
             let requests = self.walk(lock.holders.first).chain(self.walk(lock.waiters.first));
+            let requests = requests.filter(|request| !self.ended.contains(&self.requests[*request].transaction));
             requests.map(move |request| {
                 let Request { transaction, mode, is_granted, .. } = self.requests[request];
                 LockEntry { key: lock.key, transaction, mode, is_granted }

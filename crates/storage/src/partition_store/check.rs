@@ -21,7 +21,7 @@ impl PartitionStore {
         for entry in &self.ordered {
             self.check_ordered(entry).map_err(|problem| format!("index {}: {problem}", entry.id))?;
         }
-        let is_live = |row: &RowId| self.newest_committed(*row).is_some_and(|version| !version.is_deleted());
+        let is_live = |row: &RowId| self.rows.newest_stamped(*row).is_some_and(|version| !version.is_deleted());
         let live = (0..self.row_id_limit().0).map(RowId).filter(is_live).count() as u64;
         if live != self.live_rows {
             return Err(format!("{live} live rows, counted {}", self.live_rows));
@@ -72,7 +72,7 @@ impl PartitionStore {
                 }
                 // Versions below the one that the oldest snapshot sees wait for the purge. Their index
                 // entries may already be gone.
-                is_reachable &= !(version.is_committed() && version.is_seen_by(self.purge_horizon, None));
+                is_reachable &= !self.rows.is_committed_within(&version, self.purge_horizon);
             }
         }
         entry.tree.check(|key, row| {

@@ -1,9 +1,12 @@
-//! Commit and undo of what a transaction wrote to a row.
+//! Commit and undo of what a transaction wrote.
+//!
+//! A short transaction stamps its rows at commit. A long one settles in constant time, and its rows are
+//! stamped later: in the background, and each row before anything is written over it or purged below it.
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 
-use super::PartitionStore;
 use super::remove_version::{Remaining, remove_orphaned_keys};
+use super::{PartitionStore, StampList};
 use crate::invariant::require;
 use crate::row::RowVersion;
 
@@ -15,16 +18,76 @@ impl PartitionStore {
     /// must be above every number in the row. Does nothing when the row has no version of the transaction.
     /// Never fails.
     pub fn commit(&mut self, row: RowId, transaction: TransactionId, commit_number: CommitNumber) {
-        let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
         require!(
             commit_number > self.purge_horizon || self.purge_horizon == EVERYTHING,
             "commit {commit_number} of row {row} is above the purge horizon {}, so no snapshot has missed it",
             self.purge_horizon
         );
-        let (head, is_live) = (newest.location(), !newest.is_deleted());
-        let committed = self.rows.newest_committed(row);
+        self.stamp(row, transaction, commit_number);
+    }
+
+    /// Commits a transaction in constant time. `rows` names every row of this partition in which it has a
+    /// version; repetitions are allowed. The caller runs `stamp_step` until it returns false. Never fails.
+    pub fn settle(&mut self, transaction: TransactionId, number: CommitNumber, rows: Vec<RowId>) {
         require!(
-            committed.and_then(|committed| committed.commit_number()).is_none_or(|number| number < commit_number),
+            number > self.purge_horizon || self.purge_horizon == EVERYTHING,
+            "commit {number} is above the purge horizon {}, so no snapshot has missed it",
+            self.purge_horizon
+        );
+        if rows.is_empty() {
+            return;
+        }
+        self.rows.settle(transaction, number);
+        self.stamping.push_back(StampList { transaction, number, rows, next: 0 });
+    }
+
+    /// Whether committed transactions have rows that may lack their stamps.
+    #[inline]
+    pub fn has_unstamped(&self) -> bool {
+        !self.stamping.is_empty()
+    }
+
+    /// Stamps at most `budget_rows` rows of committed transactions. Returns whether more are left.
+    pub fn stamp_step(&mut self, budget_rows: usize) -> bool {
+        for _ in 0..budget_rows {
+            let Some(list) = self.stamping.front_mut() else { return false };
+            let StampList { transaction, number, .. } = *list;
+            let row = list.rows[list.next];
+            list.next += 1;
+            let is_last = list.next == list.rows.len();
+            self.stamp(row, transaction, number);
+            if is_last {
+                self.stamping.pop_front();
+                self.rows.forget_settled(transaction);
+            }
+        }
+        !self.stamping.is_empty()
+    }
+
+    /// Stamps a row whose newest version is committed and unstamped. Returns whether it was; the row may be
+    /// gone then. Writers and purge call this first, so that unstamped versions lie on top of a row and
+    /// belong to one transaction.
+    #[inline]
+    pub(super) fn stamp_settled(&mut self, row: RowId) -> bool {
+        self.rows.has_settled() && self.stamp_if_settled(row)
+    }
+
+    #[cold]
+    fn stamp_if_settled(&mut self, row: RowId) -> bool {
+        let stamp = self.rows.newest(row).and_then(|newest| self.rows.settled_stamp(&newest));
+        let Some((transaction, number)) = stamp else { return false };
+        self.stamp(row, transaction, number);
+        true
+    }
+
+    fn stamp(&mut self, row: RowId, transaction: TransactionId, commit_number: CommitNumber) {
+        let Some(newest) = self.rows.newest(row).filter(|newest| newest.is_of(transaction)) else { return };
+        let (head, is_live) = (newest.location(), !newest.is_deleted());
+        let committed = self.rows.newest_stamped(row);
+        require!(
+            committed
+                .and_then(|committed| self.rows.state(&committed).commit_number())
+                .is_none_or(|number| number < commit_number),
             "commit {commit_number} of row {row} lies above a version with a lower commit number"
         );
         let before = committed.map(|committed| !committed.is_deleted());
@@ -39,7 +102,7 @@ impl PartitionStore {
         if before == Some(false) && !is_live {
             // Inserted over a deletion and deleted again. The older deletion stays the newest version: a
             // second one would only add an entry to the purge queue.
-            self.undo(row, transaction, StatementNumber(0));
+            self.remove_newest(row, transaction, StatementNumber(0));
             return;
         }
         // Snapshots see one version per commit; those of earlier statements can no longer be rolled back to.
@@ -57,6 +120,11 @@ impl PartitionStore {
     /// Removes the transaction's versions of the row that statements after `newer_than` wrote; all of them
     /// with 0. Never fails.
     pub fn undo(&mut self, row: RowId, transaction: TransactionId, newer_than: StatementNumber) {
+        require!(!self.rows.is_settled(transaction), "a committed transaction is not undone: {transaction}");
+        self.remove_newest(row, transaction, newer_than);
+    }
+
+    fn remove_newest(&mut self, row: RowId, transaction: TransactionId, newer_than: StatementNumber) {
         let is_undone = |version: &RowVersion<'_>| version.is_of(transaction) && version.statement() > Some(newer_than);
         if self.rows.newest(row).is_some() && self.rows.versions(row).all(|version| is_undone(&version)) {
             self.remove_row(row);

@@ -22,12 +22,12 @@ pub use replay::{IndexRebuild, ReplayError};
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
 pub use write::WriteError;
 
-pub use crate::row::{Reader, Writer};
+pub use crate::row::{Reader, VersionState, Writer};
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_model::id::{CommitNumber, IndexId, RowId};
+use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
 
@@ -46,6 +46,8 @@ pub struct PartitionStore {
     ordered: Vec<LocalIndex>,
     /// Rows with a version that a later commit superseded, by the number of that commit.
     purge_queue: VecDeque<(CommitNumber, RowId)>,
+    /// Rows of committed transactions whose versions are not stamped yet, in the order of the commits.
+    stamping: VecDeque<StampList>,
     /// The highest horizon of a purge so far. No snapshot below it is in use.
     purge_horizon: CommitNumber,
     /// Snapshots below this floor cannot be read here any more, because versions that they need were given
@@ -54,21 +56,35 @@ pub struct PartitionStore {
     /// Cache of recently purged rows with long version chains, each with the commit number of the oldest
     /// version that was kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
+    /// Rows whose newest stamped version is not a deletion. A long transaction changes it with its stamps.
     live_rows: u64,
     /// Whether recovery has put rows whose index entries are missing.
     is_replaying: bool,
     scratch: Scratch,
 }
 
+/// The rows of one committed transaction that wait for their stamps.
+#[derive(Debug)]
+struct StampList {
+    transaction: TransactionId,
+    number: CommitNumber,
+    /// May name a row several times, and rows that a writer or a purge has stamped already.
+    rows: Vec<RowId>,
+    /// The first row that is not examined yet.
+    next: usize,
+}
+
 /// Counts and sizes of one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartitionStatistics {
-    /// Rows whose newest committed version is not a deletion.
+    /// Rows whose newest committed version is not a deletion. Rows of a long transaction count with a delay.
     pub live_rows: u64,
     /// Versions of all rows, uncommitted versions and deletions included.
     pub versions: u64,
     /// Entries of the purge queue.
     pub purge_queue: u64,
+    /// Rows of committed transactions that wait for their stamps.
+    pub unstamped: u64,
     /// Bytes of pages with row versions.
     pub row_bytes: u64,
     /// Bytes of the map from row ids to locations.
@@ -116,6 +132,7 @@ impl PartitionStore {
             primary,
             ordered: Vec::new(),
             purge_queue: VecDeque::new(),
+            stamping: VecDeque::new(),
             purge_horizon: CommitNumber(0),
             snapshot_floor: CommitNumber(0),
             purged_deep: Box::default(),
@@ -155,6 +172,7 @@ impl PartitionStore {
             live_rows: self.live_rows,
             versions: self.rows.version_count(),
             purge_queue: self.purge_queue.len() as u64,
+            unstamped: self.stamping.iter().map(|list| (list.rows.len() - list.next) as u64).sum(),
             row_bytes,
             row_map_bytes,
             overflow_bytes,

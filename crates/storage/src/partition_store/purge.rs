@@ -85,6 +85,7 @@ impl PartitionStore {
     fn purge_row(&mut self, row: RowId, horizon: CommitNumber, left: &mut usize) -> bool {
         // The base is the newest version that is at or below the horizon. Versions below the base are
         // unreachable.
+        self.stamp_settled(row);
         let mut newer = None;
         let mut base = None;
         // If the horizon is the snapshot floor, purge the whole remainder of a long chain now: its queue
@@ -93,7 +94,7 @@ impl PartitionStore {
         let mut walked = 0;
         for version in self.rows.versions(row).take(walk_max) {
             walked += 1;
-            if version.is_committed() && version.is_seen_by(horizon, None) {
+            if version.is_seen_by(horizon, None) {
                 base = Some(version);
                 break;
             }
@@ -102,7 +103,7 @@ impl PartitionStore {
         // The row has too many newer versions. Their own queue entries will purge it later.
         let Some(base) = base else { return true };
         let is_deleted = base.is_deleted();
-        let base_number = base.commit_number();
+        let base_number = self.rows.state(&base).commit_number();
         // A deletion has no key. Keep the version below it until the whole row goes, so that the row still
         // has a key if newer versions are rolled back.
         let last_kept = if is_deleted { base.older() } else { base.location() };
@@ -147,7 +148,7 @@ impl PartitionStore {
     fn remove_all_below(&mut self, row: RowId, last_kept: Location, horizon: CommitNumber, left: &mut usize) -> bool {
         while let (_, Some(below)) = self.rows.version_and_below(last_kept) {
             require!(
-                below.commit_number().is_some_and(|number| number <= horizon),
+                self.rows.state(&below).commit_number().is_some_and(|number| number <= horizon),
                 "purge removes only versions of row {row} committed at or below the horizon {horizon}"
             );
             if *left == 0 {

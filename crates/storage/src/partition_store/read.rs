@@ -9,7 +9,7 @@ use junctor_model::row::RowView;
 use super::{PartitionStore, key_view};
 use crate::invariant::require;
 use crate::page::Location;
-use crate::row::RowVersion;
+use crate::row::{RowVersion, VersionState};
 
 /// A value for each key of a batch.
 pub type Batch<T> = ArrayVec<T, { limit::ROWS_PER_HOLD_MAX }>;
@@ -120,6 +120,18 @@ impl PartitionStore {
     #[inline]
     pub fn newest(&self, row: RowId) -> Option<RowVersion<'_>> {
         self.rows.newest(row)
+    }
+
+    /// The state of a row's newest version.
+    #[inline]
+    pub fn newest_state(&self, row: RowId) -> Option<VersionState> {
+        self.rows.newest(row).map(|newest| self.rows.state(&newest))
+    }
+
+    /// Whether a version is committed, and with which number.
+    #[inline]
+    pub fn state(&self, version: &RowVersion<'_>) -> VersionState {
+        self.rows.state(version)
     }
 
     /// The newest committed version of a row, deleted or not.

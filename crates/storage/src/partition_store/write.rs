@@ -55,7 +55,7 @@ impl PartitionStore {
     /// Inserts a row. If a deleted row with the same key is still stored for snapshots, reuses its id.
     #[inline]
     pub fn insert(&mut self, key: HashedKey<'_>, image: &[u8], writer: Writer) -> Result<RowId, WriteError> {
-        let target = match self.find_primary(key.key, key.hash) {
+        let target = match self.find_stamped(key) {
             Some(row) => self.target_of_insert(row, writer.transaction)?,
             None => Target::New { hash: key.hash, row: None },
         };
@@ -76,7 +76,8 @@ impl PartitionStore {
         image: &[u8],
         writer: Writer,
     ) -> Result<RowId, WriteError> {
-        let mut found = self.find_primary(key.key, key.hash);
+        let mut found = self.find_stamped(key);
+        self.stamp_settled(row);
         if let Some(other) = found.filter(|other| *other != row && self.is_committed_deletion(*other)) {
             self.remove_row(other);
             found = None;
@@ -95,6 +96,7 @@ impl PartitionStore {
 
     /// Replaces the row's values. The primary key must not change.
     pub fn update(&mut self, row: RowId, image: &[u8], writer: Writer) -> Result<(), WriteError> {
+        self.stamp_settled(row);
         self.check_writable(row, writer.transaction)?;
         verify!(self.has_same_primary(row, image), "an update of row {row} keeps its primary key");
         self.put(Target::Existing(row), Some(image), writer, Need::Growth)?;
@@ -136,9 +138,21 @@ impl PartitionStore {
 
     /// Deletes the row. May use the memory reserve.
     pub fn delete(&mut self, row: RowId, writer: Writer) -> Result<(), WriteError> {
+        self.stamp_settled(row);
         self.check_writable(row, writer.transaction)?;
         self.put(Target::Existing(row), None, writer, Need::Release)?;
         Ok(())
+    }
+
+    /// The row with this primary key, stamped so that it can be written.
+    #[inline]
+    fn find_stamped(&mut self, key: HashedKey<'_>) -> Option<RowId> {
+        let row = self.find_primary(key.key, key.hash)?;
+        match self.stamp_settled(row) {
+            // The stamp removes a row that its transaction inserted and deleted.
+            true => self.find_primary(key.key, key.hash),
+            false => Some(row),
+        }
     }
 
     fn has_same_primary(&self, row: RowId, image: &[u8]) -> bool {
@@ -148,7 +162,7 @@ impl PartitionStore {
     }
 
     fn is_committed_deletion(&self, row: RowId) -> bool {
-        self.rows.newest(row).is_some_and(|newest| newest.is_committed() && newest.is_deleted())
+        self.rows.newest(row).is_some_and(|newest| newest.is_deleted() && self.state(&newest).commit_number().is_some())
     }
 
     fn target_of_insert(&self, row: RowId, transaction: TransactionId) -> Result<Target, WriteError> {
@@ -161,7 +175,7 @@ impl PartitionStore {
 
     fn check_writable(&self, row: RowId, transaction: TransactionId) -> Result<(), WriteError> {
         let newest = self.rows.newest(row).ok_or(WriteError::NotFound)?;
-        match newest.transaction() {
+        match self.state(&newest).transaction() {
             Some(other) if other != transaction => Err(WriteError::Uncommitted(row)),
             _ if newest.is_deleted() => Err(WriteError::NotFound),
             _ => Ok(()),
@@ -201,13 +215,17 @@ impl PartitionStore {
             }
         };
         verify!(
-            self.rows.newest(row).is_none_or(|newest| newest.is_committed() || newest.is_of(writer.transaction)),
+            self.rows.is_open_to(row, writer.transaction),
             "row {row} is written only over a committed version or one of the same transaction"
         );
         self.rows.push(row, location);
         self.insert_added_keys(row);
         if image.is_some() {
             self.drop_replaced(row, location, writer);
+        }
+        if self.has_unstamped() {
+            // Each row written stamps another one, so the debt never exceeds what was uncommitted at once.
+            self.stamp_step(1);
         }
         Ok(row)
     }

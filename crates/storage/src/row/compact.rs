@@ -67,13 +67,13 @@ impl RowStore {
         true
     }
 
-    /// Returns false if the version cannot move now: it is uncommitted, too deep in its row's chain, or no
+    /// Returns false if the version cannot move now: it is unstamped, too deep in its row's chain, or no
     /// other page has a free block.
     fn move_version(&mut self, location: Location) -> bool {
         let version = RowVersion::read(location, self.blocks.at(location));
-        // The header of an uncommitted version holds its statement instead of its row id, so its row is
+        // The header of an unstamped version holds its statement instead of its row id, so its row is
         // unknown.
-        if !version.is_committed() {
+        if !version.is_stamped() {
             return false;
         }
         let row = RowId(version.owner());

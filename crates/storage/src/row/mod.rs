@@ -3,6 +3,7 @@
 mod compact;
 mod overflow_value;
 mod map;
+mod settled;
 mod store;
 mod version;
 
@@ -19,6 +20,44 @@ pub struct Reader {
     pub snapshot: CommitNumber,
     /// The transaction whose uncommitted versions are visible too.
     pub own: Option<TransactionId>,
+}
+
+/// Whether a version is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionState {
+    /// Committed with this number.
+    Committed(CommitNumber),
+    /// Written by this statement of a transaction that has not committed here.
+    Open(TransactionId, StatementNumber),
+}
+
+impl VersionState {
+    /// The number of a committed version.
+    #[inline]
+    pub fn commit_number(self) -> Option<CommitNumber> {
+        match self {
+            VersionState::Committed(number) => Some(number),
+            VersionState::Open(..) => None,
+        }
+    }
+
+    /// The transaction of an open version.
+    #[inline]
+    pub fn transaction(self) -> Option<TransactionId> {
+        match self {
+            VersionState::Committed(_) => None,
+            VersionState::Open(transaction, _) => Some(transaction),
+        }
+    }
+
+    /// The statement that wrote an open version.
+    #[inline]
+    pub fn statement(self) -> Option<StatementNumber> {
+        match self {
+            VersionState::Committed(_) => None,
+            VersionState::Open(_, statement) => Some(statement),
+        }
+    }
 }
 
 /// The transaction and statement that write a version.

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::RowFormat;
 
-use super::Writer;
 use super::compact::Compaction;
 use super::map::RowMap;
 use super::overflow_value::{free_overflow, is_inline, move_to_overflow, overflow_blocks, reassemble_image};
+use super::settled::Settled;
 use super::version::{RowVersion, VERSION_HEADER_BYTES, has_overflow_values, write_commit, write_older, write_version};
+use super::{VersionState, Writer};
 use crate::invariant::require;
 use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
 
@@ -24,6 +25,7 @@ pub struct RowStore {
     pub(super) blocks: BlockStore,
     pub(super) compaction: Compaction,
     overflow: OverflowStore,
+    settled: Settled,
     version_count: u64,
     /// Receives the stored form of an image while its long values move to overflow pages.
     scratch: Vec<u8>,
@@ -36,6 +38,7 @@ impl RowStore {
             map: RowMap::new(Arc::clone(&pool)),
             blocks: BlockStore::new(Arc::clone(&pool), PageKind::Rows),
             overflow: OverflowStore::new(pool),
+            settled: Settled::new(),
             compaction: Compaction::default(),
             version_count: 0,
             scratch: Vec::new(),
@@ -81,21 +84,93 @@ impl RowStore {
         snapshot: CommitNumber,
         own: Option<TransactionId>,
     ) -> Option<RowVersion<'a>> {
-        let mut version = self.older(&newest)?;
-        while !version.is_seen_by(snapshot, own) {
+        let mut version = newest;
+        // Of a settled transaction's versions in the row, the topmost is met first, and it is the committed
+        // one.
+        while !version.is_seen_by(snapshot, own) && !self.is_settled_within(&version, snapshot) {
             version = self.older(&version)?;
         }
         (!version.is_deleted()).then_some(version)
+    }
+
+    /// Whether a version that has no stamp belongs to a transaction that committed within the snapshot.
+    #[inline]
+    fn is_settled_within(&self, version: &RowVersion<'_>, snapshot: CommitNumber) -> bool {
+        self.settled_stamp(version).is_some_and(|(_, number)| number <= snapshot)
+    }
+
+    /// The transaction and commit number with which an unstamped version is committed.
+    #[inline]
+    pub(crate) fn settled_stamp(&self, version: &RowVersion<'_>) -> Option<(TransactionId, CommitNumber)> {
+        let transaction = version.unstamped_transaction()?;
+        Some((transaction, self.settled.number(transaction)?))
+    }
+
+    /// Whether a version is committed, and with which number.
+    #[inline]
+    pub fn state(&self, version: &RowVersion<'_>) -> VersionState {
+        if let Some(number) = version.stamped_number() {
+            return VersionState::Committed(number);
+        }
+        match self.settled_stamp(version) {
+            Some((_, number)) => VersionState::Committed(number),
+            None => {
+                let transaction = version.unstamped_transaction().unwrap_or_default();
+                VersionState::Open(transaction, version.statement().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Whether a version is committed within the snapshot, stamped or not.
+    pub(crate) fn is_committed_within(&self, version: &RowVersion<'_>, snapshot: CommitNumber) -> bool {
+        version.is_seen_by(snapshot, None) || self.is_settled_within(version, snapshot)
+    }
+
+    /// Whether any version may be committed and unstamped.
+    #[inline]
+    pub(crate) fn has_settled(&self) -> bool {
+        !self.settled.is_empty()
+    }
+
+    /// Whether the transaction is committed here, with unstamped versions.
+    pub(crate) fn is_settled(&self, transaction: TransactionId) -> bool {
+        self.settled.number(transaction).is_some()
+    }
+
+    /// Commits all versions of a transaction. Each of them must be stamped before `forget_settled`.
+    pub(crate) fn settle(&mut self, transaction: TransactionId, number: CommitNumber) {
+        self.settled.insert(transaction, number);
+    }
+
+    /// Called when every version of a settled transaction is stamped.
+    pub(crate) fn forget_settled(&mut self, transaction: TransactionId) {
+        self.settled.remove(transaction);
     }
 
     /// The newest committed version, deleted or not.
     #[inline]
     pub fn newest_committed(&self, row: RowId) -> Option<RowVersion<'_>> {
         let mut version = self.newest(row)?;
-        while !version.is_committed() {
+        while self.state(&version).commit_number().is_none() {
             version = self.older(&version)?;
         }
         Some(version)
+    }
+
+    /// The newest version that has its commit number, deleted or not.
+    #[inline]
+    pub(crate) fn newest_stamped(&self, row: RowId) -> Option<RowVersion<'_>> {
+        let mut version = self.newest(row)?;
+        while !version.is_stamped() {
+            version = self.older(&version)?;
+        }
+        Some(version)
+    }
+
+    /// Whether a version of the transaction may lie on top of the row: nothing lies above an unstamped
+    /// version of another transaction.
+    pub(crate) fn is_open_to(&self, row: RowId, transaction: TransactionId) -> bool {
+        self.newest(row).is_none_or(|newest| newest.is_stamped() || newest.is_of(transaction))
     }
 
     /// The version below the newest one.
@@ -276,7 +351,7 @@ impl RowStore {
 
     fn free_replayed(&mut self, location: Location) {
         let Some(version) = self.at(location) else { return };
-        require!(version.is_committed() && version.older().is_none(), "a row has one version during replay");
+        require!(version.is_stamped() && version.older().is_none(), "a row has one version during replay");
         self.free_version(location);
     }
 
@@ -293,7 +368,7 @@ impl RowStore {
                 if version.has_overflow() {
                     overflow += overflow_blocks(version.stored(), &self.overflow);
                 }
-                if version.is_committed() && version.owner() != row.0 {
+                if version.is_stamped() && version.owner() != row.0 {
                     return Err(format!("row {row}: a version names row {} as its own", version.owner()));
                 }
                 if let Some(newer) = newer {
@@ -326,14 +401,16 @@ impl RowStore {
 }
 
 fn check_order(row: RowId, newer: &RowVersion<'_>, older: &RowVersion<'_>) -> Result<(), String> {
-    let in_order = match (newer.commit_number(), older.commit_number()) {
+    let in_order = match (newer.stamped_number(), older.stamped_number()) {
         (Some(newer), Some(older)) => newer > older,
         (None, Some(_)) => true,
         (Some(_), None) => false,
         // A deletion keeps the version of its own statement below it, because some version must have the
         // row's key.
         (None, None) if newer.is_deleted() && newer.statement() == older.statement() => true,
-        (None, None) => newer.transaction() == older.transaction() && newer.statement() > older.statement(),
+        (None, None) => {
+            newer.unstamped_transaction() == older.unstamped_transaction() && newer.statement() > older.statement()
+        }
     };
     if in_order { Ok(()) } else { Err(format!("row {row}: a version lies above a newer one")) }
 }

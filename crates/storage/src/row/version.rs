@@ -37,9 +37,10 @@ impl<'a> RowVersion<'a> {
         RowVersion { word: u64_at(header, 0), stamp: u64_at(header, 8), location, bytes }
     }
 
-    /// Whether the version has its commit number.
+    /// Whether the version holds its commit number. An unstamped version may be committed all the same: see
+    /// `RowStore::state`.
     #[inline]
-    pub fn is_committed(&self) -> bool {
+    pub(super) fn is_stamped(&self) -> bool {
         self.word & COMMITTED != 0
     }
 
@@ -49,27 +50,28 @@ impl<'a> RowVersion<'a> {
         self.word & DELETED != 0
     }
 
-    /// The commit number of a committed version.
+    /// The commit number of a stamped version.
     #[inline]
-    pub fn commit_number(&self) -> Option<CommitNumber> {
-        self.is_committed().then_some(CommitNumber(self.stamp))
+    pub(super) fn stamped_number(&self) -> Option<CommitNumber> {
+        self.is_stamped().then_some(CommitNumber(self.stamp))
     }
 
-    /// The transaction of an uncommitted version.
+    /// The transaction of an unstamped version.
     #[inline]
-    pub fn transaction(&self) -> Option<TransactionId> {
-        (!self.is_committed()).then_some(TransactionId(self.stamp))
+    pub(super) fn unstamped_transaction(&self) -> Option<TransactionId> {
+        (!self.is_stamped()).then_some(TransactionId(self.stamp))
     }
 
-    /// The statement that wrote an uncommitted version.
-    pub fn statement(&self) -> Option<StatementNumber> {
-        (!self.is_committed()).then(|| StatementNumber(self.owner()))
+    /// The statement that wrote an unstamped version.
+    pub(crate) fn statement(&self) -> Option<StatementNumber> {
+        (!self.is_stamped()).then(|| StatementNumber(self.owner()))
     }
 
-    /// Whether the reader sees this version: it is committed within the snapshot, or it is the reader's own.
+    /// Whether the reader sees this version because it is stamped within the snapshot, or because it is the
+    /// reader's own. If not, the version may still be committed within the snapshot and unstamped.
     #[inline]
-    pub fn is_seen_by(&self, snapshot: CommitNumber, own: Option<TransactionId>) -> bool {
-        match self.is_committed() {
+    pub(crate) fn is_seen_by(&self, snapshot: CommitNumber, own: Option<TransactionId>) -> bool {
+        match self.is_stamped() {
             // One compare decides for committed versions, because the stamp is the commit number itself.
             true => self.stamp <= snapshot.0,
             false => own.is_some_and(|own| own.0 == self.stamp),
@@ -104,8 +106,9 @@ impl<'a> RowVersion<'a> {
         u32::from_le_bytes(self.bytes[16..20].try_into().expect("4 bytes"))
     }
 
+    /// Whether this is an unstamped version of the transaction.
     pub(crate) fn is_of(&self, transaction: TransactionId) -> bool {
-        !self.is_committed() && self.stamp == transaction.0
+        !self.is_stamped() && self.stamp == transaction.0
     }
 }
 

@@ -97,6 +97,7 @@ impl LdmBlock {
             is_purging: false,
             purged: 0,
             is_compacting: false,
+            is_stamping: false,
         };
         self.partitions.insert(slot);
     }

@@ -11,7 +11,7 @@ use junctor_signals::program::WriteAction;
 use junctor_storage::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
-use junctor_storage::row::RowVersion;
+use junctor_storage::row::{RowVersion, VersionState};
 
 use super::block::LdmBlock;
 use super::range_lock::{is_changed, record_changed, register_insert_wait, register_update_wait};
@@ -91,6 +91,7 @@ impl LdmBlock {
             work.batch.done += 1;
         }
         drop(store);
+        participant.written_bytes += work.batch.bytes.len();
         self.waits.queue_granted();
         Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
     }
@@ -107,6 +108,7 @@ impl LdmBlock {
         let input = std::mem::take(&mut work.request.input);
         let mut reader = InputReader::new(&input);
         reader.seek(work.item);
+        let start = work.item;
         let mut end = Ok(StepEnd::More);
         for _ in 0..ROWS_PER_HOLD_MAX {
             let Some(row) = reader.next_image() else {
@@ -137,6 +139,7 @@ impl LdmBlock {
             work.item = reader.position();
         }
         drop(store);
+        participant.written_bytes += work.item - start;
         work.request.input = input;
         self.waits.queue_granted();
         end
@@ -178,8 +181,8 @@ impl Inserter<'_> {
         let inserted = store.insert(key, image, Writer { transaction, statement });
         match inserted {
             // The key may belong to a deleted row, whose deletion this insert depends on.
-            Ok(row) => self.work.note_seen(store.versions(row).nth(1)),
-            Err(WriteError::Duplicate(row)) => self.work.note_seen(store.newest(row)),
+            Ok(row) => self.work.note_seen(store, store.versions(row).nth(1)),
+            Err(WriteError::Duplicate(row)) => self.work.note_seen(store, store.newest(row)),
             Err(_) => {}
         }
         match inserted {
@@ -200,7 +203,7 @@ impl Inserter<'_> {
                 }
             },
             Err(WriteError::Uncommitted(row)) => {
-                lock_of_inserter(self.locks, self.key(row), store.newest(row), transaction, self.token)?;
+                lock_of_inserter(self.locks, self.key(row), store.newest_state(row), transaction, self.token)?;
                 match self.lock(row, self.mode_behind_writer(store, row))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None => junctor_kernel::invariant::fail(
@@ -214,7 +217,7 @@ impl Inserter<'_> {
                     WriteAction::InsertOrClaim => LockMode::Exclusive,
                     _ => LockMode::Shared,
                 };
-                match self.lock(row, mode_of_writer(store.newest(row), transaction, asked))? {
+                match self.lock(row, mode_of_writer(store.newest_state(row), transaction, asked))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None if is_changed(store, row, self.work.request.reading.changed_after) => {
                         Err(record_changed(store))
@@ -237,7 +240,7 @@ impl Inserter<'_> {
         let is_there = |version: &RowVersion<'_>| !version.is_deleted();
         let mut versions = store.versions(row).peekable();
         let was_there = versions.peek().is_some_and(is_there)
-            && versions.find(|version| version.transaction().is_none()).as_ref().is_some_and(is_there);
+            && versions.find(|version| store.state(version).transaction().is_none()).as_ref().is_some_and(is_there);
         match self.work.request.program.action {
             WriteAction::Insert if was_there => LockMode::Shared,
             _ => LockMode::Exclusive,
@@ -285,11 +288,11 @@ impl Inserter<'_> {
 pub(super) fn lock_of_inserter(
     locks: &mut LockTable,
     key: LockKey,
-    newest: Option<RowVersion<'_>>,
+    newest: Option<VersionState>,
     own: TransactionId,
     token: WaiterToken,
 ) -> Result<()> {
-    let other = newest.and_then(|newest| newest.transaction()).filter(|other| *other != own);
+    let other = newest.and_then(VersionState::transaction).filter(|other| *other != own);
     if let Some(other) = other
         && locks.held(key, other).is_none()
     {
@@ -301,7 +304,7 @@ pub(super) fn lock_of_inserter(
 }
 
 /// The mode in which `own` locks a row. A row that it has written is locked exclusively, whatever `asked` is.
-pub(super) fn mode_of_writer(newest: Option<RowVersion<'_>>, own: TransactionId, asked: LockMode) -> LockMode {
+pub(super) fn mode_of_writer(newest: Option<VersionState>, own: TransactionId, asked: LockMode) -> LockMode {
     let is_own = newest.is_some_and(|newest| newest.transaction() == Some(own));
     if is_own { LockMode::Exclusive } else { asked }
 }

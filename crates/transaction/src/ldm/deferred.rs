@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use junctor_kernel::{Context, Outbox};
-use junctor_model::id::PartitionId;
+use junctor_model::id::{PartitionId, TransactionId};
 use junctor_signals::change_schema::ChangePartition;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows};
@@ -27,7 +27,10 @@ const GRANTS_PER_SIGNAL_MAX: usize = 32;
 #[derive(Debug)]
 pub(super) enum Deferred {
     Write(Box<WriteWork>),
+    Prepare(ParticipantHandle),
     Resolution(ParticipantHandle),
+    Stamp(PartitionId),
+    ReleaseLocks(TransactionId),
     ApplyReplica(ApplyReplica),
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
@@ -73,6 +76,9 @@ impl LdmBlock {
         for _ in 0..self.deferred.queue.len().min(STEPS_PER_TURN_MAX) {
             match self.deferred.queue.pop_front() {
                 Some(Deferred::Write(work)) => self.run_write(*work, outbox),
+                Some(Deferred::Prepare(participant)) => self.collect_rows(participant, outbox),
+                Some(Deferred::Stamp(partition)) => self.stamp(partition, outbox),
+                Some(Deferred::ReleaseLocks(transaction)) => self.release_ended(transaction, outbox),
                 Some(Deferred::Resolution(participant)) => self.run_resolution(participant, outbox),
                 Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),

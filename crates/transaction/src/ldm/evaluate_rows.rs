@@ -293,7 +293,7 @@ impl Evaluation<'_> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
         if !has_lock {
-            let newest = self.store.newest(row);
+            let newest = self.store.newest_state(row);
             lock_of_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
             let mode = mode_of_writer(newest, transaction, mode);
             match self.locks.request(self.key(row), transaction, mode, self.token) {
@@ -313,15 +313,15 @@ impl Evaluation<'_> {
             }
         }
         check_unchanged(self.store, row, self.work.request.reading.changed_after)?;
-        self.work.note_seen(self.store.newest(row));
+        self.work.note_seen(self.store, self.store.newest(row));
         let statement = self.work.request.statement;
         let newest = self.store.newest(row).filter(|newest| !newest.is_deleted());
         // This statement made the newest version itself, possibly under a key that the scan reaches later.
-        let Some(newest) = newest.filter(|newest| newest.statement() != Some(statement)) else {
+        let Some(newest) = newest.filter(|newest| self.store.state(newest).statement() != Some(statement)) else {
             self.release(row);
             return Ok(None);
         };
-        if newest.transaction().is_some_and(|other| other != transaction) {
+        if self.store.state(&newest).transaction().is_some_and(|other| other != transaction) {
             junctor_kernel::invariant::fail(
                 "the holder of a row lock made the uncommitted version",
                 format_args!("row {row}"),

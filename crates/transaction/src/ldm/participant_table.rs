@@ -104,6 +104,8 @@ impl ParticipantTable {
         require!(participant.touched.is_empty(), "a transaction that ended here touches no partition");
         participant.rows.clear();
         participant.rows.shrink_to(ROWS_KEPT);
+        participant.written_bytes = 0;
+        participant.collected = None;
         participant.written.clear();
         participant.prepared.clear();
         participant.shipped = 0;

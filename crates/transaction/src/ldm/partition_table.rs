@@ -34,6 +34,8 @@ pub(super) struct PartitionSlot {
     pub is_dropped: bool,
     /// Whether the purge queue contains the partition.
     pub is_purging: bool,
+    /// Whether a deferred step stamps the rows of committed transactions.
+    pub is_stamping: bool,
     /// Number of versions purged since the pages were last compacted.
     pub purged: usize,
     pub is_compacting: bool,

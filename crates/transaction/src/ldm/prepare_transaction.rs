@@ -9,10 +9,20 @@ use junctor_signals::commit_transaction::{
 };
 use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
+use junctor_storage::log::CHUNK_BYTES_MAX;
+use junctor_storage::row::VersionState;
 
 use super::block::LdmBlock;
+use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
-use super::state::{CommitDecision, Resolution, ResolutionKind};
+use super::state::{CommitDecision, Resolution, ResolutionKind, TouchedRow};
+
+/// Maximum number of rows that one step of a prepare sorts and records.
+const ROWS_COLLECTED_MAX: usize = 256;
+/// Maximum number of such steps in one turn.
+const COLLECTED_PER_TURN_MAX: usize = 8;
+/// Bytes of log records that one prepare forms in one turn, apart from the last row's.
+const RECORDED_PER_TURN_MAX: usize = 64 * 1024;
 
 impl LdmBlock {
     pub(super) fn on_prepare_transaction(
@@ -28,10 +38,10 @@ impl LdmBlock {
                 let is_first = participant.resolution.is_none() && participant.prepare_reply_to.is_none();
                 require!(is_first && participant.outstanding == 0, "a transaction is prepared once: {transaction}");
                 self.ship_images(handle, reply_to, context, outbox);
-                if self.participant(handle).outstanding > 0 {
-                    return;
+                if self.participant(handle).outstanding == 0 {
+                    self.finish_prepare(handle, outbox);
                 }
-                None
+                return;
             }
             // tc prepares only ldms where the transaction has written. This one no longer knows the
             // transaction, so its writes are lost.
@@ -56,6 +66,8 @@ impl LdmBlock {
             has_written != participant.written.is_empty(),
             "tc knows where a transaction has written: {transaction}"
         );
+        let is_prepared = participant.collected.is_some() || !participant.is_long();
+        require!(is_prepared, "a long participant is prepared before it commits: {transaction}");
         let is_shipped = participant.prepared.is_empty() || participant.shipped == participant.rows.len();
         require!(is_shipped, "backups hold every image before the commit: {transaction}");
         let kind = ResolutionKind::Commit(CommitDecision { number, participants });
@@ -96,6 +108,11 @@ impl LdmBlock {
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         require!(participant.resolution.is_none(), "a transaction has one resolution at a time: {transaction}");
+        let collected = participant.collected.as_ref().map(|collected| collected.next);
+        require!(
+            collected.is_none_or(|collected| collected == participant.rows.len()),
+            "the prepare ends before the transaction, and no row is written in between: {transaction}"
+        );
         participant.resolution = Some(Resolution::new(kind, reply_to));
         let prepared = std::mem::take(&mut participant.prepared);
         participant.outstanding = prepared.len() as u32;
@@ -110,6 +127,116 @@ impl LdmBlock {
         if self.participant(handle).outstanding == 0 {
             self.run_resolution(handle, outbox);
         }
+    }
+}
+
+impl LdmBlock {
+    /// Continues a prepare whose backups have the images. A short participant has nothing more to prepare.
+    pub(super) fn finish_prepare(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        match self.participant(handle).is_long() {
+            true => self.collect_rows(handle, outbox),
+            false => self.reply_prepare(handle, outbox),
+        }
+    }
+
+    /// Collects the next rows of a long participant by partition and forms their chunks, so that the commit
+    /// has only the tables to hand over and one record to form. Continues in later turns.
+    pub(super) fn collect_rows(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        let mut left = RECORDED_PER_TURN_MAX;
+        for _ in 0..COLLECTED_PER_TURN_MAX {
+            if self.records.is_behind() {
+                // The log takes what is formed before more is formed. Other prepares and writes wait as well.
+                return self.records.held_prepares.push_back(handle);
+            }
+            let Some(bytes) = self.collect_next(handle, outbox) else {
+                return match self.participant(handle).prepare_reply_to {
+                    Some(_) => self.reply_prepare(handle, outbox),
+                    None => self.number_one_phase(handle, outbox),
+                };
+            };
+            if bytes > left {
+                break;
+            }
+            left -= bytes;
+        }
+        self.defer(Deferred::Prepare(handle), outbox);
+    }
+
+    /// Collects some rows. Returns the bytes of their records, or `None` when no row is left. The owner reads
+    /// its changes without keeping readers out.
+    fn collect_next(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) -> Option<usize> {
+        let own = self.own;
+        let LdmBlock { partitions, participants, records, memory, .. } = self;
+        let builder = &mut memory.row_builder;
+        let participant = participants.record(handle);
+        let transaction = participant.transaction;
+        let row_bytes = participant.written_bytes / participant.rows.len().max(1) + 1;
+        let collected = participant.collected.get_or_insert_default();
+        let next = collected.next;
+        let count = ROWS_COLLECTED_MAX.min(RECORDED_PER_TURN_MAX / row_bytes + 1).min(participant.rows.len() - next);
+        if count == 0 {
+            return None;
+        }
+        let rows = &mut participant.rows[next..next + count];
+        rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
+        collected.next += count;
+        let mut bytes = 0;
+        for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
+            let index = rows[0].slot;
+            let place = collected.rows.iter().position(|(slot, _)| *slot == index);
+            let place = place.unwrap_or_else(|| {
+                collected.rows.push((index, Vec::new()));
+                collected.rows.len() - 1
+            });
+            let list = &mut collected.rows[place].1;
+            let slot = &*partitions.slot(index);
+            let mut has_section = false;
+            slot.guard.owner_read(&slot.token, |store| {
+                for TouchedRow { row, statement, .. } in rows.iter().copied() {
+                    // A row changed by several statements has several entries. Only the last counts.
+                    let is_last = store.newest_state(row) == Some(VersionState::Open(transaction, statement));
+                    if !is_last || list.last() == Some(&row) {
+                        continue;
+                    }
+                    list.push(row);
+                    if !records.is_enabled() {
+                        continue;
+                    }
+                    if records.open_bytes() == 0 {
+                        records.begin_chunk(transaction, collected.chunks);
+                        collected.chunks += 1;
+                        has_section = false;
+                    }
+                    if !has_section {
+                        records.begin_section(slot);
+                        has_section = true;
+                    }
+                    records.add_newest(store, row, transaction, builder);
+                    if records.open_bytes() >= CHUNK_BYTES_MAX / 2 {
+                        bytes += records.open_bytes();
+                        records.end();
+                    }
+                }
+            });
+        }
+        if records.open_bytes() > 0 {
+            bytes += records.open_bytes();
+            records.end();
+        }
+        records.deliver_if_long(own, outbox);
+        Some(bytes)
+    }
+
+    pub(super) fn reply_prepare(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        let from = self.own;
+        let participant = self.participant(handle);
+        let transaction = participant.transaction;
+        let Some(reply_to) = participant.prepare_reply_to.take() else {
+            junctor_kernel::invariant::fail("a prepare is answered once", format_args!("{transaction}"))
+        };
+        let error = participant.prepare_error.take();
+        let reply = PrepareTransactionReply { transaction, from, error };
+        outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 }
 

@@ -122,7 +122,7 @@ pub(super) fn is_changed(store: &PartitionStore, row: RowId, changed_after: Comm
     if changed_after.0 == 0 {
         return false;
     }
-    let newest = store.newest_committed(row).and_then(|newest| newest.commit_number());
+    let newest = store.newest_committed(row).and_then(|newest| store.state(&newest).commit_number());
     newest.is_some_and(|newest| newest > changed_after)
 }
 

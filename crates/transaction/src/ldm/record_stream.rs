@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions a row besides the copy. The log records of one ldm, formed at commit and
-//! delivered to the log block at the end of the turn.
+//! Hot path, budget 40 instructions a row besides the copy. The log records of one ldm, formed at commit, or
+//! at the prepare of a long participant, and delivered to the log block at the end of the turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use junctor_storage::log::{FormedRecords, RecordBuffer, RecordHeader, RecordKind
 use junctor_storage::partition_store::PartitionStore;
 
 use super::block::LdmBlock;
+use super::participant_table::ParticipantHandle;
 use super::partition_table::PartitionSlot;
 use super::update_row::RowBuilder;
 
@@ -48,6 +49,8 @@ pub(super) struct RecordStream {
     spare: Vec<Buffer>,
     /// Writes that begin once the log has taken enough.
     pub held_writes: VecDeque<WriteRows>,
+    /// Long participants whose prepare continues once the log has taken enough.
+    pub held_prepares: VecDeque<ParticipantHandle>,
 }
 
 impl RecordStream {
@@ -62,6 +65,7 @@ impl RecordStream {
             untaken_bytes_max: UNTAKEN_BYTES_MAX_DEFAULT,
             spare: Vec::new(),
             held_writes: VecDeque::new(),
+            held_prepares: VecDeque::new(),
         }
     }
 
@@ -109,7 +113,10 @@ impl RecordStream {
         transaction: TransactionId,
         builder: &mut RowBuilder,
     ) {
-        let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
+        let Some(newest) = store.newest(row).filter(|newest| store.state(newest).transaction() == Some(transaction))
+        else {
+            return;
+        };
         if !newest.is_deleted() {
             return self.buffer.put(row, store.view(&newest, &mut builder.image).image());
         }
@@ -130,6 +137,11 @@ impl RecordStream {
         self.buffer.end();
         self.formed += 1;
         target.formed.publish(usize::from(self.instance), self.formed);
+    }
+
+    /// Bytes of the open record so far.
+    pub fn open_bytes(&self) -> usize {
+        self.buffer.open_bytes()
     }
 
     /// Whether the log has so much to take that no new write may begin.
@@ -184,6 +196,12 @@ impl LdmBlock {
         self.records.untaken_bytes -= bytes.len();
         if self.records.spare.len() < SPARE_BUFFERS_MAX {
             self.records.spare.push(bytes);
+        }
+        // Prepares first: their transactions hold locks that writes may wait for.
+        while !self.records.is_behind()
+            && let Some(participant) = self.records.held_prepares.pop_front()
+        {
+            self.collect_rows(participant, outbox);
         }
         while !self.records.is_behind()
             && let Some(request) = self.records.held_writes.pop_front()

@@ -11,9 +11,8 @@ use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_row_key;
 use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::row::check_image;
-use junctor_signals::commit_transaction::PrepareTransactionReply;
 use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows, ReplicateRowsReply};
-use junctor_signals::{LdmSignal, Signal, TcSignal};
+use junctor_signals::{LdmSignal, Signal};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 
@@ -142,7 +141,6 @@ impl LdmBlock {
     ) {
         context.buffers.give(signal.images);
         let handle = self.participants.awaiting(signal.transaction);
-        let own = self.own;
         let participant = self.participant(handle);
         if let Some(error) = signal.error {
             participant.prepare_error.get_or_insert(error);
@@ -156,13 +154,10 @@ impl LdmBlock {
                 return;
             }
         }
-        let participant = self.participant(handle);
-        let Some(reply_to) = participant.prepare_reply_to.take() else {
-            junctor_kernel::invariant::fail("images are shipped for a prepare", format_args!("{}", signal.transaction))
-        };
-        let error = participant.prepare_error.take();
-        let reply = PrepareTransactionReply { transaction: signal.transaction, from: own, error };
-        outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
+        match self.participant(handle).prepare_error.is_none() {
+            true => self.finish_prepare(handle, outbox),
+            false => self.reply_prepare(handle, outbox),
+        }
     }
 
     pub(super) fn on_apply_replica(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
@@ -264,7 +259,9 @@ fn append_newest(
     builder: &mut super::update_row::RowBuilder,
     out: &mut Vec<u8>,
 ) {
-    let Some(newest) = store.newest(row).filter(|newest| newest.transaction() == Some(transaction)) else { return };
+    let Some(newest) = store.newest(row).filter(|newest| store.state(newest).transaction() == Some(transaction)) else {
+        return;
+    };
     // A row that is inserted again after a committed deletion is new to the backups, which keep no old
     // versions.
     let is_new = store.newest_committed(row).is_none_or(|committed| committed.is_deleted());
@@ -324,7 +321,9 @@ fn prepare_images(
 }
 
 fn is_deleted_by(store: &PartitionStore, row: RowId, transaction: TransactionId) -> bool {
-    store.newest(row).is_some_and(|newest| newest.is_deleted() && newest.transaction() == Some(transaction))
+    store
+        .newest(row)
+        .is_some_and(|newest| newest.is_deleted() && store.state(&newest).transaction() == Some(transaction))
 }
 
 fn next_shipped<'a>(images: &mut &'a [u8]) -> Option<ShippedRow<'a>> {

@@ -1,9 +1,10 @@
 //! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commits or undoes the rows
 //! that a transaction has touched here, in holds of bounded length. Then it releases the locks and answers
-//! tc.
+//! tc. A long participant commits in one short hold for each partition: its rows are stamped after the
+//! answer, and its locks count as free before they are released.
 
-use junctor_kernel::{Address, Outbox, require};
-use junctor_model::id::{CommitNumber, StatementNumber};
+use junctor_kernel::{Outbox, require};
+use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
 use junctor_signals::{Signal, TcSignal};
@@ -21,24 +22,31 @@ const HOLDS_PER_TURN_MAX: usize = 4;
 /// one.
 const COMMIT_HOLDS_PER_TURN_MAX: usize = 8;
 
-/// Rows of a commit that are grouped by partition and recorded in one step.
-const ROWS_RECORDED_MAX: usize = 256;
+/// Holds in one turn that stamp the rows of one partition.
+const STAMP_HOLDS_PER_TURN_MAX: usize = 4;
 
 /// Locks of one transaction released in one step.
 const LOCKS_RELEASED_MAX: usize = 256;
 
 impl LdmBlock {
     /// Commits a transaction that consists of one write in this partition.
-    pub(super) fn commit_one_phase(
-        &mut self,
-        handle: ParticipantHandle,
-        reply_to: Address,
-        outbox: &mut Outbox<Signal>,
-    ) {
+    pub(super) fn commit_one_phase(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
         let participant = self.participant(handle);
         require!(participant.resolution.is_none(), "a transaction is resolved once");
         require!(participant.touched.len() == 1, "a transaction of one phase has one partition");
         require!(participant.prepared.is_empty(), "a commit of one phase has no backups");
+        match participant.is_long() {
+            true => self.collect_rows(handle, outbox),
+            false => self.number_one_phase(handle, outbox),
+        }
+    }
+
+    /// Takes the number of a transaction of one phase, whose chunks are formed if it is long.
+    pub(super) fn number_one_phase(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
+        let participant = self.participant(handle);
+        let Some((reply_to, _)) = participant.one_phase_reply else {
+            junctor_kernel::invariant::fail("a commit of one phase answers its write", format_args!("{handle:?}"))
+        };
         let has_rows = !participant.rows.is_empty();
         let owner = participant.transaction.instance();
         let number = match has_rows {
@@ -72,7 +80,7 @@ impl LdmBlock {
                 ResolutionKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
             };
             match is_done {
-                Some(true) if self.release_locks(handle, &resolution) => resolution.is_done = true,
+                Some(true) if self.release_locks(handle, &resolution, outbox) => resolution.is_done = true,
                 Some(true) => return self.end_resolution(handle, resolution, outbox),
                 Some(false) => {}
                 None => break,
@@ -82,8 +90,8 @@ impl LdmBlock {
         self.defer(Deferred::Resolution(handle), outbox);
     }
 
-    /// Stamps rows of one partition, as many as one hold allows. Returns true when no row is left, `None`
-    /// when a reader is inside.
+    /// Commits rows of one partition in one hold: some rows of a short participant, all rows of a long one.
+    /// Returns true when no row is left, `None` when a reader is inside.
     fn hold_commit(
         &mut self,
         handle: ParticipantHandle,
@@ -91,18 +99,72 @@ impl LdmBlock {
         decision: CommitDecision,
         outbox: &mut Outbox<Signal>,
     ) -> Option<bool> {
-        let number = decision.number;
-        // Set before the first row is stamped: inserted rows have no locks that would hide them until the
+        // Set before the first row is committed: inserted rows have no locks that would hide them until the
         // end.
-        self.applied = self.applied.max(number);
-        if resolution.next == resolution.recorded && !self.record_next(handle, resolution, decision, outbox) {
-            return Some(true);
+        self.applied = self.applied.max(decision.number);
+        if !resolution.is_recorded {
+            self.record_commit(handle, decision);
+            resolution.is_recorded = true;
         }
+        match self.participant(handle).collected {
+            Some(_) => self.hold_settle(handle, decision.number, outbox),
+            None => self.hold_stamp(handle, resolution, decision.number, outbox),
+        }
+    }
+
+    /// Forms the record that commits the participant: its changes if it is short, otherwise only the number
+    /// of its chunks.
+    fn record_commit(&mut self, handle: ParticipantHandle, decision: CommitDecision) {
+        let CommitDecision { number, participants } = decision;
+        let LdmBlock { partitions, participants: table, records, memory, .. } = self;
+        let builder = &mut memory.row_builder;
+        let participant = table.record(handle);
+        let transaction = participant.transaction;
+        let is_recorded = number.0 != 0 && records.is_enabled();
+        if let Some(collected) = &participant.collected {
+            if is_recorded {
+                records.begin_chunk_commit(transaction, number, participants, collected.chunks);
+                records.end();
+            }
+            return;
+        }
+        let rows = &mut participant.rows;
+        rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
+        // A participant that only locks has no record. One that wrote and undid all of it has an empty
+        // record: tc counts it, so recovery expects it.
+        if !is_recorded || participant.written.is_empty() {
+            return;
+        }
+        records.begin_commit(transaction, number, participants);
+        for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
+            let slot = partitions.slot(rows[0].slot);
+            records.begin_section(slot);
+            // The owner reads its changes without keeping readers out.
+            slot.guard.owner_read(&slot.token, |store| {
+                let mut previous = None;
+                for touched in rows {
+                    // A row that several statements changed is recorded once.
+                    if previous.replace(touched.row) != Some(touched.row) {
+                        records.add_newest(store, touched.row, transaction, builder);
+                    }
+                }
+            });
+        }
+        records.end();
+    }
+
+    /// Stamps rows of one partition, as many as one hold allows.
+    fn hold_stamp(
+        &mut self,
+        handle: ParticipantHandle,
+        resolution: &mut Resolution,
+        number: CommitNumber,
+        outbox: &mut Outbox<Signal>,
+    ) -> Option<bool> {
         let LdmBlock { partitions, participants, purge, .. } = self;
         let participant = participants.record(handle);
-        let rows = &participant.rows[resolution.next..resolution.recorded];
-        require!(!rows.is_empty(), "rows are stamped after their record is formed");
-        let first = rows[0];
+        let rows = &participant.rows[resolution.next..];
+        let Some(first) = rows.first() else { return Some(true) };
         let slot = partitions.slot(first.slot);
         let mut store = slot.guard.try_enter(&mut slot.token)?;
         let in_partition = rows.partition_point(|touched| touched.slot == first.slot);
@@ -120,78 +182,90 @@ impl LdmBlock {
         Some(false)
     }
 
-    /// Groups the next rows by partition and forms their record; false when no row is left. The owner reads
-    /// its changes without keeping readers out.
-    ///
-    /// A short transaction has one record. A long one has a chunk for each group of rows, and a record that
-    /// commits the chunks.
-    fn record_next(
+    /// Commits all rows of a long participant in one partition, in constant time. They are stamped later.
+    fn hold_settle(
         &mut self,
         handle: ParticipantHandle,
-        resolution: &mut Resolution,
-        decision: CommitDecision,
+        number: CommitNumber,
         outbox: &mut Outbox<Signal>,
-    ) -> bool {
-        let CommitDecision { number, participants } = decision;
-        let own = self.own;
-        let LdmBlock { partitions, participants: table, records, memory, .. } = self;
-        let builder = &mut memory.row_builder;
-        let participant = table.record(handle);
+    ) -> Option<bool> {
+        let LdmBlock { partitions, participants, .. } = self;
+        let participant = participants.record(handle);
         let transaction = participant.transaction;
-        let count = participant.rows.len();
-        let is_long = count > ROWS_RECORDED_MAX;
-        if resolution.recorded == count {
-            // A short participant without rows has undone all that it wrote. tc counts it, so recovery
-            // expects its record. A participant with locks only is not counted.
-            let is_empty = count == 0 && !participant.written.is_empty();
-            if number.0 != 0 && records.is_enabled() && (is_long || is_empty) {
-                match is_long {
-                    true => records.begin_chunk_commit(transaction, number, participants, resolution.chunks),
-                    false => records.begin_commit(transaction, number, participants),
-                }
-                records.end();
-            }
-            return false;
+        let collected = participant.collected.as_mut().map(|collected| &mut collected.rows);
+        let Some((index, rows)) = collected.and_then(|rows| rows.last_mut()) else { return Some(true) };
+        let slot = partitions.slot(*index);
+        let mut store = slot.guard.try_enter(&mut slot.token)?;
+        store.settle(transaction, number, std::mem::take(rows));
+        drop(store);
+        participant.collected.as_mut().and_then(|collected| collected.rows.pop());
+        let partition = slot.id;
+        if !std::mem::replace(&mut slot.is_stamping, true) {
+            self.defer(Deferred::Stamp(partition), outbox);
         }
-        let end = count.min(resolution.recorded + ROWS_RECORDED_MAX);
-        let rows = &mut participant.rows[resolution.recorded..end];
-        rows.sort_unstable_by_key(|touched| (touched.slot, touched.row));
-        resolution.recorded = end;
-        if !records.is_enabled() {
-            return true;
-        }
-        match is_long {
-            true => records.begin_chunk(transaction, resolution.chunks),
-            false => records.begin_commit(transaction, number, participants),
-        }
-        resolution.chunks += 1;
-        for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
-            let slot = partitions.slot(rows[0].slot);
-            records.begin_section(slot);
-            slot.guard.owner_read(&slot.token, |store| {
-                let mut previous = None;
-                for touched in rows {
-                    // A row that several statements changed is recorded once.
-                    if previous.replace(touched.row) != Some(touched.row) {
-                        records.add_newest(store, touched.row, transaction, builder);
-                    }
-                }
-            });
-        }
-        records.end();
-        records.deliver_if_long(own, outbox);
-        true
+        Some(false)
     }
 
-    /// Releases some locks of a transaction that is over. Returns true when more are left.
-    fn release_locks(&mut self, handle: ParticipantHandle, resolution: &Resolution) -> bool {
+    /// Stamps rows of committed transactions in the background. A partition with a reader inside waits for
+    /// the next turn.
+    pub(super) fn stamp(&mut self, partition: PartitionId, outbox: &mut Outbox<Signal>) {
+        let LdmBlock { partitions, purge, .. } = self;
+        let Some(index) = partitions.find(partition) else { return };
+        let slot = partitions.slot(index);
+        let mut has_more = true;
+        for _ in 0..STAMP_HOLDS_PER_TURN_MAX {
+            // Unlike `try_enter`, this leaves the guard open to readers if it fails.
+            let Some(mut store) = slot.guard.try_write(&mut slot.token) else { break };
+            has_more = store.stamp_step(ROWS_PER_HOLD_MAX);
+            if store.purge_pending().is_some() && !slot.is_purging {
+                slot.is_purging = true;
+                purge.partitions.push(index);
+            }
+            if !has_more {
+                break;
+            }
+        }
+        slot.is_stamping = has_more;
+        if has_more {
+            self.defer(Deferred::Stamp(partition), outbox);
+        }
+        self.start_purge_timer(PURGE_TIMER_MS, outbox);
+    }
+
+    /// Releases some locks of a transaction that is over. Returns true when the reply has to wait for more. A
+    /// commit does not wait for its row locks: they count as free, and later steps release them.
+    fn release_locks(
+        &mut self,
+        handle: ParticipantHandle,
+        resolution: &Resolution,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
         if matches!(resolution.kind, ResolutionKind::Undo { ends: false, .. }) {
             return false;
         }
-        let transaction = self.participant(handle).transaction;
-        let has_more = self.locks.release_some(transaction, LOCKS_RELEASED_MAX, &mut self.waits.granted_now);
+        let LdmBlock { participants, locks, waits, .. } = self;
+        let transaction = participants.record(handle).transaction;
+        let is_undo = matches!(resolution.kind, ResolutionKind::Undo { .. });
+        let granted = &mut waits.granted_now;
+        let mut has_more = !is_undo && locks.release_ranges(transaction, LOCKS_RELEASED_MAX, granted);
+        if !has_more {
+            has_more = locks.release_some(transaction, LOCKS_RELEASED_MAX, granted);
+            if has_more && !is_undo {
+                let waiting = waits.parked.values().map(|parked| parked.waiter);
+                locks.end_transaction(transaction, waiting, granted);
+                self.defer(Deferred::ReleaseLocks(transaction), outbox);
+                has_more = false;
+            }
+        }
         self.waits.queue_granted();
         has_more
+    }
+
+    /// Releases some locks of a transaction that has ended here.
+    pub(super) fn release_ended(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
+        if self.locks.release_ended(transaction, LOCKS_RELEASED_MAX) {
+            self.defer(Deferred::ReleaseLocks(transaction), outbox);
+        }
     }
 
     /// Undoes the newest versions, as many as one hold allows. Returns true when none is left, `None` when a
@@ -227,7 +301,11 @@ impl LdmBlock {
         participant.resolution = None;
         match resolution.kind {
             ResolutionKind::Commit(_) | ResolutionKind::CommitOnePhase { .. } => {
-                require!(resolution.next == participant.rows.len(), "a commit stamps every row: {transaction}");
+                let is_applied = match &participant.collected {
+                    Some(collected) => collected.rows.is_empty(),
+                    None => resolution.next == participant.rows.len(),
+                };
+                require!(is_applied, "a commit stamps or settles every row: {transaction}");
             }
             ResolutionKind::Undo { ends: true, .. } => {
                 require!(participant.rows.is_empty(), "a transaction that is undone leaves no version: {transaction}");

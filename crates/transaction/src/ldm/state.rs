@@ -6,14 +6,20 @@ use junctor_expression::Accumulator;
 use junctor_kernel::{Address, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::lock::WaiterId;
-use junctor_storage::partition_store::ScanCursor;
+use junctor_storage::partition_store::{PartitionStore, ScanCursor};
 use junctor_storage::row::RowVersion;
 
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
+
+/// Maximum number of rows of a short participant.
+const SHORT_ROWS_MAX: usize = ROWS_PER_HOLD_MAX;
+/// Maximum number of bytes that a short participant has written.
+const SHORT_BYTES_MAX: usize = 64 * 1024;
 
 /// Rows written at a backup for a transaction of another node. The partition stays until the rows are
 /// resolved.
@@ -31,8 +37,11 @@ pub(super) struct Participant {
     pub transaction: TransactionId,
     /// The last statement that was interrupted.
     pub interrupted: StatementNumber,
-    /// One entry for every version made, in statement order until the commit groups the entries by partition.
+    /// One entry for every version made, in statement order until the prepare or the commit groups the
+    /// entries by partition.
     pub rows: Vec<TouchedRow>,
+    /// Bytes of images and keys written, as an estimate of the participant's log records.
+    pub written_bytes: usize,
     /// Partitions in which the transaction locks or writes.
     pub touched: Vec<SlotIndex>,
     /// Partitions that were reported to tc as written.
@@ -47,6 +56,8 @@ pub(super) struct Participant {
     pub prepare_reply_to: Option<Address>,
     /// Why the prepare failed.
     pub prepare_error: Option<Box<Error>>,
+    /// The rows of a long participant as its prepare collects them; present from there to the commit.
+    pub collected: Option<Collected>,
     /// The commit or undo in progress.
     pub resolution: Option<Resolution>,
     /// The reply of a write that is the whole transaction. It is held back until the transaction is
@@ -62,13 +73,32 @@ impl Participant {
         self.outstanding == 0
     }
 
+    /// Whether the participant commits in constant time, after a prepare that forms its log records. The
+    /// others stamp and record their few rows at commit.
+    #[inline]
+    pub fn is_long(&self) -> bool {
+        self.rows.len() > SHORT_ROWS_MAX || self.written_bytes > SHORT_BYTES_MAX && !self.rows.is_empty()
+    }
+
     /// Checks that a write may add versions. Undo and redo rely on the order of the rows.
     #[inline]
     pub fn check_write(&self, statement: StatementNumber) {
+        require!(self.collected.is_none(), "no row is written after the prepare: {}", self.transaction);
         require!(self.resolution.is_none(), "no row is written while the transaction ends: {}", self.transaction);
         let last = self.rows.last().map_or(StatementNumber(0), |last| last.statement);
         require!(last <= statement, "statements write in their order: {last:?} before {statement:?}");
     }
+}
+
+/// The rows of a long participant, by partition, and its log records so far.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    /// The changed rows of each partition.
+    pub rows: Vec<(SlotIndex, Vec<RowId>)>,
+    /// Number of `Participant::rows` that are collected.
+    pub next: usize,
+    /// Chunk records formed.
+    pub chunks: u32,
 }
 
 /// A row with a version of the transaction.
@@ -86,10 +116,8 @@ pub(super) struct Resolution {
     pub reply_to: Address,
     /// The first row that is not resolved yet.
     pub next: usize,
-    /// How many rows have their record.
-    pub recorded: usize,
-    /// How many records hold them.
-    pub chunks: u32,
+    /// Whether the record that commits the rows is formed.
+    pub is_recorded: bool,
     /// Whether only locks are left to release.
     pub is_done: bool,
 }
@@ -154,8 +182,8 @@ impl WriteWork {
 
     /// Records a version on which the result depends.
     #[inline]
-    pub fn note_seen(&mut self, version: Option<RowVersion<'_>>) {
-        if let Some(number) = version.and_then(|version| version.commit_number()) {
+    pub fn note_seen(&mut self, store: &PartitionStore, version: Option<RowVersion<'_>>) {
+        if let Some(number) = version.and_then(|version| store.state(&version).commit_number()) {
             self.seen = self.seen.max(number);
         }
     }
@@ -193,7 +221,7 @@ pub(super) enum RowChange {
 
 impl Resolution {
     pub fn new(kind: ResolutionKind, reply_to: Address) -> Resolution {
-        Resolution { kind, reply_to, next: 0, recorded: 0, chunks: 0, is_done: false }
+        Resolution { kind, reply_to, next: 0, is_recorded: false, is_done: false }
     }
 }
 

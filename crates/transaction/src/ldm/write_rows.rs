@@ -233,11 +233,12 @@ impl LdmBlock {
             output: request.output,
             follow_ups: follow_ups.into_boxed_slice(),
             is_part: false,
+            is_long: record.is_long(),
             error,
         };
         if commits {
             record.one_phase_reply = Some((request.reply_to, reply));
-            return self.commit_one_phase(participant, request.reply_to, outbox);
+            return self.commit_one_phase(participant, outbox);
         }
         outbox.send(request.reply_to, Signal::Tc(TcSignal::WriteRowsReply(reply)));
     }
@@ -291,6 +292,7 @@ fn empty_reply(request: &WriteRows) -> WriteRowsReply {
         output: Buffer::new(),
         follow_ups: Box::default(),
         is_part: false,
+        is_long: false,
         error: None,
     }
 }

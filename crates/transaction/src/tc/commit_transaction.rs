@@ -23,13 +23,15 @@ impl TcBlock {
         require!(record.outstanding == 0 && record.waits.is_empty(), "a commit begins when no statement runs");
         require!(record.running.error.is_none(), "a transaction with a failed statement is not committed");
         let writers = record.participants.iter().filter(|participant| participant.has_written);
-        let (count, has_backups) = writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups));
+        let (count, is_prepared) =
+            writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups | one.is_long));
         if count == 0 {
             return self.roll_back(handle, outbox);
         }
-        // A single participant without backups has nothing to prepare: applying a number in memory cannot
-        // fail.
-        if count == 1 && !has_backups {
+        // A single short participant without backups has nothing to prepare: applying a number in memory
+        // cannot fail. A long one forms its log records before the number is taken, because later numbers
+        // become stable only after this one.
+        if count == 1 && !is_prepared {
             return self.take_number(handle, outbox);
         }
         record.phase = Phase::Preparing;

@@ -162,7 +162,7 @@ impl TcBlock {
         record.take_reply();
         record.running.planned.drop_some();
         if reply.changed > 0 {
-            record.note_written(from, reply.partition);
+            record.note_written(from, reply.partition, reply.is_long);
         }
         let running = &mut record.running;
         if reply.diagnostics.is_some() {

@@ -106,6 +106,8 @@ pub(super) struct Participant {
     pub has_written: bool,
     /// Whether a partition touched there has backups.
     pub has_backups: bool,
+    /// Whether it has so many rows that they are prepared even if it is the only participant.
+    pub is_long: bool,
 }
 
 /// A requested COMMIT or ROLLBACK.
@@ -353,7 +355,7 @@ impl TransactionRecord {
         // Few instances take part, so a linear search is cheaper than a map.
         match self.participants.iter_mut().find(|participant| participant.at == at) {
             Some(participant) => participant.has_backups |= has_backups,
-            None => self.participants.push(Participant { at, has_written: false, has_backups }),
+            None => self.participants.push(Participant { at, has_written: false, has_backups, is_long: false }),
         }
         if !self.running.touched.contains(&at) {
             self.running.touched.push(at);
@@ -361,9 +363,12 @@ impl TransactionRecord {
     }
 
     /// Records uncommitted versions at `at`.
-    pub fn note_written(&mut self, at: Address, partition: PartitionId) {
+    pub fn note_written(&mut self, at: Address, partition: PartitionId, is_long: bool) {
         match self.participants.iter_mut().find(|participant| participant.at == at) {
-            Some(participant) => participant.has_written = true,
+            Some(participant) => {
+                participant.has_written = true;
+                participant.is_long |= is_long;
+            }
             None => junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id)),
         }
         if !self.running.written.contains(&partition) {

@@ -373,3 +373,51 @@ fn locks_are_right_while_the_memory_of_very_many_goes_back_piece_by_piece() {
         assert_eq!((table.lock_count(), table.request_count()), (0, 0));
     }
 }
+
+#[test]
+fn an_ended_transaction_frees_its_locks_without_a_pass_over_them() {
+    let mut table = table();
+    for row in 0..600 {
+        ask(&mut table, row, 1, Exclusive);
+    }
+    let second = waiter(ask(&mut table, 7, 2, Exclusive));
+    ask(&mut table, 8, 1, Exclusive);
+    let third = waiter(ask(&mut table, 8, 3, Shared));
+    let fourth = waiter(ask(&mut table, 8, 4, Shared));
+    let mut granted = Vec::new();
+    table.end_transaction(TransactionId(1), [second, third, fourth].into_iter(), &mut granted);
+    granted.sort();
+    assert_eq!(granted, [WaiterToken(2), WaiterToken(3), WaiterToken(4)]);
+    assert_eq!(table.locks().count(), 3, "the status shows no lock of an ended transaction");
+    assert_eq!(ask(&mut table, 9, 5, Exclusive), LockReply::Granted);
+    assert!(table.is_free(key(10)) && !table.is_free(key(9)));
+    let sixth = waiter(ask(&mut table, 9, 6, Shared));
+    assert_eq!(blockers(&table, sixth), [5]);
+    let mut steps = 0;
+    while table.release_ended(TransactionId(1), 256) {
+        steps += 1;
+    }
+    assert_eq!(steps, 2);
+    assert_eq!(table.lock_count(), 3);
+    assert_eq!(release(&mut table, 5), [6]);
+    (2..=6).for_each(|transaction| _ = release(&mut table, transaction));
+    assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
+}
+
+#[test]
+fn a_full_table_makes_room_at_the_cost_of_ended_transactions() {
+    let mut table = table();
+    for row in 0..1000 {
+        ask(&mut table, row, 1, Exclusive);
+    }
+    let refused = table.request(key(1000), TransactionId(2), Shared, WaiterToken(2));
+    assert_eq!(refused, Err(LockTableFull));
+    table.end_transaction(TransactionId(1), std::iter::empty(), &mut Vec::new());
+    for row in 1000..2000 {
+        assert_eq!(ask(&mut table, row, 2, Exclusive), LockReply::Granted);
+    }
+    assert!(!table.release_ended(TransactionId(1), 256), "every lock is released already");
+    assert_eq!(table.request(key(1), TransactionId(3), Shared, WaiterToken(3)), Err(LockTableFull));
+    release(&mut table, 2);
+    assert_eq!((table.lock_count(), table.request_count()), (0, 0));
+}

@@ -6,6 +6,7 @@ mod ordered_index;
 mod purge;
 mod replay;
 mod replica;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
@@ -25,7 +26,7 @@ use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
 use crate::partition_store::sample::{INT, column, image, index, integer_key, layout, sysbench_layout, table};
 use crate::partition_store::{
-    Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, WriteError, Writer,
+    Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, VersionState, WriteError, Writer,
 };
 use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
 

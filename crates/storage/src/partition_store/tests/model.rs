@@ -10,6 +10,8 @@ enum Step {
     NextStatement { transaction: usize },
     UndoStatement { transaction: usize },
     Commit { transaction: usize },
+    Settle { transaction: usize },
+    Stamp { budget: usize },
     Abort { transaction: usize },
     TakeSnapshot,
     DropSnapshot,
@@ -62,6 +64,8 @@ impl Model {
 struct ModelCheck {
     store: PartitionStore,
     model: Model,
+    /// Transactions that each of the three has ended. A transaction never returns under the same name.
+    ended: [u64; 3],
     /// Number of writes refused for lack of memory.
     refused: usize,
 }
@@ -73,7 +77,11 @@ impl ModelCheck {
 
     fn with_pages(pages: usize) -> ModelCheck {
         let model = Model { versions: BTreeMap::new(), statements: [1; 3], committed: 0, snapshots: Vec::new() };
-        ModelCheck { store: PartitionStore::new(layout(), pool(pages)), model, refused: 0 }
+        ModelCheck { store: PartitionStore::new(layout(), pool(pages)), model, ended: [0; 3], refused: 0 }
+    }
+
+    fn id_of(&self, transaction: usize) -> TransactionId {
+        TransactionId(self.ended[transaction] * 3 + transaction as u64 + 1)
     }
 
     fn run(&mut self, step: Step) {
@@ -84,7 +92,9 @@ impl ModelCheck {
             Step::NextStatement { transaction } => self.model.statements[transaction] += 1,
             Step::UndoStatement { transaction } => self.undo(transaction, self.model.statements[transaction] - 1),
             Step::Abort { transaction } => self.undo(transaction, 0),
-            Step::Commit { transaction } => self.commit(transaction),
+            Step::Commit { transaction } => self.commit(transaction, false),
+            Step::Settle { transaction } => self.commit(transaction, true),
+            Step::Stamp { budget } => _ = self.store.stamp_step(budget),
             Step::TakeSnapshot => self.model.snapshots.push(self.model.committed),
             Step::DropSnapshot => drop(self.model.snapshots.pop()),
             Step::Compact { budget } => _ = self.store.compact_step(budget),
@@ -100,7 +110,8 @@ impl ModelCheck {
         let (key, hash) = integer_key(id);
         let image = row_image(self.store.layout(), id, &values);
         let statement = StatementNumber(self.model.statements[transaction]);
-        let result = self.store.insert(HashedKey { hash, key: &key }, &image, writer(id_of(transaction), statement));
+        let result =
+            self.store.insert(HashedKey { hash, key: &key }, &image, writer(self.id_of(transaction), statement));
         if self.model.is_locked_by_other(id, transaction) {
             assert!(matches!(result, Err(WriteError::Uncommitted(_))), "{result:?}");
         } else if self.model.exists(id) {
@@ -123,9 +134,9 @@ impl ModelCheck {
         let result = match &values {
             Some(values) => {
                 let image = row_image(self.store.layout(), id, values);
-                self.store.update(row, &image, writer(id_of(transaction), statement))
+                self.store.update(row, &image, writer(self.id_of(transaction), statement))
             }
-            None => self.store.delete(row, writer(id_of(transaction), statement)),
+            None => self.store.delete(row, writer(self.id_of(transaction), statement)),
         };
         if self.model.is_locked_by_other(id, transaction) {
             assert_eq!(result, Err(WriteError::Uncommitted(row)));
@@ -150,7 +161,7 @@ impl ModelCheck {
         for id in self.rows_of(transaction) {
             let (key, hash) = integer_key(id);
             let row = self.store.find_primary(&key, hash).unwrap();
-            self.store.undo(row, id_of(transaction), StatementNumber(newer_than));
+            self.store.undo(row, self.id_of(transaction), StatementNumber(newer_than));
             let versions = self.model.versions.get_mut(&id).unwrap();
             versions.retain(|(stamp, _)| {
                 !matches!(stamp, VersionState::Open(owner, statement) if *owner == transaction && *statement > newer_than)
@@ -158,19 +169,26 @@ impl ModelCheck {
         }
     }
 
-    fn commit(&mut self, transaction: usize) {
+    fn commit(&mut self, transaction: usize, is_long: bool) {
         let rows = self.rows_of(transaction);
         self.model.committed += 1;
+        let number = CommitNumber(self.model.committed);
+        let mut unstamped = Vec::new();
         for id in rows {
             let (key, hash) = integer_key(id);
             let row = self.store.find_primary(&key, hash).unwrap();
-            self.store.commit(row, id_of(transaction), CommitNumber(self.model.committed));
+            match is_long {
+                true => unstamped.push(row),
+                false => self.store.commit(row, self.id_of(transaction), number),
+            }
             let versions = self.model.versions.get_mut(&id).unwrap();
             let (_, newest) = versions.last().unwrap().clone();
             versions.retain(|(stamp, _)| matches!(stamp, VersionState::Committed(_)));
             versions.push((VersionState::Committed(self.model.committed), newest));
         }
+        self.store.settle(self.id_of(transaction), number, unstamped);
         self.model.statements[transaction] = 1;
+        self.ended[transaction] += 1;
     }
 
     fn compare(&self) {
@@ -185,7 +203,7 @@ impl ModelCheck {
     }
 
     fn compare_reader(&self, snapshot: u64, own: Option<usize>) {
-        let own_id = own.map(id_of);
+        let own_id = own.map(|own| self.id_of(own));
         let mut scratch = Vec::new();
         let mut by_k = Vec::new();
         for id in self.model.versions.keys() {
@@ -225,10 +243,6 @@ impl ModelCheck {
     }
 }
 
-fn id_of(transaction: usize) -> TransactionId {
-    TransactionId(transaction as u64 + 1)
-}
-
 fn any_values() -> impl Strategy<Value = Values> {
     let body = prop_oneof![8 => 0usize..300, 1 => 7_000usize..9_000, 1 => 30_000usize..80_000];
     (proptest::option::of(0..5), "[abB]{0,3}", body).prop_map(|(k, name, body_bytes)| Values { k, name, body_bytes })
@@ -245,6 +259,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         3 => transaction.clone().prop_map(|transaction| Step::NextStatement { transaction }),
         1 => transaction.clone().prop_map(|transaction| Step::UndoStatement { transaction }),
         3 => transaction.clone().prop_map(|transaction| Step::Commit { transaction }),
+        2 => transaction.clone().prop_map(|transaction| Step::Settle { transaction }),
+        2 => (1usize..4).prop_map(|budget| Step::Stamp { budget }),
         1 => transaction.prop_map(|transaction| Step::Abort { transaction }),
         1 => Just(Step::TakeSnapshot),
         1 => Just(Step::DropSnapshot),
@@ -268,7 +284,9 @@ proptest! {
         for id in 0..12 {
             check.change(0, id, None);
         }
-        check.commit(0);
+        check.commit(0, true);
+        check.compare();
+        check.run(Step::Stamp { budget: usize::MAX });
         check.run(Step::Purge { budget: usize::MAX });
         check.compare();
         prop_assert_eq!(check.store.statistics().total_bytes(), 0);

@@ -190,6 +190,7 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         output: Buffer::new(),
         follow_ups: follow_ups.into_boxed_slice(),
         is_part: false,
+        is_long: false,
         error,
     }
 }
