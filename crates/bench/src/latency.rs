@@ -34,8 +34,8 @@ impl Latencies {
         self.0.len()
     }
 
-    /// The latency in nanoseconds that `per_mille` thousandths of all do not exceed, at most a thousandth too
-    /// high. 0 if there are none.
+    /// The latency in nanoseconds that `per_mille` thousandths of all latencies do not exceed. The result can
+    /// be a thousandth too high. 0 if nothing was counted.
     pub fn percentile(&self, per_mille: u64) -> u64 {
         self.0.value_at_quantile(per_mille as f64 / 1000.0)
     }

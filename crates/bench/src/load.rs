@@ -105,7 +105,7 @@ impl Load {
 
     fn worker(&self, number: u32, barrier: &Barrier) -> Outcome<WorkerReport> {
         let opened = self.open();
-        // The other connections wait at this barrier even if this one failed.
+        // The other connections wait at this barrier, so reach it even if this connection failed.
         barrier.wait();
         let mut channel = opened?;
         let mut random = Random::new(self.seed ^ u64::from(number) << 32);

@@ -1,7 +1,7 @@
-//! `long-transactions`: transactions of very many rows, and the pauses that they cause in other sessions. A
-//! pause is the longest time that a point select or point update of another table takes during such a
-//! transaction: one statement writes every row of a table, and a COMMIT or ROLLBACK follows. At the end, one
-//! session holds a snapshot while a table is updated, until the node drops the snapshot.
+//! `long-transactions`: runs transactions of very many rows, and measures the pauses that they cause in other
+//! sessions. In each transaction, one statement writes every row of a table, and COMMIT or ROLLBACK follows.
+//! A pause is the longest time that a point select or point update of another table takes meanwhile. Finally,
+//! one session holds a snapshot while a table is updated, until the node drops the snapshot.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -21,8 +21,8 @@ const FILL_ROWS: u64 = 1000;
 const OTHER_TABLE_ROWS: u64 = 1000;
 /// Time during which only the other sessions run, to measure the noise of the machine.
 const QUIET_TIME: Duration = Duration::from_secs(3);
-/// A session that holds an old snapshot reads at this interval. It waits for its error no longer than
-/// `HELD_TIME_MAX`.
+/// Interval between reads of the session that holds an old snapshot. It reads until it gets an error, for at
+/// most `HELD_TIME_MAX`.
 const HOLDER_READ_INTERVAL: Duration = Duration::from_millis(200);
 const HELD_TIME_MAX: Duration = Duration::from_secs(300);
 /// ER_TABLE_DEF_CHANGED, the error of a session whose snapshot was dropped.
@@ -238,8 +238,8 @@ impl Beside<'_> {
 }
 
 /// Holds a snapshot while rows are updated. The node keeps a bounded number of old versions and then drops
-/// the snapshot. Its holder gets a specific error and can continue its transaction, and no other session is
-/// affected.
+/// the snapshot. Checks that the session that holds the snapshot gets error 1412 and can continue its
+/// transaction, and that no other session is affected.
 fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<()> {
     let mut holder = Connection::open(server.address, "long_transactions")?;
     let mut watcher = Connection::open(server.address, "long_transactions")?;
@@ -279,8 +279,8 @@ fn hold_snapshot(options: &LongTransactionsOptions, server: &Server) -> Outcome<
     }
     let partitions = "SELECT COUNT(*) FROM junctor_info.memoryusage WHERE live_rows > 0";
     let partitions: u64 = watcher.query_value(partitions)?.and_then(|count| count.parse().ok()).unwrap_or(0);
-    // The node checks the limit only at intervals, so allow twice as many. Each updated row has one more old
-    // version.
+    // The node checks the limit only at intervals, so allow twice the limit, and one more version for each
+    // updated row.
     let allowed = partitions * OLD_VERSIONS_KEPT * 2 + OTHER_TABLE_ROWS;
     if kept_max > allowed {
         return Err(Failure::new(format!("{kept_max} old versions are more than {allowed}")));

@@ -1,8 +1,9 @@
 //! Named points in block code at which a test may end the node.
 //!
-//! A block marks a point with [`Outbox::crash_point`](crate::Outbox::crash_point). Without a watch that is
-//! one branch. With a watch the hits of each point are counted, and the armed hit of the armed point is
-//! fatal: in the simulator the node dies, in a real node the process kills itself as `kill -9` would.
+//! A block marks a point with [`Outbox::crash_point`](crate::Outbox::crash_point). On a node without a
+//! [`CrashWatch`], a point costs one branch. A watch counts the hits of each point, and the armed hit of the
+//! armed point is fatal: in the simulator the node dies, in a real node the process kills itself as `kill -9`
+//! would.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -60,7 +61,7 @@ impl CrashWatch {
         self.state().armed = armed;
     }
 
-    /// The armed crash with the number of hits that are left to it; `None` once it has happened.
+    /// The armed crash, with the number of hits that remain until it happens; `None` once it has happened.
     pub fn armed(&self) -> Option<ArmedCrash> {
         self.state().armed
     }

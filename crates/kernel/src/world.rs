@@ -199,9 +199,9 @@ pub enum WorldRequest {
         mode: FileMode,
         /// Carries out this request and all that name the file.
         lane: FileLane,
-        /// Whether reads and writes bypass the operating system's cache where the file system can do that.
-        /// Their offsets and lengths must be multiples of [`crate::file_buffer::FILE_BLOCK_BYTES`] even where
-        /// it cannot; others fail with [`FileError::Misaligned`].
+        /// Whether reads and writes bypass the operating system's cache, if the file system supports that.
+        /// Offsets and lengths must be multiples of [`crate::file_buffer::FILE_BLOCK_BYTES`] even if it does
+        /// not; other requests fail with [`FileError::Misaligned`].
         is_direct: bool,
         /// Returned with the answer.
         token: u64,

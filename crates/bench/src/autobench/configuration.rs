@@ -76,8 +76,8 @@ pub struct ServerPart {
     pub total_memory: Option<String>,
     /// Maximum number of client connections.
     pub connections_max: u32,
-    /// Further settings, each as its name in the node's configuration file, its value in TOML, and the key of
-    /// `autobench.conf` that it comes from.
+    /// Further settings of the node: name in its configuration file, value in TOML, and the key of
+    /// `autobench.conf` that sets it.
     pub settings: Vec<(&'static str, String, &'static str)>,
     /// Maximum number of attempts to reach a server.
     pub attempts_max: u32,

@@ -115,7 +115,8 @@ fn databases(name: &str, instances: u32) -> Vec<String> {
 fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
     let databases = databases(&part.database, configuration.instances);
     let options = [table_options(configuration), part.options.clone()].concat();
-    // Outside a transaction, a statement can meet rows that another thread has just deleted or inserted.
+    // These tests run statements outside transactions. A statement may then meet rows that another thread has
+    // just inserted or deleted, and fails with one of these errors.
     let ignored = match part.test.changes_row_count() {
         true => "--mysql-ignore-errors=1213,1205,1020,1062",
         false => "--mysql-ignore-errors=1213,1205,1020",

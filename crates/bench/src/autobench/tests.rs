@@ -136,8 +136,7 @@ fn every_key_is_tried() {
 fn every_key_does_something() {
     for (key, good, _, beside) in VALUES {
         let with = shown(&format!("{beside}\n{key}=\"{good}\"\n"));
-        // The thread configuration has no effect without its switch, and the switch none without the
-        // configuration.
+        // NDB_THREAD_CONFIG and NDB_AUTOMATIC_THREAD_CONFIG="no" have an effect only together.
         let without = if key.contains("THREAD_CONFIG") { shown("") } else { shown(beside) };
         assert_eq!(with == without, WITHOUT_EFFECT.contains(key), "{key}");
     }

@@ -23,8 +23,8 @@ use crate::{Failure, Outcome};
 const EVENTS_MAX: usize = 512;
 /// Maximum wait of a thread before it checks whether the phase has changed.
 const CHECK_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// The warm-up, and the measurement, are extended until as many operations have ended as there are
-/// connections. The extension ends at the latest this long after their start.
+/// The warm-up and the measurement are extended until as many operations have ended as there are connections,
+/// but neither lasts longer than this.
 const ROUND_TIME_MAX: Duration = Duration::from_secs(60);
 /// The last replies must arrive within this time after the end; otherwise the server has failed.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(120);
@@ -135,7 +135,7 @@ impl EventLoad {
     }
 
     /// Waits for `time`, and then until at least one operation per connection has ended. Without the second
-    /// condition, only the long operations that happen to end in time would count.
+    /// condition, an operation longer than `time` would count only by chance.
     fn pass(&self, time: Duration, progress: &Progress) {
         let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
         thread::sleep(time);

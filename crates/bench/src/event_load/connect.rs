@@ -1,4 +1,4 @@
-//! How many connections this machine allows, and how they are opened.
+//! Opens connections, and finds out how many connections this machine allows.
 //!
 //! One client address of the loopback network has about 28,000 ephemeral ports, and a closed connection keeps
 //! its port in TIME_WAIT for a minute. Connections therefore come from several addresses of 127.0.0.0/8, and

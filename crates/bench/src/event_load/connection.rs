@@ -53,9 +53,9 @@ pub enum Ended {
 pub struct Tally(u64);
 
 impl Tally {
-    /// Records a reply; `counts` tells whether it arrived during the measurement. When the operation
-    /// succeeds, returns the number of its statements that become throughput, even if the measurement has
-    /// ended. Otherwise returns 0. A refused operation counts nothing.
+    /// Records a reply. `counts` is true during the measurement. Returns the number of statements to add to
+    /// the throughput: 0 until the operation succeeds, then the number of its replies that arrived during the
+    /// measurement. A refused operation adds none.
     pub fn count(&mut self, ended: Ended, counts: bool) -> u64 {
         match ended {
             Ended::Nothing | Ended::Rollback => 0,

@@ -12,7 +12,7 @@ use crate::process::measure::{cpu_time_of_others, stolen_time};
 
 /// A measurement is disturbed if other programs and machines used more than this percentage of all CPUs.
 pub const DISTURBED_PERCENT: f64 = 5.0;
-/// Length of the check whether other load has gone.
+/// Duration of a check whether the other load has gone.
 const CALM_CHECK_TIME: Duration = Duration::from_millis(500);
 const TRIES_MAX: u32 = 4;
 

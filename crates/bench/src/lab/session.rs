@@ -45,7 +45,7 @@ pub fn run(options: &LabOptions) -> Outcome<()> {
     for setup in &plan.setups {
         interrupt.check()?;
         let started = start_filled(&binary, setup, plan.rows);
-        // The signal may have ended a system call. Then that is not the reason to report.
+        // The signal may have made a system call fail. Report the interruption, not that failure.
         interrupt.check()?;
         nodes.push(started?);
     }

@@ -5,7 +5,7 @@ use super::setup::{ADAPTIVE, Role, Setup};
 use super::workload::Workload;
 use crate::statistics::{Interval, geometric_mean, ratio_interval};
 
-/// Minimum ratio of the adaptive setup to the best static setup that meets the target.
+/// Target for the ratio of the adaptive setup to the best static setup.
 pub const RATIO_MIN: f64 = 0.98;
 /// A control setup (one fixed routing rule) is too weak for a workload if its ratio to the best static setup
 /// is below this.

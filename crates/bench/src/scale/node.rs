@@ -122,8 +122,9 @@ impl<'a> Node<'a> {
         };
         let request = |number: usize| {
             let recv = of(&layout.recv, number);
-            // As in a node: if the recv thread has an sql instance, that one is chosen; otherwise they are
-            // chosen in turn. tc is chosen for sql in the same way.
+            // As in a node: a connection uses the sql instance of its recv thread if the thread has one;
+            // otherwise connections use the sql instances in turn. An sql instance chooses its tc instance in
+            // the same way.
             let sql = beside(&layout.sql, recv, number);
             let tc = beside(&layout.tc, sql, number);
             Request {

@@ -130,8 +130,8 @@ pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
 fn named(cpus: u32) -> Vec<Candidate> {
     let mut named = vec![Candidate::automatic(cpus)];
     if cpus >= 8 {
-        // RonDB's newest table gives its data nodes the CPUs that its SQL nodes leave. Here one process is
-        // both.
+        // RonDB's data nodes and SQL nodes are separate processes, and its newest table divides only the CPUs
+        // of a data node.
         named.push(rondb("RonDB's for half, sql on the other half", cpus / 2, cpus - cpus / 2));
         named.push(rondb("RonDB's for all, sql in recv", cpus, 0));
     }

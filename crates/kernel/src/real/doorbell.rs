@@ -31,7 +31,8 @@ impl Doorbell {
         }
     }
 
-    /// Gives a borrowed slot back and wakes its thread.
+    /// Ends a delegated turn: returns the slot (host and state) that the turn borrowed, and wakes the slot's
+    /// thread.
     #[cold]
     pub(super) fn give_back_awake(&self, phase: IdlePhase, clock: &Clock) {
         match phase {

@@ -441,7 +441,7 @@ struct ThreadStart {
     crash_watch: Option<Arc<CrashWatch>>,
 }
 
-/// What connects one new thread to the other threads and to the network.
+/// The channels of one new thread to the other threads and to the network.
 struct ThreadChannels<S> {
     /// Number of the thread in the layout.
     index: u16,
@@ -477,7 +477,7 @@ impl ThreadStart {
             Ok(world) => world,
             Err(error) => return drop(sender.send(Err(StartError::System("watch sockets", error)))),
         };
-        // The panic hook has printed the traces by then.
+        // If the thread panics, the guard aborts the process after the panic hook has printed the traces.
         let guard = AbortOnPanic;
         let host = make_host(assignment.clone());
         let mut engine = Engine::new(
@@ -588,7 +588,7 @@ fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Share
     let pin = options.pin;
     let prepare = move || {
         for layout in &layouts {
-            // The threads for files report the same failures in their notices.
+            // Ignore the notices about failures: the threads for files report the same ones.
             if pin {
                 bind(layout);
             }

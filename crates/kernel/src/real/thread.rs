@@ -119,8 +119,8 @@ pub(super) struct RealWorld {
 
 impl World for RealWorld {
     fn socket_request(&mut self, request: WorldRequest, services: &mut Services<'_>) {
-        // No request is carried out while the sockets are taken out for writing. A thread without sockets
-        // never had any, and the request then names an instance that never existed.
+        // No request is carried out while the sockets are taken out for writing. On a thread without sockets,
+        // the request names an instance that never existed.
         if let Some(sockets) = &mut self.sockets {
             sockets.carry_out(request, services);
         }

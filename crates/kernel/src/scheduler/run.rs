@@ -238,8 +238,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.take_next_turn();
         self.drain_local();
         self.run_timers();
-        // A handler that took long stops the intake for the rest of a turn. Local work must not stop it for
-        // deferred signals, nor deferred signals for newer ones: resume it twice.
+        // A handler that took long stops the intake until the end of the turn. Resume the intake twice, so
+        // that local work does not hold up deferred signals, nor deferred signals newer ones.
         self.outbox.resume_intake();
         self.run_deferred();
         self.outbox.resume_intake();
@@ -307,8 +307,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Ends the part of the turn that handles signals. Returns the number of signals handled.
     pub(crate) fn end_handling(&mut self) -> u64 {
         self.notify_host_before_publish();
-        // The queue before a signal that arrives now. Long-running signals do not count, because each turn
-        // handles only one of them.
+        // Number of signals that a signal arriving now would wait for. Long-running signals do not count,
+        // because each turn handles only one of them.
         let queue_length = self.waiting() - self.outbox.long_running_len() + self.release_rings();
         self.load.count_turn(self.handled, std::mem::take(&mut self.hand_overs), queue_length);
         std::mem::take(&mut self.handled)

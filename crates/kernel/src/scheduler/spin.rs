@@ -424,8 +424,8 @@ mod tests {
         // Then one client is left.
         sample(&mut controller, 15);
         assert!(controller.spin().0 > 0);
-        // Intermittent neighbours leave the next back-off unchanged, and are forgotten soon once nobody
-        // comes.
+        // Neighbours that come and go leave the length of the next back-off unchanged. Once they stay away,
+        // the length soon shrinks.
         for _ in 0..20 {
             sample(&mut controller, 600);
             assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[1], 0));
@@ -445,10 +445,11 @@ mod tests {
         assert!(controller.spin().0 > 0);
         sample(&mut controller, 600);
         assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0], 0));
-        // The neighbours may have competed with the spinning only, so no contention proves nothing.
+        // A sample without contention proves nothing: the neighbours may compete with this thread only while
+        // it spins.
         sample(&mut controller, 15);
         assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0] - 1, 0));
-        // These make the thread wait during the back-off, and leave.
+        // These neighbours make the thread wait during the back-off, and then leave.
         sample(&mut controller, 600);
         assert_eq!((controller.back_off, controller.spin().0), (BACK_OFF[0] - 2, 0));
         sample(&mut controller, 15);

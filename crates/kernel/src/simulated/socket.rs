@@ -20,7 +20,7 @@ pub struct SocketFaults {
     pub short_write_one_in: u64,
     /// One in this many reads or writes finds the connection broken.
     pub reset_one_in: u64,
-    /// Bytes that a client buffers without reading them; more stay with the server.
+    /// Number of bytes that a client buffers without reading them. Further bytes stay with the server.
     pub client_window_bytes: usize,
 }
 

@@ -357,7 +357,7 @@ struct GuardState {
 }
 
 /// True while the slot's thread reads. Only that thread stores here. The flag has a pair of cache lines for
-/// itself, because a CPU that prefetches lines in pairs would otherwise take the neighbour's line away too.
+/// itself, because a CPU that prefetches lines in pairs would otherwise also fetch the neighbour's line.
 #[derive(Debug)]
 #[repr(align(128))]
 struct SlotFlag(AtomicBool);

@@ -303,8 +303,8 @@ impl LockTable {
     }
 
     /// Ends a transaction that has no ranges and waits for nothing: its locks count as free from now on.
-    /// Releases those that `waiters`, which are all waiting requests, wait for, and appends the tokens of the
-    /// requests that this grants. The caller releases the other locks with `release_ended`.
+    /// `waiters` must be all waiting requests. Releases the locks for which they wait, and appends the tokens
+    /// of the requests that this grants. The caller releases the other locks with `release_ended`.
     pub fn end_transaction(
         &mut self,
         transaction: TransactionId,
@@ -341,7 +341,7 @@ impl LockTable {
             holders.find(|holder| table.ended.contains(&table.requests[*holder].transaction))
         };
         let mut granted = Vec::new();
-        // The lock itself goes with its last request, so it is looked up each time.
+        // Look the lock up each time, because it is freed with its last request.
         while let Some(holder) = find(self) {
             self.unlink_from_transaction(holder);
             self.drop_request(holder, &mut granted);

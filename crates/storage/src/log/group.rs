@@ -33,7 +33,8 @@ const FIRST_RECORD_NONE: u32 = u32::MAX;
 pub enum GroupKind {
     /// Carries records.
     Data,
-    /// The first group of a life. It confirms the cut of the life before.
+    /// The first group of a life, the time from one start of the node to the next. It repeats which commits
+    /// of the previous life recovery kept.
     Start,
     /// Written when the log is idle and at a clean stop, so that the last data group is known to be synced.
     Closing,
@@ -46,13 +47,13 @@ pub struct GroupHeader {
     pub kind: GroupKind,
     /// Position of the group in blocks from the beginning of the log.
     pub position: u64,
-    /// The log that the group belongs to, drawn when the log was created.
+    /// The log that the group belongs to: a number chosen at random when the log was created.
     pub log_id: u64,
     /// The life of the node that wrote the group: 64 random bits.
     pub life: u64,
     /// Counts the lives, from 1.
     pub incarnation: u32,
-    /// Checksum of the header of the group before; 0 in the first group of a log.
+    /// Checksum of the header of the previous group; 0 in the first group of a log.
     pub previous_checksum: u32,
     /// Every commit up to this number is in this group or an earlier one.
     pub stable: CommitNumber,
@@ -62,9 +63,10 @@ pub struct GroupHeader {
     pub ceiling: CommitNumber,
     /// Every block below this position is synced.
     pub synced: u64,
-    /// In a start group, the cut of the incarnation before: the last number that its recovery kept.
+    /// In a start group: the last commit number of the previous incarnation that recovery kept.
     pub previous_cut: CommitNumber,
-    /// Wall clock in microseconds since 1970. For people and point-in-time recovery; nothing orders by it.
+    /// Wall clock in microseconds since 1970. For people and point-in-time recovery; never used to order
+    /// groups.
     pub wall_clock_us: u64,
 }
 
@@ -112,7 +114,7 @@ impl<'a> Group<'a> {
 /// Why bytes are not a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupError {
-    /// The header is whole, but the bytes end before the group does. It has this many blocks.
+    /// The header is whole, but the bytes end before the group does. The group has this many blocks.
     Incomplete(u64),
     /// No header: never written, torn, or damaged.
     NoHeader,
@@ -135,7 +137,7 @@ impl fmt::Display for GroupError {
 
 impl std::error::Error for GroupError {}
 
-/// The size of the files that a log lies in. It never changes after the log is created.
+/// The size of a log's files, the segments. It never changes after the log is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSize {
     blocks: u64,

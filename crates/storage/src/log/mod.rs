@@ -1,10 +1,10 @@
 //! The bytes of the log: records, the groups that carry them, and the files that groups lie in
-//! (`docs/format.md`, "Log"). Nothing here accesses a file: callers bring and take bytes.
+//! (`docs/format.md`, "Log"). Nothing here accesses a file: callers pass and receive bytes.
 //!
 //! Each ldm forms *records* of the transactions that it commits; block main forms records of schema changes.
 //! The records of one block make a *stream*. The log block gathers the streams into *groups*, and writes and
 //! syncs one group after the other. Recovery reads the groups back, joins the streams, and decides which
-//! records count.
+//! records to apply.
 
 mod bytes;
 mod formed;

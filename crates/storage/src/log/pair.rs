@@ -33,7 +33,7 @@ pub struct PairSlot {
 pub enum PairCopy {
     /// At the start of the file.
     First,
-    /// Behind the first.
+    /// After the first.
     Second,
 }
 

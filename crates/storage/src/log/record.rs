@@ -32,7 +32,7 @@ pub enum RecordKind {
     ChunkCommit,
     /// A schema change. Its payload is the dictionary's.
     Dictionary,
-    /// A mark of a counter, such as an AUTO_INCREMENT value, that no later start may hand out again.
+    /// The highest value that a counter, such as AUTO_INCREMENT, has reached. A restart continues above it.
     Mark,
 }
 
@@ -128,7 +128,7 @@ impl RecordBuffer {
         RecordBuffer::default()
     }
 
-    /// Begins a record. The one before has been ended.
+    /// Begins a record. The caller has ended the previous one.
     pub fn begin(&mut self, header: &RecordHeader) {
         require!(self.open.is_none(), "a record is ended before the next begins");
         require!(
@@ -225,7 +225,7 @@ impl RecordBuffer {
 pub struct Record<'a> {
     /// The header.
     pub header: RecordHeader,
-    /// Everything behind the header.
+    /// Everything after the header.
     pub body: &'a [u8],
 }
 
@@ -318,7 +318,7 @@ pub fn decode_record(bytes: &[u8]) -> Result<(Record<'_>, usize), RecordError> {
     if (header.number.0 > 0) != has_number || (header.participants > 0) != has_number {
         return Err(RecordError::Corrupt);
     }
-    // Checked completely here, so that `sections` and `operations` cannot meet a damaged one.
+    // Check the whole body here, so that `sections` and `operations` cannot meet a damaged entry.
     if kind.has_sections() && !are_sections(body) || kind == RecordKind::ChunkCommit && !body.is_empty() {
         return Err(RecordError::Corrupt);
     }

@@ -18,7 +18,7 @@ use super::stream::StreamId;
 pub struct Incarnation {
     /// Counts the starts, from 1.
     pub incarnation: u32,
-    /// The incarnation took its numbers above this one.
+    /// Every number that the incarnation took is above this one.
     pub base: CommitNumber,
     /// The last number of the incarnation that recovery keeps; at least `base`.
     pub cut: CommitNumber,
@@ -40,9 +40,9 @@ pub enum LogDamage {
     MissingChunks {
         /// The commit.
         number: CommitNumber,
-        /// Chunks that its record counts.
+        /// Number of chunks that its commit record states.
         wanted: u32,
-        /// Chunks that the log has.
+        /// Number of chunks in the log.
         found: u32,
     },
     /// A record contradicts another one, or the header of its group.
@@ -86,7 +86,7 @@ impl std::error::Error for LogDamage {}
 /// A long transaction's contribution to one stream.
 type ChunkKey = (u32, StreamId, TransactionId);
 
-/// What the first reading of a log has found so far.
+/// The state of the first reading of a log.
 #[derive(Debug)]
 pub struct LogAnalysis {
     begin: CommitNumber,
@@ -132,7 +132,7 @@ impl LogAnalysis {
             }
             self.begin_life(header.incarnation, header.taken);
         } else if self.lives.is_empty() {
-            // Reading begins in the middle of a life. The checkpoint contains what lies before.
+            // Reading begins in the middle of a life. The checkpoint contains the earlier commits.
             self.begin_life(header.incarnation, self.begin);
         }
         let Some(life) = self.lives.last_mut() else { return };
@@ -157,7 +157,7 @@ impl LogAnalysis {
             RecordKind::Commit | RecordKind::Dictionary => {}
         }
         let Some(above) = header.number.0.checked_sub(life.incarnation.base.0 + 1) else {
-            // The checkpoint contains it.
+            // The checkpoint contains this commit.
             if header.number > self.begin {
                 self.damage.get_or_insert(LogDamage::Contradiction(header.number));
             }

@@ -11,8 +11,8 @@ pub struct ChainPosition {
     pub life: u64,
     /// Incarnation of the group before; 0 before the first group.
     pub incarnation: u32,
-    /// Checksum of the header of the group before. `None` where reading begins in the middle of a log, whose
-    /// first group is then accepted by its log and position alone.
+    /// Checksum of the header of the previous group. `None` if reading begins in the middle of a log; the
+    /// first group is then accepted by its log id and position alone.
     pub previous_checksum: Option<u32>,
     /// Position of the next group, in blocks.
     pub position: u64,

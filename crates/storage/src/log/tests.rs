@@ -191,7 +191,7 @@ fn the_chain_is_followed_over_segments_and_lives() {
     assert_eq!(end, log.chain);
     assert_eq!((end.incarnation, end.life), (2, 99));
     assert_eq!(groups[72].1, 2);
-    // From the middle, a checkpoint knows only the position.
+    // A checkpoint that names a group in the middle of the log knows only its position.
     let (groups, end) = log.scan(ChainPosition { previous_checksum: None, life: 0, incarnation: 0, ..middle });
     assert_eq!((groups.len(), end), (2, log.chain));
 }
@@ -218,17 +218,18 @@ fn a_synced_group_that_is_gone_is_told_from_a_torn_tail() {
     for _ in 0..3 {
         log.write(|header| header.synced = header.position - 1, &[]);
     }
-    // The group at 2 is torn. The one at 3 did not know it as synced: both were under way at the crash.
+    // The group at 2 is torn. The header of the group at 3 does not say that the group at 2 is synced, so
+    // both were being written at the crash.
     log.segments[0][2 * BLOCK_BYTES + 20] ^= 1;
     let (groups, end) = log.scan(ChainPosition::beginning(77));
     assert_eq!((groups.len(), end.position), (2, 2));
     let block = |position: usize| &log.segments[0][position * BLOCK_BYTES..];
     assert!(!is_beyond_end(block(3), 3, &end));
-    // One that knew it as synced shows damage.
+    // A group whose header says that the torn group was synced proves damage.
     log.write(|header| header.synced = 4, &[]);
     let block = |position: usize| &log.segments[0][position * BLOCK_BYTES..];
     assert!(is_beyond_end(block(4), 4, &end));
-    // The same block elsewhere is a stale one.
+    // At another position, the same block is left over from an earlier use of the segment.
     assert!(!is_beyond_end(block(4), 5, &end));
 }
 

@@ -157,7 +157,7 @@ fn check_record(record: &[u8]) -> Result<RedoRecord<'_>, RedoError> {
     };
     let (operation_count, operations) = (u32_at(record, 40), &record[HEADER_BYTES..]);
     let mut rest = operations;
-    // Checked completely here, so that `operations` cannot meet a damaged one.
+    // Check all operations here, so that `operations` cannot meet a damaged one.
     let are_whole = (0..operation_count).all(|_| read_operation(&mut rest).is_some());
     if !are_whole || !rest.is_empty() || record[9] & !FLAG_CONTINUED != 0 {
         return Err(RedoError::Corrupt);

@@ -1,8 +1,8 @@
 //! Storage of long values: they are removed from the row image and stored in overflow pages.
 //!
-//! A stored image with the overflow flag is the image without the ranges that are in overflow pages. Its
-//! fixed part keeps its offsets. A trailer follows: `[start in the whole image: 4][length: 4][location: 8]`
-//! for each range, and last the number of ranges (2 bytes).
+//! A stored image with the overflow flag is the image without the ranges that are in overflow pages. The
+//! offsets in its fixed part still refer to the whole image. A trailer follows: `[start in the whole image:
+//! 4][length: 4][location: 8]` for each range, and last the number of ranges (2 bytes).
 
 use std::ops::Range;
 

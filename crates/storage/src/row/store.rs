@@ -85,15 +85,16 @@ impl RowStore {
         own: Option<TransactionId>,
     ) -> Option<RowVersion<'a>> {
         let mut version = newest;
-        // Of a settled transaction's versions in the row, the topmost is met first, and it is the committed
-        // one.
+        // If a settled transaction (committed, with unstamped versions) has several versions of the row, its
+        // newest is met first, and that is the committed one.
         while !version.is_seen_by(snapshot, own) && !self.is_settled_within(&version, snapshot) {
             version = self.older(&version)?;
         }
         (!version.is_deleted()).then_some(version)
     }
 
-    /// Whether a version that has no stamp belongs to a transaction that committed within the snapshot.
+    /// Whether an unstamped version (without its commit number) belongs to a transaction that committed
+    /// within the snapshot.
     #[inline]
     fn is_settled_within(&self, version: &RowVersion<'_>, snapshot: CommitNumber) -> bool {
         self.settled_stamp(version).is_some_and(|(_, number)| number <= snapshot)

@@ -26,7 +26,7 @@ pub struct RowVersion<'a> {
     word: u64,
     stamp: u64,
     location: Location,
-    /// The page from the version on, to its end.
+    /// The bytes from the start of the version to the end of its page.
     bytes: &'a [u8],
 }
 

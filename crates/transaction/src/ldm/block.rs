@@ -104,7 +104,7 @@ impl LdmBlock {
         self
     }
 
-    /// Sets how many bytes that the log has not taken hold back new writes.
+    /// Sets the number of bytes not yet taken by the log from which new writes wait.
     pub fn set_untaken_record_bytes_max(&mut self, bytes: usize) {
         self.records.set_untaken_bytes_max(bytes);
     }
@@ -138,7 +138,7 @@ impl LdmBlock {
     pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
-            // The only timer.
+            // The purge timer is the only timer.
             WorldEvent::Timer { .. } => self.on_purge_timer(outbox),
             WorldEvent::Stopping => self.before_publish(outbox),
             WorldEvent::Started

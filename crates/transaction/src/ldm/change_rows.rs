@@ -195,8 +195,8 @@ impl Inserter<'_> {
                     self.touched.push(TouchedRow { slot: self.work.slot, row, statement });
                     Ok(Inserted::Row)
                 }
-                // The id belonged to another row whose lock is still held. Without that lock, the new row
-                // must be removed.
+                // The new row got the id of a removed row whose lock is still held. Without that lock, remove
+                // the new row.
                 waiting_or_full => {
                     store.undo(row, transaction, StatementNumber(statement.0.saturating_sub(1)));
                     waiting_or_full.map(|waiter| waiter.map_or(Inserted::Row, Inserted::Waiting))

@@ -139,13 +139,14 @@ impl LdmBlock {
         }
     }
 
-    /// Collects the next rows of a long participant by partition and forms their chunks, so that the commit
-    /// has only the tables to hand over and one record to form. Continues in later turns.
+    /// Collects the next rows of a long participant by partition, and forms their chunk records. The commit
+    /// then takes constant time for each partition and forms only one more record. Continues in later turns.
     pub(super) fn collect_rows(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
         let mut left = RECORDED_PER_TURN_MAX;
         for _ in 0..COLLECTED_PER_TURN_MAX {
             if self.records.is_behind() {
-                // The log takes what is formed before more is formed. Other prepares and writes wait as well.
+                // Wait until the log has taken the records that are formed. Other prepares and writes wait as
+                // well.
                 return self.records.held_prepares.push_back(handle);
             }
             let Some(bytes) = self.collect_next(handle, outbox) else {

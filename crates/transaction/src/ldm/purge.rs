@@ -20,8 +20,8 @@ const COMPACT_AFTER: usize = 4096;
 /// Old versions therefore take about as much memory as the rows. Beyond this number, the oldest snapshots are
 /// given up.
 const OLD_VERSIONS_KEPT_MIN: usize = 65_536;
-/// If less than one part in this many of the memory is free, each partition keeps only
-/// `old_versions_kept_min` old versions.
+/// If less than `1 / SCARCE_SHARE` of the memory is free, each partition keeps only `old_versions_kept_min`
+/// old versions.
 const SCARCE_SHARE: u64 = 16;
 /// Milliseconds between attempts while an old snapshot blocks purging.
 const PURGE_RETRY_MS: u64 = 100;

@@ -1,5 +1,6 @@
 //! Hot path, budget 100 instructions a request, its rows not counted. Reads that the owner itself runs: those
-//! that found the guard busy, and those that must see their own transaction's writes.
+//! whose query block found the partition's guard (its read-write lock) busy, and those that must see their
+//! own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Error;

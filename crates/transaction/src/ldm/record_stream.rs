@@ -25,7 +25,7 @@ const UNTAKEN_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 /// Buffers kept for reuse.
 const SPARE_BUFFERS_MAX: usize = 8;
 
-/// The way to the log of a durable node.
+/// The log block of a durable node, and the counts of records that it reads.
 #[derive(Clone, Debug)]
 pub struct LogTarget {
     /// The log block.
@@ -43,7 +43,7 @@ pub(super) struct RecordStream {
     /// Records formed in this life, and how many of them are delivered.
     formed: u64,
     delivered: u64,
-    /// Bytes delivered whose buffer has not returned.
+    /// Bytes in delivered buffers that the log has not returned.
     untaken_bytes: usize,
     untaken_bytes_max: usize,
     spare: Vec<Buffer>,

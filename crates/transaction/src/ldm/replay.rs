@@ -59,7 +59,7 @@ impl LdmBlock {
         }
     }
 
-    /// Applies the queued batches, and defers what a reader holds up.
+    /// Applies the queued batches. Defers a batch while a reader is inside the guard of its partition.
     pub(super) fn replay_batches(&mut self, outbox: &mut Outbox<Signal>) {
         while let Some(batch) = self.replay.batches.pop_front() {
             outbox.crash_point(crash_point::RECOVERY_APPLY.before());
@@ -80,7 +80,7 @@ impl LdmBlock {
         }
     }
 
-    /// Applies the sections from `position` on, and moves `position` behind each section that is applied.
+    /// Applies the sections from `position` on, and moves `position` past each section that is applied.
     fn replay_sections(&mut self, sections: &[u8], position: &mut usize) -> ReplayEnd {
         while *position < sections.len() {
             let rest = &sections[*position..];

@@ -56,7 +56,7 @@ pub(super) struct Participant {
     pub prepare_reply_to: Option<Address>,
     /// Why the prepare failed.
     pub prepare_error: Option<Box<Error>>,
-    /// The rows of a long participant as its prepare collects them; present from there to the commit.
+    /// The rows of a long participant, as its prepare collects them. Present from then until the commit.
     pub collected: Option<Collected>,
     /// The commit or undo in progress.
     pub resolution: Option<Resolution>,

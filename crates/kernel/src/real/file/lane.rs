@@ -1,7 +1,7 @@
 //! The open files of one lane and the requests about them, whatever backend moves the bytes.
 //!
-//! One operation of a file is under way at a time, which keeps the order of its requests. A request may take
-//! several operations: after a short read or write the remainder follows, and a fill goes in steps.
+//! Each file has at most one operation under way, so its requests are carried out in order. A request may
+//! take several operations: a short read or write is continued, and a fill writes its zeros in steps.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -216,7 +216,7 @@ impl Lane {
         let is_syncing = job.is_syncing();
         job.done += moved;
         let outcome = match &mut job.work {
-            // A device that takes nothing gives an error. Without one, another attempt could go on for ever.
+            // Without an error, a write that moves no bytes would be repeated for ever.
             Work::Write { .. } | Work::Fill { .. } if moved == 0 && !is_syncing => {
                 return self.finish(slot, Err(FileError::System(libc::EIO)));
             }

@@ -68,7 +68,7 @@ impl LaneQueue {
         }
         state.requests.push_back((from, request));
         let wakes = std::mem::take(&mut state.is_waiting);
-        // Woken while the lock is held, the worker would wait for the lock.
+        // Release the lock first, because the woken worker needs it.
         drop(state);
         if wakes {
             self.wake();

@@ -1,12 +1,11 @@
 //! Carries out the operations of a lane through an io_uring: several files at a time, with one system call
 //! for many operations.
 //!
-//! # Safety
-//! The operating system reads and writes the memory of an operation until the operation completes. That
-//! memory belongs to the request that is under way in a slot of the lane, or is the lane's block of zeros.
-//! Neither is changed, moved or freed before [`Lane::complete`]. The file stays open as long, because a
-//! close waits for its turn. [`Ring::run`] returns only when no operation is under way; a panic aborts the
-//! process.
+//! # Safety The operating system reads and writes the memory of an operation until the operation completes.
+//! That memory belongs to the request that is under way in a slot of the lane, or is the lane's block of
+//! zeros. Neither is changed, moved or freed before [`Lane::complete`]. The file stays open until then,
+//! because a close waits for the file's earlier requests. [`Ring::run`] returns only when no operation is
+//! under way; a panic aborts the process.
 
 use std::io::Error;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -63,7 +62,8 @@ impl Ring {
                     Found::Nothing => break,
                     Found::Stop => is_stopping = true,
                 }
-                // A request about a path may have taken long, and its requester need not wait for the others.
+                // The request about a path may have taken long. Deliver its answer now, not after the other
+                // requests.
                 lane.take_answers().for_each(|answer| sink.deliver(answer));
             }
             if is_stopping && self.under_way == 0 {
@@ -76,9 +76,11 @@ impl Ring {
                 self.begin(&mut lane, slot);
             }
             let is_submitted = self.submit();
-            // A request that came since the queue was found empty has written no wake-up.
+            // A request that arrived after the queue was found empty did not write the waker, so
+            // `announce_wait` checks again.
             if is_submitted && (is_stopping || queue.announce_wait()) {
-                // Interrupted by a signal, the worker finds nothing and waits again.
+                // If a signal of the operating system interrupts the read, the worker finds no work and waits
+                // again.
                 let _ = rustix::io::read(&self.waker, &mut [0; 8]);
                 queue.end_wait();
             }

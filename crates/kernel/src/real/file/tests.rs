@@ -102,7 +102,7 @@ struct BlockedLane(PathBuf);
 
 impl Drop for BlockedLane {
     fn drop(&mut self) {
-        // The worker's end opens together with this one.
+        // Opening the pipe for writing lets the worker's open return.
         drop(OpenOptions::new().write(true).open(&self.0).unwrap());
     }
 }

@@ -110,8 +110,8 @@ impl Acceptor {
         self.ready.take(slots);
     }
 
-    /// Moves new connections to `arrivals`, and gives back the slots in `gone`, those of closed connections.
-    /// Does nothing and returns false if a client holds the lock. For the owning thread.
+    /// Moves new connections to `arrivals`, and frees the slots in `gone`, which belonged to closed
+    /// connections. Does nothing and returns false if a client holds the lock. For the owning thread.
     pub(in crate::real) fn exchange(&self, arrivals: &mut impl Extend<Arrival>, gone: &mut Vec<u32>) -> bool {
         let Ok(mut entrance) = self.entrance.try_lock() else { return false };
         arrivals.extend(entrance.arrivals.drain(..));

@@ -282,8 +282,8 @@ impl MemoryReceiver {
             // Everything sent before the close is visible by now, so this pop finds what remains.
             bytes = Some(self.pipe.pop().ok_or(StreamClosed)?);
         }
-        // A wake-up of the node for every buffer would be expensive. Half a ring of buffers keeps both sides
-        // busy.
+        // To wake the node for every buffer would be expensive. Wake it when at most half of the buffers are
+        // left, which keeps both sides busy.
         if self.node.waiters.node_waits.load(Ordering::Relaxed) && self.pipe.has_few() {
             self.node.announce_space();
         }

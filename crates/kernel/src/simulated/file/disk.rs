@@ -13,7 +13,7 @@ use super::inode::{Inode, Survival};
 pub struct Disk {
     inodes: BTreeMap<InodeId, Inode>,
     inodes_made: u64,
-    /// As processes see them. Folders have no slash at the end.
+    /// Files and folders by path, as processes see them. The path of a folder has no slash at the end.
     names: BTreeMap<String, Entry>,
     /// The names that are certainly on the medium.
     durable_names: BTreeMap<String, Entry>,
@@ -37,7 +37,7 @@ struct NameChange {
     number: u64,
     lane: FileLane,
     path: String,
-    /// `None` for a name that goes.
+    /// `None` if the name is removed.
     entry: Option<Entry>,
 }
 
@@ -125,7 +125,8 @@ impl Disk {
         self.set_name(to, Some(entry), lane);
         self.set_name(from, None, lane);
         if is_same_folder {
-            // A rename within a folder is one change. Renames across folders may survive in one of them.
+            // Both halves of a rename within a folder get the same number, because they are one change. A
+            // rename across folders may survive a loss of power in one folder only.
             self.changes -= 1;
             let changes = self.name_changes.values_mut().flatten();
             changes.filter(|change| change.number > self.changes).for_each(|change| change.number = self.changes);
@@ -215,7 +216,7 @@ impl Disk {
         self.inodes.retain(|inode, _| named.contains(inode) || open.contains(inode));
     }
 
-    /// Removes what lies in folders that do not exist.
+    /// Removes files and folders whose parent folder does not exist.
     fn drop_orphans(&mut self) {
         let mut folders = BTreeSet::new();
         // A folder comes before its content.

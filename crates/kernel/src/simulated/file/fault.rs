@@ -8,20 +8,21 @@ use crate::world::{FileError, FileLane, WorldRequest};
 /// A kind of operation that may fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DiskOperation {
-    /// Opens a file, also one that is created.
+    /// Opening or creating a file.
     Open,
-    /// Reads bytes. Nothing is returned.
+    /// Reading. A failed read returns no bytes.
     Read,
-    /// Writes bytes, also the zeros of a fill. Any sectors may have been written.
+    /// Writing, including the zeros of a fill. A failed write may have written any of its sectors.
     Write,
-    /// Syncs a file, also at the end of a fill. The medium may have got any part of the unsynced bytes. The
-    /// rest is never written any more, although reads show it until the power fails.
+    /// Syncing a file, including the sync at the end of a fill. After a failed sync, any part of the unsynced
+    /// bytes may be on the medium. The other bytes are never written, although reads return them until the
+    /// power fails.
     Sync,
-    /// Syncs a folder. Changes of names stay unsynced.
+    /// Syncing a folder. After a failed sync, changes of names stay unsynced.
     SyncFolder,
-    /// Renames a file. Nothing happens.
+    /// Renaming a file. A failed rename changes nothing.
     Rename,
-    /// Deletes a file. Nothing happens.
+    /// Deleting a file. A failed delete changes nothing.
     Delete,
 }
 
@@ -73,7 +74,7 @@ pub struct DiskFault {
     pub path_prefix: String,
     /// Which of them fail.
     pub when: FaultTime,
-    /// The error that they give.
+    /// The error that they return.
     pub error: FileError,
 }
 

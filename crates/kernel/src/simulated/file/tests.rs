@@ -214,7 +214,7 @@ fn a_write_under_way_when_the_process_ends_happens_in_part() {
         let mut files = files(seed);
         let file = durable_file(&mut files, "a", &[1; 2048]);
         let (now, from) = (Time(1_000_000), Address::new(NODE, STARTER, 0));
-        // The second one has not begun, because the file's earlier one is under way.
+        // The second write has not begun, because the first is under way.
         for byte in [2, 3] {
             let bytes = [byte; 2048][..].into();
             files.accept(from, WorldRequest::WriteFile { file, offset: 0, bytes, token: 0 }, now);
@@ -423,7 +423,7 @@ impl LogProgram {
         outbox.request(WorldRequest::SyncFile { file, token: SYNCED });
     }
 
-    /// After an error that the program does not know how to handle it does nothing more.
+    /// After an error that it cannot handle, the program does nothing more.
     fn on_done(&mut self, token: u64, result: FileResult, outbox: &mut Outbox<ToySignal>) {
         let sync_folder = |path: &str, token| WorldRequest::SyncFolder { path: path.into(), lane: LANE, token };
         let open = |token| {
