@@ -11,6 +11,7 @@ pub mod schema;
 pub mod stored_identity;
 pub mod stored_schema;
 pub mod stored_mark;
+pub mod stored_manifest;
 pub mod stored_settings;
 pub mod foreign_key;
 mod foreign_key_rule;

@@ -96,17 +96,8 @@ impl DictionaryChange {
 
     /// The bytes on disk.
     pub fn encode(&self) -> Vec<u8> {
-        let stored = StoredChange {
-            format: SCHEMA_FORMAT_VERSION,
-            version: self.version,
-            next_table: self.next_table.0,
-            databases: self.databases.iter().map(StoredDatabase::from).collect(),
-            databases_dropped: self.databases_dropped.clone(),
-            tables: self.tables.iter().map(StoredTable::from).collect(),
-            tables_dropped: self.tables_dropped.iter().map(|id| id.0).collect(),
-        };
         // Structures of strings, numbers and lists have no way to fail.
-        serde_json::to_vec(&stored).expect("a stored schema is JSON")
+        serde_json::to_vec(&StoredChange::from(self)).expect("a stored schema is JSON")
     }
 
     /// The change that the bytes describe.
@@ -121,6 +112,31 @@ impl DictionaryChange {
             return Err(StoredSchemaError::UnknownVersion(format));
         }
         let stored: StoredChange = serde_json::from_slice(bytes).map_err(invalid)?;
+        DictionaryChange::try_from(stored)
+    }
+}
+
+impl From<&DictionaryChange> for StoredChange {
+    fn from(change: &DictionaryChange) -> StoredChange {
+        StoredChange {
+            format: SCHEMA_FORMAT_VERSION,
+            version: change.version,
+            next_table: change.next_table.0,
+            databases: change.databases.iter().map(StoredDatabase::from).collect(),
+            databases_dropped: change.databases_dropped.clone(),
+            tables: change.tables.iter().map(StoredTable::from).collect(),
+            tables_dropped: change.tables_dropped.iter().map(|id| id.0).collect(),
+        }
+    }
+}
+
+impl TryFrom<StoredChange> for DictionaryChange {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredChange) -> Result<DictionaryChange, StoredSchemaError> {
+        if stored.format != SCHEMA_FORMAT_VERSION {
+            return Err(StoredSchemaError::UnknownVersion(stored.format));
+        }
         let databases = stored.databases.into_iter().map(DatabaseDefinition::try_from);
         let tables = stored.tables.into_iter().map(TableDefinition::try_from);
         Ok(DictionaryChange {
@@ -141,7 +157,7 @@ struct StoredVersion {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredChange {
+pub(crate) struct StoredChange {
     format: u32,
     version: u64,
     next_table: u32,
