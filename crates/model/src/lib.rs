@@ -8,6 +8,7 @@ pub mod error;
 pub mod value;
 pub mod collation;
 pub mod schema;
+pub mod checkpoint;
 pub mod stored_identity;
 pub mod stored_schema;
 pub mod stored_mark;

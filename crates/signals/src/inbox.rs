@@ -5,6 +5,7 @@ use junctor_kernel::{ModuleId, Priority, SignalClass, WorldEvent};
 use crate::append_records::*;
 use crate::block_tables::*;
 use crate::change_schema::*;
+use crate::checkpoint::*;
 use crate::client_command::*;
 use crate::commit_transaction::*;
 use crate::end_transaction::*;
@@ -140,6 +141,10 @@ inbox! {
         AppendRecordsReply: Reserved, 1;
         ReplayRows: Reserved, 4;
         BuildIndexes: Reserved, 4;
+        WriteCheckpoint: Reserved, 8;
+        SetCheckpointSpeed: Reserved, 1;
+        EndCheckpoint: Reserved, 8;
+        LoadCheckpoint: Reserved, 8;
         CancelWait: Reserved, 4;
         ChangePartition: Reserved, 16;
         ReadStatus: Reserved, 1;
@@ -179,6 +184,11 @@ inbox! {
         RecoverLogReply: Reserved, 64;
         ReplayLogReply: Reserved, 64;
         BuildIndexesReply: Reserved, 64;
+        BeginCheckpointReply: Reserved, 64;
+        WriteCheckpointReply: Reserved, 64;
+        SetCheckpointSpeedReply: Reserved, 64;
+        ReadLogUsageReply: Reserved, 64;
+        LoadCheckpointReply: Reserved, 64;
         ContinueWork: Reserved, 64;
     }
 }
@@ -192,6 +202,9 @@ inbox! {
         RecoverLog: Reserved, 16;
         ReplayLog: Reserved, 64;
         ReplayRowsReply: Reserved, 64;
+        BeginCheckpoint: Reserved, 1;
+        TrimLog: Reserved, 16;
+        ReadLogUsage: Reserved, 1;
     }
 }
 

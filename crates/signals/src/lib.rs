@@ -28,6 +28,7 @@ pub mod block_tables;
 pub mod counter;
 pub mod crash_point;
 pub mod change_schema;
+pub mod checkpoint;
 pub mod start_log;
 pub mod recover_log;
 pub mod reserve_auto_increment;

@@ -143,6 +143,11 @@ impl MainBlock {
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
             MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::BeginCheckpointReply(_)
+            | MainSignal::WriteCheckpointReply(_)
+            | MainSignal::SetCheckpointSpeedReply(_)
+            | MainSignal::ReadLogUsageReply(_)
+            | MainSignal::LoadCheckpointReply(_) => {}
         }
     }
 

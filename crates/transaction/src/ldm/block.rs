@@ -123,6 +123,10 @@ impl LdmBlock {
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
             LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),
+            LdmSignal::WriteCheckpoint(_)
+            | LdmSignal::SetCheckpointSpeed(_)
+            | LdmSignal::EndCheckpoint(_)
+            | LdmSignal::LoadCheckpoint(_) => {}
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),

@@ -111,6 +111,7 @@ impl LogBlock {
             LogSignal::RecoverLog(signal) => self.on_recover_log(signal, outbox),
             LogSignal::ReplayLog(signal) => self.on_replay_log(signal, outbox),
             LogSignal::ReplayRowsReply(signal) => self.on_replay_rows_reply(signal, outbox),
+            LogSignal::BeginCheckpoint(_) | LogSignal::TrimLog(_) | LogSignal::ReadLogUsage(_) => {}
         }
     }
 
