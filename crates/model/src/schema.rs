@@ -37,7 +37,7 @@ pub enum ColumnType {
     },
     /// TINYTEXT to LONGTEXT, or TINYBLOB to LONGBLOB with the collation binary.
     Text {
-        /// Bytes of the length: 1 for TINY, 2 without prefix, 3 for MEDIUM, 4 for LONG.
+        /// Bytes of the stored length: 1 for TINYTEXT, 2 for TEXT, 3 for MEDIUMTEXT, 4 for LONGTEXT.
         length_bytes: u8,
         /// With `binary` the type is a BLOB.
         collation: CollationId,
@@ -275,8 +275,8 @@ impl Dictionary {
 
     /// The table with exactly this name. Names of databases and tables are case-sensitive.
     pub fn table_named(&self, database: &str, name: &str) -> Option<&Arc<TableLayout>> {
-        // The map's key owns its strings. Making one is off the hot path: it happens once per statement
-        // shape.
+        // The map's key owns its strings, so a lookup must allocate one. A lookup happens once per statement
+        // shape, off the hot path.
         let id = self.names.get(&(Box::from(database), Box::from(name)))?;
         self.tables.get(id)
     }

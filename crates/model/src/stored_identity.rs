@@ -46,7 +46,7 @@ impl std::error::Error for IdentityError {}
 impl Identity {
     /// The content of the pair file.
     pub fn encode(&self) -> Vec<u8> {
-        // A structure of numbers has no way to fail.
+        // Encoding a structure of numbers cannot fail.
         serde_json::to_vec(self).expect("an identity is JSON")
     }
 
@@ -56,7 +56,7 @@ impl Identity {
     /// The version is unknown, or the bytes are not an identity.
     pub fn decode(bytes: &[u8]) -> Result<Identity, IdentityError> {
         let invalid = |error: serde_json::Error| IdentityError::Invalid(error.to_string().into());
-        // The version decides how the rest is read, so it is read alone first.
+        // The version decides how the other fields are read, so read only the version first.
         let StoredVersion { format } = serde_json::from_slice(bytes).map_err(invalid)?;
         match format {
             DIRECTORY_FORMAT_VERSION => serde_json::from_slice(bytes).map_err(invalid),

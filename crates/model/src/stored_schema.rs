@@ -96,7 +96,7 @@ impl DictionaryChange {
 
     /// The bytes on disk.
     pub fn encode(&self) -> Vec<u8> {
-        // Structures of strings, numbers and lists have no way to fail.
+        // Encoding structures of strings, numbers and lists cannot fail.
         serde_json::to_vec(&StoredChange::from(self)).expect("a stored schema is JSON")
     }
 
@@ -106,7 +106,7 @@ impl DictionaryChange {
     /// The version is unknown, or the bytes are not a schema.
     pub fn decode(bytes: &[u8]) -> Result<DictionaryChange, StoredSchemaError> {
         let invalid = |error: serde_json::Error| StoredSchemaError::Invalid(error.to_string().into());
-        // The version decides how the rest is read, so it is read alone first.
+        // The version decides how the other fields are read, so read only the version first.
         let StoredVersion { format } = serde_json::from_slice(bytes).map_err(invalid)?;
         if format != SCHEMA_FORMAT_VERSION {
             return Err(StoredSchemaError::UnknownVersion(format));
@@ -349,7 +349,7 @@ impl TryFrom<StoredTable> for TableDefinition {
         let partition_columns = column_numbers(stored.partition_columns);
         let used = indexes.iter().flat_map(|index| &index.columns).chain(&partition_columns);
         let used = used.chain(foreign_keys.iter().flat_map(|key| &key.columns));
-        // Every later access is by position, so a position out of range must not get past here.
+        // Later code accesses columns by position without a check, so refuse positions out of range here.
         if let Some(column) = used.into_iter().find(|column| usize::from(column.0) >= columns.len()) {
             return Err(invalid(format_args!("table {} has no column {}", stored.name, column.0)));
         }

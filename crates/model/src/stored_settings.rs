@@ -45,7 +45,7 @@ impl PersistedSettings {
     pub fn encode(&self) -> Vec<u8> {
         let values = self.values.iter().map(|(name, value)| (name.clone(), StoredValue::from(value)));
         let stored = StoredSettings { format: SETTINGS_FORMAT_VERSION, values: values.collect() };
-        // Structures of strings and numbers have no way to fail.
+        // Encoding structures of strings and numbers cannot fail.
         serde_json::to_vec(&stored).expect("persisted settings are JSON")
     }
 
@@ -56,7 +56,7 @@ impl PersistedSettings {
     /// The version is unknown, or the bytes are not settings.
     pub fn decode(bytes: &[u8]) -> Result<PersistedSettings, StoredSettingsError> {
         let invalid = |error: serde_json::Error| StoredSettingsError::Invalid(error.to_string().into());
-        // The version decides how the rest is read, so it is read alone first.
+        // The version decides how the other fields are read, so read only the version first.
         let StoredVersion { format } = serde_json::from_slice(bytes).map_err(invalid)?;
         if format != SETTINGS_FORMAT_VERSION {
             return Err(StoredSettingsError::UnknownVersion(format));

@@ -39,7 +39,7 @@ pub struct NodeConfig {
     pub file_backend: FileBackend,
     /// Whether commits survive a stop. Not a setting of the file yet.
     pub is_durable: bool,
-    /// Size of the log's files; a new data directory keeps it for ever.
+    /// Size of the log's files. A data directory keeps the size with which it was created.
     pub log_segment_size: SegmentSize,
     /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
     pub time_between_global_checkpoints_ms: u64,

@@ -36,7 +36,7 @@ pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
-    /// Keeps other processes away from the data directory as long as it is open.
+    /// The lock file of the data directory. While it is open, no other process can use the directory.
     _lock: Option<File>,
 }
 
@@ -119,7 +119,7 @@ impl RunningServer {
 /// optionally a colon and the number of the fatal hit. `docs/generated/crash-points.md` lists the names.
 pub const CRASH_VARIABLE: &str = "JUNCTOR_CRASH_AT";
 
-/// Time between two looks at whether a node that recovers is being stopped.
+/// Interval at which a recovering node checks whether it is being stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Starts a node, and waits until it has recovered its data.
@@ -169,7 +169,8 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         if node.is_stopping() {
             return Err(StartError("the node was stopped while it recovered its data".into()));
         }
-        // The block that opens the node wakes this thread. A stop does not.
+        // The block that opens the node for clients unparks this thread. A stop does not, so the wait has a
+        // limit.
         std::thread::park_timeout(STOP_POLL);
     }
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();

@@ -502,7 +502,8 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
             let rows = connection.query("SELECT 'kept'", params![]).await?;
             assert_eq!(rows.get(0).expect("one row").get::<&str>(0usize)?, "kept");
         }
-        // The first of two waiting requests moves bytes for both. It is dropped before its answer arrives.
+        // The first of two waiting requests also sends and receives for the second. Drop it before its answer
+        // arrives.
         let first = Box::pin(connection.query("SELECT GET_LOCK('nobody', 0)", params![]));
         let second = connection.query("SELECT 2", params![]);
         let racing = zip(async { _ = poll_once(first).await }, second);
@@ -686,8 +687,8 @@ fn requests_that_come_in_pieces_are_answered_each() {
     }
     let mut stream = logged_in(&node);
     for cut in 1..bytes.len() {
-        // Send the bytes up to a place within a request, then those up to the end of the request, then the
-        // rest. Each piece waits for the answers to the pieces before it.
+        // Send three pieces: up to a byte within a request, up to the end of that request, and the remainder.
+        // Each piece waits for the answers to the earlier ones.
         let end = ends.iter().copied().find(|end| *end > cut).unwrap_or(bytes.len());
         let mut answered = 0;
         for piece in [0..cut, cut..end, end..bytes.len()] {

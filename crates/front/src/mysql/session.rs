@@ -93,7 +93,7 @@ impl ProtocolSession for SessionState {
                 sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
                 return Progress::Done;
             }
-            // The link handles the first two, and the first match handled the third.
+            // The link handles Quit and ChangeUser, and the match above handles StmtExecute.
             Command::Quit | Command::ChangeUser(_) | Command::StmtExecute(_) => return Progress::Close,
         };
         engine.command(session, sql_command, turn, &mut sink)

@@ -215,7 +215,7 @@ impl Route {
         self.controller.book(booked_cost);
     }
 
-    /// The booked cost of a part that continues at `from`. `from` differs from the chosen place if a query
+    /// The booked cost of a part that continues at `from`. `from` differs from the chosen block if a query
     /// block forwarded the read to the owner.
     pub fn booked_cost_at(&self, booked_cost: BookedCost, from: Address) -> BookedCost {
         match self.owners.get(usize::from(from.instance)) {
@@ -244,7 +244,8 @@ impl Route {
         if passed_on && waiting_ns > total_ns / 2 {
             return;
         }
-        // A read forwarded from this thread took all the time since it reached the front of the queue.
+        // If a block of this thread forwarded the read, count all the time since the read reached the front
+        // of the queue.
         let service_ns = if passed_on { total_ns - waiting_ns } else { service_ns };
         self.controller.observe(&Measurement { kind, units, away, state, service_ns, waiting_ns, total_ns });
     }

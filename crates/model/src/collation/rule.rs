@@ -47,9 +47,9 @@ impl CollationId {
         self.append_weights(text, out);
     }
 
-    /// Appends the common prefix of the weight keys of all texts that match LIKE `prefix%`, that is of texts
-    /// whose first characters have the weights of those of `prefix`, one by one. Keys of other texts may
-    /// begin with the same bytes, so the caller must still check each text.
+    /// Appends the common prefix of the weight keys of all texts that match LIKE `prefix%`. These are the
+    /// texts whose first characters have, one by one, the same weights as the characters of `prefix`. Keys of
+    /// other texts may begin with the same bytes, so the caller must still check each text.
     pub fn append_prefix_key(self, prefix: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
             // The key of a space depends on the characters after it, so the prefix ends before the first one.

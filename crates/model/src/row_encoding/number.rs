@@ -33,8 +33,8 @@ pub fn append_signed(value: i64, out: &mut Vec<u8>) {
 /// Appends the decimal digits of a signed integer as a length-encoded string.
 #[inline(always)]
 pub(super) fn append_signed_prefixed(value: i64, out: &mut Vec<u8>) {
-    // As unsigned, a negative number has the highest bit set. So one comparison detects all numbers that are
-    // long.
+    // A negative number has the highest bit set, so it is large as an unsigned number. One comparison
+    // therefore detects all long numbers.
     match value as u64 {
         short @ ..EIGHT_DIGITS_END => append_short_prefixed(short, out),
         _ => append_long_prefixed(value < 0, value.unsigned_abs(), out),
@@ -54,7 +54,7 @@ pub(super) fn append_unsigned_prefixed(value: u64, out: &mut Vec<u8>) {
 #[inline(always)]
 fn append_short_prefixed(value: u64, out: &mut Vec<u8>) {
     let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
-    // The bits of leading zeros; the last digit never counts as one.
+    // Number of bits of the leading zero digits. The last digit never counts as a leading zero.
     let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
     let text = (digits | u64::from_le_bytes([b'0'; 8])) >> zero_bits;
     let length = 8 - zero_bits as usize / 8;

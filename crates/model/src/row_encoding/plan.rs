@@ -10,7 +10,7 @@ use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
 
 /// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
-/// so strings that are adjacent both in the row and in the result are one copy.
+/// so strings that are adjacent both in the row and in the result are copied together.
 #[derive(Clone, Debug)]
 pub struct RowPlan {
     steps: Box<[Step]>,

@@ -41,8 +41,8 @@ const MAIN_CPUS_MIN: u32 = 10;
 /// Number of CPUs from which `rep` has its own thread.
 const REP_CPUS_MIN: u32 = 18;
 
-/// Number of CPUs from which sql, tc and send have their own threads. To run their work too, recv would need
-/// more threads than its maximum of 80.
+/// Number of CPUs from which sql, tc and send have their own threads. With more CPUs, recv would need more
+/// than its maximum of 80 threads to run their work too.
 const APART_CPUS_MIN: u32 = 142;
 
 /// The threads of the smallest pipeline, on [`PIPELINE_CPUS_MIN`] CPUs.
@@ -62,7 +62,7 @@ pub struct AutomaticPlacement {
     pub counts: ThreadCounts,
     /// The configuration, with `cpubind` when threads are bound.
     pub config: ThreadConfig,
-    /// The CPUs counted on, and the conclusion.
+    /// The CPUs on which the choice is based, and the choice, as text for the user.
     pub reason: String,
 }
 
@@ -131,7 +131,7 @@ fn next_module(counts: &ThreadCounts, shares: &[(Module, u32)]) -> Option<Module
         if counts.get(module) >= ThreadKind::Module(module).count_max() {
             continue;
         }
-        // share / (count + 1) is compared crosswise, without fractions.
+        // Compares share / (count + 1) by cross-multiplication, without fractions.
         let better = best.is_none_or(|(leader, leader_share)| {
             share * (counts.get(leader) + 1) > leader_share * (counts.get(module) + 1)
         });

@@ -88,7 +88,7 @@ impl ThreadPlan {
 }
 
 /// A complete placement. Every module has an instance on some thread, except `send`: without send threads
-/// each thread writes to the sockets what it has to send.
+/// each thread writes its own output to the sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementPlan {
     /// The threads, by index.

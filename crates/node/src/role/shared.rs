@@ -1,5 +1,5 @@
-//! The shared memory of a node's blocks. It is made at each start of the node and handed to each thread, and
-//! it ends when the node ends. Invariant 2 requires that the list of this memory is closed.
+//! The shared memory of a node's blocks. It is created at each start of the node and passed to each thread.
+//! Invariant 2 of `docs/architecture.md` requires a closed list of such memory.
 
 use std::sync::{Arc, Mutex};
 

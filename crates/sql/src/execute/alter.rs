@@ -56,9 +56,9 @@ enum AlterStep {
 }
 
 impl AlterationState {
-    /// The table that the alteration uses, once it has begun. Until the main block has blocked writes, the
-    /// alteration counts as a reader, because two alterations of related tables that counted as writers would
-    /// wait for each other. It does not write any more then, because its indexes are already filled.
+    /// The table that the alteration uses, once it has begun. The alteration counts as a reader until the
+    /// main block has blocked writes, because two alterations of related tables that counted as writers would
+    /// wait for each other.
     pub(super) fn used_table(&self) -> Option<TableUse> {
         let has_begun = self.step != AlterStep::Beginning && (self.is_held || self.has_indexes());
         has_begun.then_some(TableUse { table: self.table, writes: self.is_held })

@@ -2,8 +2,8 @@
 //!
 //! A statement lasts from the start of the turn that received its command to the end of the turn that
 //! completed it. If this thread also writes the answer, that write is included. Only clock values that the
-//! turns read anyway are used. Time that a statement spends behind others in its turn counts, as its client
-//! observes it.
+//! turns read anyway are used. Time that a statement waits for others in its turn counts, because its client
+//! waits too.
 
 use junctor_gateway::threads::Time;
 use junctor_model::value::Value;

@@ -51,7 +51,7 @@ impl AutoIncrementRanges {
         self.ranges.retain(|table, _| dictionary.table(*table).is_some());
     }
 
-    /// Discards the held values of a table, so that the next ones come from its counter.
+    /// Discards the held values of a table, so that the next values come from the table's counter.
     pub(crate) fn forget_held(&mut self, table: TableId) {
         let range = self.of(table);
         range.next = range.end;
@@ -106,7 +106,7 @@ impl AutoIncrementRange {
             return;
         }
         let end = first.saturating_add(count);
-        // If the new range continues the held one, the remaining values of the held one are used first.
+        // If the new range continues the held one, use up the held values first.
         if first != self.end || self.next <= beyond {
             self.next = first;
         }

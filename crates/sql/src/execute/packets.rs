@@ -82,7 +82,8 @@ impl Window {
         (skipped, taken)
     }
 
-    /// The part of `packets`, which contain `rows` rows, that lies in the window, and its number of rows.
+    /// Returns the part of `packets` that lies in the window, and the number of rows in that part. `packets`
+    /// contains `rows` rows.
     pub(crate) fn cut<'p>(&mut self, packets: &'p [u8], rows: u64) -> (&'p [u8], u64) {
         let (skipped, taken) = self.take(rows);
         if skipped == 0 && taken == rows {

@@ -95,7 +95,7 @@ pub struct OrderedChange {
     /// Whether rows are written one by one, because a row's new key may equal the current key of another row.
     pub one_by_one: bool,
     /// Whether the statement first tries to write all rows in one step, and locks and writes them one by one
-    /// only after a duplicate key. Rows may collide in one order of writing and not in another. The rows are
+    /// only after a duplicate key. Whether rows collide depends on the order of the writes, so the rows are
     /// then written in MySQL's order, that of the clustered key.
     pub after_duplicate: bool,
     /// IGNORE: a row whose change would violate a key stays as it is, with a warning.

@@ -405,9 +405,9 @@ fn emit_plain(
     }
 }
 
-/// Looks up the keys of one hold from item `from` on. Returns where it stopped. This is a separate function,
-/// because inlined among the other branches the loops run out of registers, which costs 19 instructions a
-/// key.
+/// Looks up the keys of one hold from item `from` on. Returns the item at which it stopped. This is a
+/// separate function, because the loops would run out of registers among the caller's other branches, which
+/// costs 19 instructions a key.
 #[inline(never)]
 fn fetch<'a>(store: &'a PartitionStore, view: &ReadView<'_>, from: usize, images: &mut Batch<&'a [u8]>) -> usize {
     let mut input = InputReader::new(view.input);

@@ -10,7 +10,7 @@ use junctor_signals::{LogSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle};
 
-/// Commits that one signal answers. The rest waits for the next turn.
+/// Maximum number of commits that one signal answers. The others wait for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 8;
 
 /// The commits of one tc that are stable and not durable yet.
@@ -20,7 +20,7 @@ pub(super) struct DurableWaits {
     /// The last number that the log has reported.
     durable: CommitNumber,
     waiting: BTreeSet<(CommitNumber, TransactionId)>,
-    /// Whether the log owes an answer. One request serves every commit of this tc.
+    /// Whether a request to the log is unanswered. One request serves every commit of this tc.
     is_asked: bool,
 }
 
@@ -34,7 +34,8 @@ impl TcBlock {
     /// Ends a commit whose number is stable: now, or once its records are on disk.
     pub(super) fn finish_commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
-        // A statement that changed nothing has only seen the number.
+        // A one-phase statement that changed nothing took no number. `number` is then the newest one that it
+        // has seen.
         let has_changed = !record.running.one_phase || record.running.changed > 0;
         let (number, transaction) = (record.number, record.id);
         let Some(waits) = self.durable_waits.as_mut().filter(|waits| has_changed && number > waits.durable) else {

@@ -2,8 +2,9 @@
 //! after Chandy, Misra and Haas, 1983).
 //!
 //! A new wait sends a probe along the "waits for" relation. The wait that closes a cycle is reported last. By
-//! then, the tc of every other member knows that member's wait, so that last probe returns. A wait whose
-//! blockers change sends a probe too, because other probes may have stopped at the blocker that is gone.
+//! then, the tc of every other member knows that member's wait, so the probe of the last wait travels around
+//! the cycle and returns. A wait whose blockers change sends a probe too, because other probes may have
+//! stopped at the blocker that is gone.
 //!
 //! A transaction that holds nothing and waits nowhere else sends no probe. A queue for one row therefore
 //! costs nothing, however long it is. In every cycle, some member held something when it began to wait, and

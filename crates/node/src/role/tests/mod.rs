@@ -37,7 +37,7 @@ struct Node {
     hosts: Vec<NodeHost>,
     delivery: Delivery<Signal>,
     answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
-    /// Answers go to recv, which has sockets then, and not to `answers`.
+    /// Whether answers go to recv, which then has sockets, instead of to `answers`.
     has_sockets: bool,
     /// Bytes that recv has sent to sockets.
     sent_bytes: usize,

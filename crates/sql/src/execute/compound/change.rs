@@ -1,9 +1,8 @@
 //! UPDATE and DELETE in several steps: those with LIMIT, those with IGNORE if a row may violate a unique or
 //! foreign key, and an UPDATE in which one row may get the current key of another.
-//!
 //! The rows are locked first and then written: one by one if a key may be violated, otherwise together.
-//! Without LIMIT, IGNORE and ORDER BY, all rows are first written together. If that finds a duplicate key, it
-//! is rolled back, and the rows are written one by one in the order of MySQL's clustered key.
+//! Without LIMIT, IGNORE and ORDER BY, all rows are first written together. If that write finds a duplicate
+//! key, the write is rolled back, and the rows are written one by one in the order of MySQL's clustered key.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! INSERT IGNORE, REPLACE and INSERT ... ON DUPLICATE KEY UPDATE.
 //!
-//! One step inserts all rows. If it meets an existing key, it is rolled back and the rows are inserted one by
-//! one. REPLACE and ON DUPLICATE KEY UPDATE then lock each key of the row exclusively and read it, in MySQL's
-//! order: first the row's own primary key, then the entries of unique indexes. These locks wait for a
-//! transaction that has written the row, and the reads return its result.
+//! One step inserts all rows. If this step meets an existing key, the step is rolled back and the rows are
+//! inserted one by one. REPLACE and ON DUPLICATE KEY UPDATE then lock each key of the row exclusively and
+//! read it, in MySQL's order: first the row's own primary key, then the entries of unique indexes. These
+//! locks wait for a transaction that has written the row, and the reads return its result.
 //!
 //! If rows are found, ON DUPLICATE KEY UPDATE updates the first one. REPLACE deletes them all and inserts the
 //! new row. If none is found, the new row is inserted. If a key appears between the read and the insert, the
@@ -370,7 +370,7 @@ impl Insert<'_> {
             let found = match index {
                 None if row.generated != 0 && has_number(plan) => {
                     // Another session inserted the existing row with this value explicitly. The block
-                    // discards its reserved values, so that the next ones are above it.
+                    // discards its reserved values, so that the next values are above the explicit one.
                     context.engine.ranges.forget_held(plan.table.definition.id);
                     return Err(taken_number(plan, row.generated));
                 }

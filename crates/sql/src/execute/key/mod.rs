@@ -431,7 +431,7 @@ impl KeyBuilder {
         let mut weights = Vec::new();
         collation.append_prefix_key(fixed_prefix(pattern, escape), &mut weights);
         append_escaped(&weights, &mut self.key);
-        // Any text may follow the prefix, so its two-byte end mark is removed.
+        // Any text may follow the prefix, so remove the key's two-byte end mark.
         self.key.truncate(self.key.len() - 2);
         self.add_prefix_span()
     }

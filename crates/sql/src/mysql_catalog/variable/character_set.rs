@@ -25,9 +25,9 @@ pub struct NamedCollation {
     pub name: &'static str,
     /// Character set of the collation.
     pub character_set: ConnectionCharacterSet,
-    /// The collation that is executed in its place; the same if it is implemented. Connections may use
-    /// collations without an implementation, because a literal takes the collation of the column that it is
-    /// compared with. Columns may not.
+    /// The collation that is used to execute this one: this collation itself if it is implemented.
+    /// Connections may use collations without an implementation, because a literal takes the collation of the
+    /// column that it is compared with. Columns may not.
     pub implemented_as: CollationId,
     /// Whether it is the default collation of its character set.
     pub is_default: bool,

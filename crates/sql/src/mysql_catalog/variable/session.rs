@@ -180,8 +180,8 @@ impl SessionVariables {
         }
     }
 
-    /// Returns the characteristics for a transaction that begins now, and removes a SET TRANSACTION that was
-    /// for this one alone.
+    /// Returns the characteristics for a transaction that begins now, and discards a SET TRANSACTION that
+    /// applies to this transaction only.
     #[inline]
     pub fn begin_transaction(&mut self) -> TransactionCharacteristics {
         let next = self.next_transaction();

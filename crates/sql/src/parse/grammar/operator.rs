@@ -264,7 +264,7 @@ impl Parser<'_> {
     }
 }
 
-/// The next tighter level. It is that of the right operand, which makes operators left-associative.
+/// The next tighter level. The right operand must have it, which makes operators left-associative.
 fn above(level: Level) -> Level {
     match level {
         Level::Or => Level::Xor,
