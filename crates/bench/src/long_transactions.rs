@@ -75,7 +75,7 @@ struct Pauses {
     update_us_max: u64,
 }
 
-struct Beside<'a> {
+struct OtherSessions<'a> {
     server: &'a Server,
     rows: u64,
     stop: AtomicBool,
@@ -112,8 +112,8 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
         Ok(())
     })?;
     add_row(&mut table, "nothing", (QUIET_TIME, Duration::ZERO), 0, quiet);
-    for act in acts(options.rows) {
-        let (done, seen) = with_other_sessions(options, &server, || play(&server, &act))?;
+    for act in bulk_transactions(options.rows) {
+        let (done, seen) = with_other_sessions(options, &server, || run_transaction(&server, &act))?;
         let (statement, end, errno) = done;
         let name = format!("{}, {}", act.name, act.end);
         add_row(&mut table, &name, (statement, end), errno, seen);
@@ -135,7 +135,7 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
     if missed > 0 { Err(Failure::new("a pause was too long")) } else { Ok(()) }
 }
 
-fn acts(rows: u64) -> Vec<BulkTransaction> {
+fn bulk_transactions(rows: u64) -> Vec<BulkTransaction> {
     let mut acts = Vec::new();
     let mut both = |name, statement: &str, ends: [&'static str; 2]| {
         acts.extend(ends.map(|end| BulkTransaction { name, statement: statement.to_owned(), end }));
@@ -189,7 +189,7 @@ fn with_other_sessions<T>(
     run: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<(T, Pauses)> {
     let beside =
-        Beside { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Pauses::default()) };
+        OtherSessions { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Pauses::default()) };
     let done = thread::scope(|scope| {
         let beside = &beside;
         let sessions = (0..options.sessions * 2).map(|number| scope.spawn(move || beside.session(number)));
@@ -205,7 +205,7 @@ fn with_other_sessions<T>(
     Ok((done, seen))
 }
 
-impl Beside<'_> {
+impl OtherSessions<'_> {
     /// One of the other sessions. Those with an even number select, the others update.
     fn session(&self, number: u32) -> Outcome<()> {
         let mut random = Random::new(u64::from(number) + 1);
@@ -303,7 +303,7 @@ fn timed(connection: &mut Connection, statement: Statement, id: u64) -> Result<u
 
 /// Runs one transaction. Returns the durations of the statement and of its commit or rollback, and the
 /// statement's error number or 0.
-fn play(server: &Server, act: &BulkTransaction) -> Outcome<(Duration, Duration, u16)> {
+fn run_transaction(server: &Server, act: &BulkTransaction) -> Outcome<(Duration, Duration, u16)> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     connection.query("BEGIN")?;
     let start = Instant::now();

@@ -120,7 +120,7 @@ impl Matrix<'_> {
         let mut server = if self.options.mariadb { start_mariadb(&[])? } else { start_junctor(&options)? };
         server.execute(&["CREATE DATABASE sbtest", "CREATE DATABASE sbbulk"])?;
         let start = Instant::now();
-        self.describe("oltp_read_write", 1, StatementMode::Text).prepare(&server)?;
+        self.sysbench_run("oltp_read_write", 1, StatementMode::Text).prepare(&server)?;
         eprintln!("placement {name}: {} rows in {:.1} s", self.options.rows, start.elapsed().as_secs_f64());
         for script in TABLE_SCRIPTS.into_iter().chain([BULK_SCRIPT]) {
             if !self.wants(script) {
@@ -130,7 +130,7 @@ impl Matrix<'_> {
                 for mode in StatementMode::ALL {
                     self.require_time()?;
                     let what = format!("{script}, placement {name}, {}, {threads} threads", mode.name());
-                    if let Err(failure) = self.one_run(&server, name, &self.describe(script, threads, mode)) {
+                    if let Err(failure) = self.one_run(&server, name, &self.sysbench_run(script, threads, mode)) {
                         server.require_alive()?;
                         self.violation(format!("{what}: {failure}"));
                     }
@@ -151,7 +151,7 @@ impl Matrix<'_> {
         Err(Failure::new(format!("more than {} s; the rest was not run", self.options.seconds_max)))
     }
 
-    fn describe(&self, script: &str, threads: u32, mode: StatementMode) -> SysbenchRun {
+    fn sysbench_run(&self, script: &str, threads: u32, mode: StatementMode) -> SysbenchRun {
         SysbenchRun {
             script: script.into(),
             database: if script == BULK_SCRIPT { BULK_DATABASE } else { DATABASE }.into(),

@@ -259,7 +259,7 @@ impl<S: Signal> Outbox<S> {
         };
         match slot {
             Some(slot) => slot.fill(Parcel::Signal(envelope)),
-            None => self.wait(thread, class, priority, Parcel::Signal(envelope)),
+            None => self.push_backlog(thread, class, priority, Parcel::Signal(envelope)),
         }
     }
 
@@ -268,13 +268,13 @@ impl<S: Signal> Outbox<S> {
         let lane = self.lane(thread, Priority::Normal);
         match lane.ring.slot().filter(|_| lane.reserved.is_empty()) {
             Some(slot) => slot.fill(parcel),
-            None => self.wait(thread, SignalClass::Reserved, Priority::Normal, parcel),
+            None => self.push_backlog(thread, SignalClass::Reserved, Priority::Normal, parcel),
         }
     }
 
     /// Appends a parcel that found no slot or credit to the backlog.
     #[cold]
-    fn wait(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
+    fn push_backlog(&mut self, thread: u16, class: SignalClass, priority: Priority, parcel: Parcel<S>) {
         let lane = self.lane(thread, priority);
         match class {
             SignalClass::Deferrable => lane.deferrable.push_back(parcel),

@@ -206,7 +206,7 @@ impl BorrowableThread {
     }
 }
 
-fn check_lent(senders: u32, receive: fn(&BorrowableThread)) {
+fn check_borrowed(senders: u32, receive: fn(&BorrowableThread)) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = (senders > 1).then_some(2);
     builder.check(move || {
@@ -233,30 +233,30 @@ fn check_lent(senders: u32, receive: fn(&BorrowableThread)) {
 
 #[test]
 fn a_borrower_is_the_only_holder_and_loses_nothing() {
-    check_lent(1, BorrowableThread::receive_all);
+    check_borrowed(1, BorrowableThread::receive_all);
 }
 
 #[test]
 fn one_of_two_senders_borrows_and_nothing_is_lost() {
-    check_lent(2, BorrowableThread::receive_all);
+    check_borrowed(2, BorrowableThread::receive_all);
 }
 
 #[test]
 fn a_thread_that_wakes_while_borrowed_waits_for_its_state() {
-    check_lent(1, BorrowableThread::receive_and_wake);
+    check_borrowed(1, BorrowableThread::receive_and_wake);
 }
 
 #[test]
 fn a_thread_that_wakes_while_two_senders_publish_loses_nothing() {
-    check_lent(2, BorrowableThread::receive_and_wake);
+    check_borrowed(2, BorrowableThread::receive_and_wake);
 }
 
 #[test]
 fn a_borrower_of_a_detached_thread_is_the_only_holder_and_loses_nothing() {
-    check_lent(1, BorrowableThread::receive_and_detach);
+    check_borrowed(1, BorrowableThread::receive_and_detach);
 }
 
 #[test]
 fn one_of_two_senders_borrows_a_detached_thread_and_nothing_is_lost() {
-    check_lent(2, BorrowableThread::receive_and_detach);
+    check_borrowed(2, BorrowableThread::receive_and_detach);
 }

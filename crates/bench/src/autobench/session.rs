@@ -63,7 +63,7 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
     };
     let mut session =
         Session { configuration: &configuration, plan: &plan, target, scripts: scripts.path(), results, interrupt };
-    let outcome = session.whole(&folder);
+    let outcome = session.run(&folder);
     // Stop the node in any case, but report the first failure.
     let stopped = session.target.end();
     outcome.and(stopped)
@@ -125,7 +125,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn whole(&mut self, folder: &Path) -> Outcome<()> {
+    fn run(&mut self, folder: &Path) -> Outcome<()> {
         let outcome = self.rounds(folder);
         if outcome.is_err() {
             // If the node has ended, its log explains the failure better.
@@ -204,7 +204,7 @@ impl Session<'_> {
     fn run_case(&mut self, case: &Case, round: u32) -> Outcome<Vec<u64>> {
         println!("running {}, {}, round {} of {}", self.plan.name, case.label, round + 1, self.configuration.test_runs);
         for program in &case.programs {
-            self.say(program.instance, round, &format!("Running {} using {}", self.plan.name, case.label))?;
+            self.append_line(program.instance, round, &format!("Running {} using {}", self.plan.name, case.label))?;
         }
         let jobs = self.jobs(&case.programs, |session, instance| session.result_file(instance, round));
         let printed = run_all(&jobs, Duration::from_secs(case.time_s) + RUN_GRACE, &self.interrupt)?;
@@ -263,11 +263,11 @@ impl Session<'_> {
         fs::write(&path, "").explain(path.display())?;
         match self.configuration.description.as_str() {
             "" => Ok(()),
-            description => self.say(instance, round, description),
+            description => self.append_line(instance, round, description),
         }
     }
 
-    fn say(&self, instance: u32, round: u32, line: &str) -> Outcome<()> {
+    fn append_line(&self, instance: u32, round: u32, line: &str) -> Outcome<()> {
         let path = self.result_file(instance, round);
         let mut file = OpenOptions::new().append(true).open(&path).explain(path.display())?;
         writeln!(file, "{line}").explain(path.display())

@@ -124,11 +124,11 @@ impl EventLoad {
     /// Runs the phases one after the other. Returns the measured time and the CPU time that the server used
     /// in it.
     fn count(&self, progress: &Progress, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<(Duration, Duration)> {
-        self.pass(self.warm_up, progress);
+        self.wait_for_operations(self.warm_up, progress);
         let before = server_cpu()?;
         let start = Instant::now();
         progress.phase.store(COUNT, Ordering::Relaxed);
-        self.pass(self.time, progress);
+        self.wait_for_operations(self.time, progress);
         progress.phase.store(DRAIN, Ordering::Relaxed);
         let elapsed = start.elapsed();
         Ok((elapsed, server_cpu()?.saturating_sub(before)))
@@ -136,7 +136,7 @@ impl EventLoad {
 
     /// Waits for `time`, and then until at least one operation per connection has ended. Without the second
     /// condition, an operation longer than `time` would count only by chance.
-    fn pass(&self, time: Duration, progress: &Progress) {
+    fn wait_for_operations(&self, time: Duration, progress: &Progress) {
         let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
         thread::sleep(time);
         while progress.ended.load(Ordering::Relaxed) < before + self.connections as u64
@@ -214,7 +214,7 @@ impl Loop {
                 Err(error) => return Err(error.into()),
             }
             let phase = progress.phase.load(Ordering::Relaxed);
-            self.follow(phase);
+            self.record_cpu_time(phase);
             let ended_before = self.ended;
             for event in events.drain(..) {
                 self.on_readable(event.data.u64() as usize, phase)?;
@@ -232,7 +232,7 @@ impl Loop {
     }
 
     /// Records the CPU time of this thread at the start and at the end of the measurement.
-    fn follow(&mut self, phase: u8) {
+    fn record_cpu_time(&mut self, phase: u8) {
         match (phase, self.cpu_start) {
             (COUNT, None) => self.cpu_start = Some(thread_cpu()),
             (DRAIN, Some(start)) if self.part.cpu.is_zero() => self.part.cpu = thread_cpu().saturating_sub(start),

@@ -68,14 +68,14 @@ pub fn run(options: &CodeSizeOptions) -> Outcome<()> {
         for (label, operation) in OPERATIONS {
             for (thread, code) in node.count(options, operation)? {
                 let operations = f64::from(options.connections * options.operations);
-                let (lines, pages) = (code.at(LINE_BITS), code.at(PAGE_BITS));
+                let (lines, pages) = (code.by_piece(LINE_BITS), code.by_piece(PAGE_BITS));
                 table.row(vec![
                     format!("{name}, {label}, {thread}"),
                     format!("{:.0}", code.instructions() as f64 / operations),
                     format!("{:.1}", lines.len() as f64 / 16.0),
-                    format!("{:.1}", most(&lines) as f64 / 16.0),
+                    format!("{:.1}", pieces_for_99_percent(&lines) as f64 / 16.0),
                     pages.len().to_string(),
-                    most(&pages).to_string(),
+                    pieces_for_99_percent(&pages).to_string(),
                 ]);
             }
         }
@@ -212,7 +212,7 @@ impl Code {
     }
 
     /// Sums the executions over pieces of `2^bits` bytes of code.
-    fn at(&self, bits: u32) -> BTreeMap<(&str, u64), u64> {
+    fn by_piece(&self, bits: u32) -> BTreeMap<(&str, u64), u64> {
         let mut pieces = BTreeMap::new();
         for ((object, address), count) in &self.0 {
             *pieces.entry((object.as_str(), address >> bits)).or_default() += count;
@@ -222,7 +222,7 @@ impl Code {
 }
 
 /// Number of the most executed pieces that together make up 99 per cent of all executions.
-fn most(pieces: &BTreeMap<(&str, u64), u64>) -> usize {
+fn pieces_for_99_percent(pieces: &BTreeMap<(&str, u64), u64>) -> usize {
     let mut counts: Vec<u64> = pieces.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     let all: u64 = counts.iter().sum();
@@ -250,11 +250,11 @@ mod tests {
     fn each_instruction_counts_once_and_calls_do_not() {
         let code = Code::parse(DUMP);
         assert_eq!(code.instructions(), 1000);
-        let lines = code.at(LINE_BITS);
+        let lines = code.by_piece(LINE_BITS);
         assert_eq!(lines.values().copied().collect::<Vec<u64>>(), [20, 5, 975]);
         // Equal addresses in two object files are different pages.
-        assert_eq!(code.at(PAGE_BITS).len(), 2);
-        assert_eq!((most(&lines), most(&code.at(PAGE_BITS))), (2, 2));
+        assert_eq!(code.by_piece(PAGE_BITS).len(), 2);
+        assert_eq!((pieces_for_99_percent(&lines), pieces_for_99_percent(&code.by_piece(PAGE_BITS))), (2, 2));
         let objects: BTreeSet<&str> = lines.keys().map(|(object, _)| *object).collect();
         assert_eq!(objects, BTreeSet::from(["/a", "/b"]));
     }

@@ -111,10 +111,10 @@ impl Frame<'_> {
         self.draw_reference(&mut plot)?;
         for Entry { number, name, x, y } in legend {
             let (x, y) = (x + (MARGIN + Y_LABELS_WIDTH) as i32, y + LEGEND_LINE as i32 / 2);
-            match form(number) {
-                Form::Circle => lower.draw(&Circle::new((x + 5, y), 4, colour(number).filled()))?,
-                Form::Cross => lower.draw(&Cross::new((x + 5, y), 4, colour(number).stroke_width(3)))?,
-                Form::Triangle => lower.draw(&TriangleMarker::new((x + 5, y), 6, colour(number).filled()))?,
+            match mark_shape(number) {
+                MarkShape::Circle => lower.draw(&Circle::new((x + 5, y), 4, colour(number).filled()))?,
+                MarkShape::Cross => lower.draw(&Cross::new((x + 5, y), 4, colour(number).stroke_width(3)))?,
+                MarkShape::Triangle => lower.draw(&TriangleMarker::new((x + 5, y), 6, colour(number).filled()))?,
             }
             lower.draw(&Text::new(name, (x + 15, y), font(13).pos(anchor(HPos::Left, VPos::Center))))?;
         }
@@ -154,7 +154,7 @@ pub fn colour(number: usize) -> RGBColor {
 }
 
 /// The shape of a series' marks. Neighbouring series also differ in shape.
-pub enum Form {
+pub enum MarkShape {
     /// A filled circle.
     Circle,
     /// A diagonal cross.
@@ -164,11 +164,11 @@ pub enum Form {
 }
 
 /// The shape for the series at this index.
-pub fn form(number: usize) -> Form {
+pub fn mark_shape(number: usize) -> MarkShape {
     match number % 3 {
-        0 => Form::Circle,
-        1 => Form::Cross,
-        _ => Form::Triangle,
+        0 => MarkShape::Circle,
+        1 => MarkShape::Cross,
+        _ => MarkShape::Triangle,
     }
 }
 

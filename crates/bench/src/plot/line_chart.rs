@@ -3,7 +3,7 @@
 use plotters::prelude::*;
 
 use super::axis::{Axis, Scale};
-use super::frame::{Drawn, Form, Frame, Labels, Plot, colour, form};
+use super::frame::{Drawn, Frame, Labels, MarkShape, Plot, colour, mark_shape};
 use crate::Outcome;
 
 /// One point of a series.
@@ -86,10 +86,10 @@ fn draw(plot: &mut Plot<'_, '_>, series: &Series, number: usize, [x, y]: [&Axis;
         Some(ErrorBar::new_vertical(point.x, low, point.y, high, colour(number), 8))
     }))?;
     let marks = places.into_iter();
-    match form(number) {
-        Form::Circle => plot.draw_series(marks.map(|at| Circle::new(at, 4, colour(number).filled())))?,
-        Form::Cross => plot.draw_series(marks.map(|at| Cross::new(at, 4, colour(number).stroke_width(3))))?,
-        Form::Triangle => plot.draw_series(marks.map(|at| TriangleMarker::new(at, 6, colour(number).filled())))?,
+    match mark_shape(number) {
+        MarkShape::Circle => plot.draw_series(marks.map(|at| Circle::new(at, 4, colour(number).filled())))?,
+        MarkShape::Cross => plot.draw_series(marks.map(|at| Cross::new(at, 4, colour(number).stroke_width(3))))?,
+        MarkShape::Triangle => plot.draw_series(marks.map(|at| TriangleMarker::new(at, 6, colour(number).filled())))?,
     };
     Ok(())
 }

@@ -189,7 +189,7 @@ impl<'a> Node<'a> {
 
     /// Advances the simulated time without measuring.
     pub fn warm_up(&mut self, time_ns: u64) {
-        self.pass(Limit { time_ns: self.engine.now_ns() + time_ns, operations: u64::MAX });
+        self.run_until(Limit { time_ns: self.engine.now_ns() + time_ns, operations: u64::MAX });
     }
 
     /// Measures until enough operations have ended, or until the time is over.
@@ -198,7 +198,7 @@ impl<'a> Node<'a> {
         let start_ns = self.engine.now_ns();
         let before: Vec<_> = (0..self.engine.threads()).map(|thread| self.engine.busy_ns(thread)).collect();
         self.counting = true;
-        self.pass(Limit { time_ns: start_ns + time_ns, operations });
+        self.run_until(Limit { time_ns: start_ns + time_ns, operations });
         self.counting = false;
         let elapsed_ns = (self.engine.now_ns() - start_ns).max(1) as f64;
         let latencies = std::mem::take(&mut self.latencies);
@@ -218,11 +218,11 @@ impl<'a> Node<'a> {
 
     /// Number of operations in flight, and of inactive clients. The two always add up to the number of
     /// clients.
-    pub fn clients(&self) -> (usize, usize) {
+    pub fn in_flight_and_inactive(&self) -> (usize, usize) {
         (self.requests.len() - self.resting.len(), self.resting.len())
     }
 
-    fn pass(&mut self, limit: Limit) {
+    fn run_until(&mut self, limit: Limit) {
         while self.engine.now_ns() < limit.time_ns && self.latencies.count() < limit.operations {
             match self.engine.next_event() {
                 Some(Event::Done(thread, task)) => {

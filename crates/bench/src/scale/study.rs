@@ -28,14 +28,14 @@ const FINALISTS: usize = 5;
 
 /// A candidate with its simulated throughput for each workload.
 #[derive(Clone)]
-pub struct Judged {
+pub struct ScoredCandidate {
     /// Numbers of threads.
     pub candidate: Candidate,
     /// Operations per second of each workload.
     pub per_s: Vec<f64>,
 }
 
-impl Judged {
+impl ScoredCandidate {
     /// The geometric mean of the throughputs. It gives equal ratios the same weight in each workload.
     pub fn score(&self) -> f64 {
         let logarithms: f64 = self.per_s.iter().map(|per_s| per_s.max(1e-9).ln()).sum();
@@ -51,9 +51,9 @@ pub struct Study {
     /// Number of CPUs.
     pub cpus: u32,
     /// The named candidates, the automatic placement first.
-    pub named: Vec<Judged>,
+    pub named: Vec<ScoredCandidate>,
     /// The best pipeline found by moving threads between modules.
-    pub best: Judged,
+    pub best: ScoredCandidate,
     /// For each change of the demands: the automatic placement's score relative to the best pipeline's score,
     /// and that pipeline.
     pub sensitivity: Vec<(Change, f64, String)>,
@@ -70,13 +70,13 @@ pub struct Study {
 /// The node's placement code refuses a candidate.
 pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     let demands = Demands::measured();
-    let mut seen: Vec<Judged> = Vec::new();
+    let mut seen: Vec<ScoredCandidate> = Vec::new();
     let named = named(cpus);
     let mut judged_named = Vec::new();
     for candidate in &named {
         // Two names may denote the same numbers of threads.
         let judged = judge_new(&mut seen, candidate, cpus, &demands)?;
-        judged_named.push(Judged { candidate: candidate.clone(), ..judged });
+        judged_named.push(ScoredCandidate { candidate: candidate.clone(), ..judged });
     }
     // Search from both forms: sessions on their own threads, and sessions in recv threads.
     let apart = |candidate: &&Candidate| candidate.name == "sql and tc apart";
@@ -84,7 +84,7 @@ pub fn study(cpus: u32, quick: bool) -> Outcome<Study> {
     for start in starts.into_iter().flatten().filter(|candidate| is_pipeline(candidate)) {
         climb(&mut seen, start, cpus, &demands, if quick { 2 } else { ROUNDS_MAX })?;
     }
-    let mut finalists: Vec<Judged> =
+    let mut finalists: Vec<ScoredCandidate> =
         seen.iter().filter(|judged| same_family(&judged.candidate, &named[0])).cloned().collect();
     finalists.sort_by(|one, other| other.score().total_cmp(&one.score()));
     finalists.truncate(FINALISTS);
@@ -197,11 +197,17 @@ fn same_family(one: &Candidate, other: &Candidate) -> bool {
 }
 
 /// Moves threads between modules as long as the score grows.
-fn climb(seen: &mut Vec<Judged>, start: &Candidate, cpus: u32, demands: &Demands, rounds: usize) -> Outcome<()> {
+fn climb(
+    seen: &mut Vec<ScoredCandidate>,
+    start: &Candidate,
+    cpus: u32,
+    demands: &Demands,
+    rounds: usize,
+) -> Outcome<()> {
     let mut at = judge_new(seen, start, cpus, demands)?;
     let mut step = (cpus / 12).max(1);
     for _ in 0..rounds {
-        let mut best: Option<Judged> = None;
+        let mut best: Option<ScoredCandidate> = None;
         for neighbour in neighbours(&at.candidate, step) {
             let judged = judge_new(seen, &neighbour, cpus, demands)?;
             if best.as_ref().is_none_or(|best| judged.score() > best.score()) {
@@ -241,8 +247,13 @@ fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
 }
 
 /// Simulates a candidate, unless that was done before.
-fn judge_new(seen: &mut Vec<Judged>, candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
-    let is_same = |judged: &&Judged| {
+fn judge_new(
+    seen: &mut Vec<ScoredCandidate>,
+    candidate: &Candidate,
+    cpus: u32,
+    demands: &Demands,
+) -> Outcome<ScoredCandidate> {
+    let is_same = |judged: &&ScoredCandidate| {
         (&judged.candidate.counts, judged.candidate.recv_reads) == (&candidate.counts, candidate.recv_reads)
     };
     if let Some(judged) = seen.iter().find(is_same) {
@@ -253,12 +264,12 @@ fn judge_new(seen: &mut Vec<Judged>, candidate: &Candidate, cpus: u32, demands: 
     Ok(judged)
 }
 
-fn judge(candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<Judged> {
+fn judge(candidate: &Candidate, cpus: u32, demands: &Demands) -> Outcome<ScoredCandidate> {
     let mut per_s = Vec::new();
     for workload in Workload::ALL {
         per_s.push(simulate(candidate, cpus, demands, workload, CLIENTS_PER_CPU)?.1.per_s);
     }
-    Ok(Judged { candidate: candidate.clone(), per_s })
+    Ok(ScoredCandidate { candidate: candidate.clone(), per_s })
 }
 
 /// Simulates the adaptive rule with `clients_per_cpu` clients per CPU.

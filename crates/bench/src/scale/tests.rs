@@ -126,7 +126,7 @@ fn run(cpus: u32, workload: Workload, rule: ReadRule, clients: usize) -> (f64, V
     node.begin_phase(Phase::even(workload, &demands, clients, 16));
     node.warm_up(2_000_000);
     let report = node.measure(3_000, 1_000_000_000);
-    (report.per_s, report.busy, report.latencies.percentile(500), node.clients())
+    (report.per_s, report.busy, report.latencies.percentile(500), node.in_flight_and_inactive())
 }
 
 #[test]
@@ -172,10 +172,10 @@ fn clients_that_rest_begin_again_with_the_next_phase() {
     let mut node = Node::new(&layout, &demands, 50, 8, options(ReadRule::Owner));
     node.begin_phase(Phase::even(Workload::Point, &demands, 10, 8));
     node.warm_up(3_000_000);
-    assert_eq!(node.clients(), (10, 40));
+    assert_eq!(node.in_flight_and_inactive(), (10, 40));
     node.begin_phase(Phase::even(Workload::Range, &demands, 50, 8));
     node.warm_up(3_000_000);
-    assert_eq!(node.clients(), (50, 0));
+    assert_eq!(node.in_flight_and_inactive(), (50, 0));
 }
 
 #[test]

@@ -366,14 +366,14 @@ impl RunningNode {
     /// [`NodeOptions::stop_wait`] until all threads are idle, and returns whether they were.
     pub fn stop(mut self) -> bool {
         self.shared.request_stop();
-        let rested = self.wait_for_rest();
+        let rested = self.wait_until_idle();
         self.halt();
         rested
     }
 
     /// Waits until every thread has reported idle in two rounds in a row, without work in between. A single
     /// round could miss a signal on its way from a thread not examined yet to one already examined.
-    fn wait_for_rest(&self) -> bool {
+    fn wait_until_idle(&self) -> bool {
         let mut earlier: Option<u64> = None;
         let deadline = self.shared.clock.now().plus(self.stop_wait);
         while self.shared.clock.now() < deadline {

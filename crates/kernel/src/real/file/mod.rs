@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use crate::world::{FileError, FileLane, WorldEvent, WorldRequest};
 
 use lane::{Lane, carry_out};
-use queue::{Found, LaneQueue};
+use queue::{LaneQueue, NextWork};
 use ring::Ring;
 
 mod lane;
@@ -158,9 +158,9 @@ impl Drop for FileWorkers {
 fn run(mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
     loop {
         match queue.take(!lane.has_ready()) {
-            Found::Request(from, request) => lane.accept(from, request),
-            Found::Nothing => {}
-            Found::Stop => return lane.take_answers().for_each(|answer| sink.deliver(answer)),
+            NextWork::Request(from, request) => lane.accept(from, request),
+            NextWork::Nothing => {}
+            NextWork::Stop => return lane.take_answers().for_each(|answer| sink.deliver(answer)),
         }
         if let Some(slot) = lane.next_ready() {
             let (file, operation) = lane.operation(slot);

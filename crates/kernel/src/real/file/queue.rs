@@ -48,7 +48,7 @@ struct QueueState {
 }
 
 /// The next work of a lane's worker.
-pub(super) enum Found {
+pub(super) enum NextWork {
     Request(Requester, WorldRequest),
     Nothing,
     /// The worker should end. Requests that still wait are not carried out.
@@ -98,17 +98,17 @@ impl LaneQueue {
     }
 
     /// Removes the oldest request. Waits for one if `may_wait`.
-    pub(super) fn take(&self, may_wait: bool) -> Found {
+    pub(super) fn take(&self, may_wait: bool) -> NextWork {
         let mut state = self.state();
         loop {
             if state.is_stopped {
-                return Found::Stop;
+                return NextWork::Stop;
             }
             if let Some((from, request)) = state.requests.pop_front() {
-                return Found::Request(from, request);
+                return NextWork::Request(from, request);
             }
             if !may_wait {
-                return Found::Nothing;
+                return NextWork::Nothing;
             }
             state.is_waiting = true;
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);

@@ -16,7 +16,7 @@ use io_uring::{IoUring, Probe, opcode};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::lane::{Lane, Operation};
-use super::queue::{AnswerSink, Found, LaneQueue};
+use super::queue::{AnswerSink, LaneQueue, NextWork};
 use crate::require;
 
 /// Maximum number of operations under way in one lane.
@@ -58,9 +58,9 @@ impl Ring {
         loop {
             while !is_stopping {
                 match queue.take(false) {
-                    Found::Request(from, request) => lane.accept(from, request),
-                    Found::Nothing => break,
-                    Found::Stop => is_stopping = true,
+                    NextWork::Request(from, request) => lane.accept(from, request),
+                    NextWork::Nothing => break,
+                    NextWork::Stop => is_stopping = true,
                 }
                 // The request about a path may have taken long. Deliver its answer now, not after the other
                 // requests.

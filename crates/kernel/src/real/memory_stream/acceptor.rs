@@ -23,10 +23,10 @@ pub(in crate::real) trait Bell: Send + Sync {
 pub(in crate::real) struct Acceptor {
     ready: ReadyList,
     bell: Box<dyn Bell>,
-    entrance: Mutex<Entrance>,
+    entrance: Mutex<AcceptorState>,
 }
 
-struct Entrance {
+struct AcceptorState {
     arrivals: Vec<Arrival>,
     free: Vec<u32>,
     /// Slots from here on were never used.
@@ -52,7 +52,7 @@ pub(in crate::real) enum Refusal {
 impl Acceptor {
     /// An acceptor for at most `slots` connections at a time.
     pub(in crate::real) fn new(slots: u32, bell: Box<dyn Bell>) -> Self {
-        let entrance = Entrance { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
+        let entrance = AcceptorState { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
         Self { ready: ReadyList::new(slots), bell, entrance: Mutex::new(entrance) }
     }
 

@@ -24,7 +24,7 @@ const WRITE_BYTES_MAX: usize = 16 << 10;
 const IDLE_BYTES_MAX: usize = 128 << 10;
 
 /// Number of polls between two readings of the clock while a blocking call spins.
-const LOOKS_PER_CLOCK: u32 = 16;
+const POLLS_PER_CLOCK_READING: u32 = 16;
 
 /// A connection to a node of the same process, equivalent to one over a socket: ordered bytes, bounded in
 /// both directions, closed by either side. Dropping it closes it.
@@ -44,14 +44,14 @@ pub struct MemoryStream {
 pub struct MemorySender {
     pipe: PipeSender,
     node: NodeSide,
-    patience: Patience,
+    wait_strategy: WaitStrategy,
 }
 
 /// The receiving half of a [`MemoryStream`]. Dropping it tells the node that nothing more will be received.
 pub struct MemoryReceiver {
     pipe: PipeReceiver,
     node: NodeSide,
-    patience: Patience,
+    wait_strategy: WaitStrategy,
 }
 
 /// Why a buffer was not accepted.
@@ -96,8 +96,8 @@ impl MemoryStream {
     ) -> Self {
         let node = NodeSide { waiters, acceptor, slot };
         Self {
-            sender: MemorySender { pipe: to_node, node: node.clone(), patience: Patience::default() },
-            receiver: MemoryReceiver { pipe: from_node, node, patience: Patience::default() },
+            sender: MemorySender { pipe: to_node, node: node.clone(), wait_strategy: WaitStrategy::default() },
+            receiver: MemoryReceiver { pipe: from_node, node, wait_strategy: WaitStrategy::default() },
             idle: BufferPool::new(IDLE_BYTES_MAX),
             reading: (Buffer::new(), 0),
         }
@@ -236,18 +236,18 @@ impl MemorySender {
     /// # Errors
     /// The node has closed the connection.
     pub fn send(&mut self, mut bytes: Buffer) -> Result<(), StreamClosed> {
-        let start = self.patience.start();
+        let start = self.wait_strategy.start();
         loop {
             bytes = match self.try_send(bytes) {
                 Ok(()) => return Ok(()),
                 Err(TrySendError::Closed(_)) => return Err(StreamClosed),
                 Err(TrySendError::Full(bytes)) => bytes,
             };
-            if !self.patience.spins(start) {
+            if !self.wait_strategy.spins(start) {
                 break;
             }
         }
-        let waker = self.patience.waker();
+        let waker = self.wait_strategy.waker();
         let mut context = Context::from_waker(&waker);
         loop {
             if let Poll::Ready(result) = self.poll_send(&mut context, &mut bytes) {
@@ -259,7 +259,7 @@ impl MemorySender {
 
     /// See [`MemoryStream::set_spin`].
     pub fn set_spin(&mut self, longest: Duration) {
-        self.patience.spin = longest;
+        self.wait_strategy.spin = longest;
     }
 }
 
@@ -321,16 +321,16 @@ impl MemoryReceiver {
     }
 
     fn receive_until(&mut self, deadline: Option<Instant>) -> Result<Option<Buffer>, StreamClosed> {
-        let start = self.patience.start();
+        let start = self.wait_strategy.start();
         loop {
             if let Some(bytes) = self.try_receive()? {
                 return Ok(Some(bytes));
             }
-            if !self.patience.spins(start) {
+            if !self.wait_strategy.spins(start) {
                 break;
             }
         }
-        let waker = self.patience.waker();
+        let waker = self.wait_strategy.waker();
         let mut context = Context::from_waker(&waker);
         loop {
             match self.poll_receive(&mut context) {
@@ -348,7 +348,7 @@ impl MemoryReceiver {
 
     /// See [`MemoryStream::set_spin`].
     pub fn set_spin(&mut self, longest: Duration) {
-        self.patience.spin = longest;
+        self.wait_strategy.spin = longest;
     }
 }
 
@@ -420,14 +420,14 @@ impl NodeSide {
 
 /// How a thread waits.
 #[derive(Default)]
-struct Patience {
+struct WaitStrategy {
     spin: Duration,
     /// Wakes the thread that waited last.
     waker: Option<(ThreadId, Waker)>,
     looks: u32,
 }
 
-impl Patience {
+impl WaitStrategy {
     fn start(&self) -> Option<Instant> {
         (!self.spin.is_zero()).then(Instant::now)
     }
@@ -438,7 +438,7 @@ impl Patience {
         let Some(start) = start else { return false };
         std::hint::spin_loop();
         self.looks = self.looks.wrapping_add(1);
-        !self.looks.is_multiple_of(LOOKS_PER_CLOCK) || start.elapsed() < self.spin
+        !self.looks.is_multiple_of(POLLS_PER_CLOCK_READING) || start.elapsed() < self.spin
     }
 
     fn waker(&mut self) -> Waker {

@@ -266,7 +266,7 @@ impl VirtualFiles {
     }
 
     fn write(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> FileResult {
-        let open = self.aligned(file, offset, bytes.len() as u64)?;
+        let open = self.open_for_range(file, offset, bytes.len() as u64)?;
         if !open.is_writable {
             return Err(FileError::System(libc::EBADF));
         }
@@ -320,7 +320,7 @@ impl VirtualFiles {
     }
 
     fn fill(&mut self, file: FileId, length: u64, changes: u64) -> FileResult {
-        let open = self.aligned(file, 0, length)?;
+        let open = self.open_for_range(file, 0, length)?;
         self.faults.check(DiskOperation::Write, &open.path, &mut self.random)?;
         self.check_space(open.inode, length)?;
         self.sync(file, changes)?;
@@ -332,7 +332,7 @@ impl VirtualFiles {
 
     fn read(&mut self, file: FileId, offset: u64, length: u32, bytes: &mut FileBuffer) -> FileResult {
         let length = length.min(WorldRequest::READ_BYTES_MAX);
-        let open = self.aligned(file, offset, u64::from(length))?;
+        let open = self.open_for_range(file, offset, u64::from(length))?;
         self.faults.check(DiskOperation::Read, &open.path, &mut self.random)?;
         let content = self.disk.file(open.inode).map_or(&[][..], |inode| inode.content());
         let start = (offset as usize).min(content.len());
@@ -366,7 +366,7 @@ impl VirtualFiles {
     }
 
     /// Returns the open file, if the range may be read or written.
-    fn aligned(&mut self, file: FileId, offset: u64, length: u64) -> Result<OpenFile, FileError> {
+    fn open_for_range(&mut self, file: FileId, offset: u64, length: u64) -> Result<OpenFile, FileError> {
         let open = self.opened(file)?;
         if open.is_direct && !(offset | length).is_multiple_of(FILE_BLOCK_BYTES as u64) {
             return Err(FileError::Misaligned);
