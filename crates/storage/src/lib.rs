@@ -1,7 +1,9 @@
-//! The storage of partitions: rows and their versions, indexes, locks, pages, redo records, commit numbers,
-//! snapshots.
+//! The storage of partitions: rows and their versions, indexes, locks, pages, log records, checkpoint frames,
+//! commit numbers, snapshots.
 #![deny(unsafe_code)]
 
+mod bytes;
+pub mod checkpoint;
 pub mod commit_sequence;
 #[allow(unsafe_code)]
 pub mod guard;

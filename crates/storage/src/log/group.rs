@@ -7,8 +7,8 @@ use std::fmt;
 
 use junctor_model::id::CommitNumber;
 
-use super::bytes::{checksum_without, set_u16, set_u32, set_u64, u16_at, u32_at, u64_at};
 use super::stream::StreamId;
+use crate::bytes::{checksum_without, set_u16, set_u32, set_u64, u16_at, u32_at, u64_at};
 use crate::invariant::require;
 
 /// Size of a block in bytes: the unit of positions, and of writes.

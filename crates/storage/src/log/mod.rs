@@ -6,7 +6,6 @@
 //! syncs one group after the other. Recovery reads the groups back, joins the streams, and decides which
 //! records to apply.
 
-mod bytes;
 mod formed;
 mod group;
 mod pair;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::bytes::{checksum_without, set_u16, set_u32, set_u64, u16_at, u32_at, u64_at};
 use super::group::BLOCK_BYTES;
+use crate::bytes::{checksum_without, set_u16, set_u32, set_u64, u16_at, u32_at, u64_at};
 use crate::invariant::require;
 
 /// Maximum size of the content in bytes.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 
-use super::bytes::{checksum_without, set_u32, u16_at, u32_at, u64_at};
+use crate::bytes::{checksum_without, set_u32, u16_at, u32_at, u64_at};
 use crate::invariant::require;
 
 /// Size in bytes at which a long transaction begins its next chunk. A single larger operation has a chunk of

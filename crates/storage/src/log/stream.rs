@@ -1,9 +1,9 @@
 //! A stream is the sequence of records that one block forms (an ldm, or main). The log is written in groups,
 //! which carry pieces of the streams. A record may begin in one piece and end in a later one.
 
-use super::bytes::u32_at;
 use super::group::Piece;
 use super::record::{RECORD_HEADER_BYTES, Record, RecordError, decode_record};
+use crate::bytes::u32_at;
 use crate::invariant::require;
 
 /// A stream: the number of an ldm instance, or [`MAIN_STREAM`].

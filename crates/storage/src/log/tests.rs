@@ -113,7 +113,7 @@ fn a_group_gives_back_its_header_and_pieces() {
 fn a_group_of_another_version_is_refused() {
     let (mut bytes, _) = encode(&header(0, 0), &[]);
     bytes[100] = 2;
-    let checksum = super::bytes::checksum_without(&bytes[..GROUP_HEADER_BYTES], 4);
+    let checksum = crate::bytes::checksum_without(&bytes[..GROUP_HEADER_BYTES], 4);
     bytes[4..8].copy_from_slice(&checksum.to_le_bytes());
     assert_eq!(decode_group(&bytes).unwrap_err(), GroupError::UnknownVersion(2));
     let mut scan = LogScan::new(ChainPosition::beginning(77), SegmentSize::default());
@@ -265,7 +265,7 @@ fn a_pair_file_that_was_being_written_gives_a_whole_copy_or_nothing() {
     assert_eq!(decode_slot(1, &[]), Ok(None));
     let mut later = new;
     later[8] = 9;
-    let checksum = super::bytes::checksum_without(&later[..BLOCK_BYTES], 4);
+    let checksum = crate::bytes::checksum_without(&later[..BLOCK_BYTES], 4);
     later[4..8].copy_from_slice(&checksum.to_le_bytes());
     assert_eq!(decode_slot(1, &later), Err(UnknownPairVersion(9)));
 }

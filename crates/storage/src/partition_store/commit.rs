@@ -23,6 +23,7 @@ impl PartitionStore {
             "commit {commit_number} of row {row} is above the purge horizon {}, so no snapshot has missed it",
             self.purge_horizon
         );
+        self.newest_commit = self.newest_commit.max(commit_number);
         self.stamp(row, transaction, commit_number);
     }
 
@@ -37,6 +38,7 @@ impl PartitionStore {
         if rows.is_empty() {
             return;
         }
+        self.newest_commit = self.newest_commit.max(number);
         self.rows.settle(transaction, number);
         self.stamping.push_back(StampList { transaction, number, rows, next: 0 });
     }

@@ -6,6 +6,7 @@
 //! that nothing can fail.
 
 mod check;
+mod checkpoint;
 mod commit;
 mod export;
 mod index_change;
@@ -16,11 +17,14 @@ mod replay;
 mod scan;
 mod write;
 
+pub use checkpoint::{CheckpointCursor, CheckpointStep};
 pub use purge::PurgeProgress;
 pub use read::Batch;
 pub use replay::{IndexRebuild, ReplayError};
 pub use scan::{ScanCursor, ScanEnd, ScanRange};
 pub use write::WriteError;
+
+use checkpoint::CheckpointedPages;
 
 pub use crate::row::{Reader, VersionState, Writer};
 
@@ -50,6 +54,8 @@ pub struct PartitionStore {
     stamping: VecDeque<StampList>,
     /// The highest horizon of a purge so far. No snapshot below it is in use.
     purge_horizon: CommitNumber,
+    /// The highest commit number that was applied here since the node started.
+    newest_commit: CommitNumber,
     /// Snapshots below this floor cannot be read here any more, because versions that they need were given
     /// up.
     snapshot_floor: CommitNumber,
@@ -60,6 +66,7 @@ pub struct PartitionStore {
     live_rows: u64,
     /// Whether recovery has put rows whose index entries are missing.
     is_replaying: bool,
+    checkpointed: CheckpointedPages,
     scratch: Scratch,
 }
 
@@ -134,10 +141,12 @@ impl PartitionStore {
             purge_queue: VecDeque::new(),
             stamping: VecDeque::new(),
             purge_horizon: CommitNumber(0),
+            newest_commit: CommitNumber(0),
             snapshot_floor: CommitNumber(0),
             purged_deep: Box::default(),
             live_rows: 0,
             is_replaying: false,
+            checkpointed: CheckpointedPages::default(),
             scratch: Scratch::default(),
             pool,
             layout: Arc::clone(&layout),

@@ -122,6 +122,7 @@ impl PartitionStore {
         }
         self.begin_replay();
         let existed = self.rows.replay_put(&self.layout.row_format, row, image, commit_number)?;
+        self.rows.map_mut().touch(row);
         self.live_rows += u64::from(!existed);
         Ok(())
     }
@@ -130,11 +131,14 @@ impl PartitionStore {
     /// newer than the operation.
     pub fn replay_delete(&mut self, row: RowId) {
         self.begin_replay();
-        self.live_rows -= u64::from(self.rows.replay_delete(row));
+        if self.rows.replay_delete(row) {
+            self.live_rows -= 1;
+            self.rows.map_mut().touch(row);
+        }
     }
 
     /// Frees the indexes: replay does not maintain them.
-    fn begin_replay(&mut self) {
+    pub(super) fn begin_replay(&mut self) {
         if self.is_replaying {
             return;
         }
@@ -155,6 +159,7 @@ impl PartitionStore {
     pub fn build_indexes_step(&mut self, build: &mut IndexRebuild, budget_rows: usize) -> Result<bool, OutOfMemory> {
         match build.phase {
             Phase::FreeIds(limit) => {
+                self.require_loaded();
                 self.begin_replay();
                 build.phase = match self.rows.map_mut().relink_step(limit, budget_rows) {
                     None => Phase::HashPages,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use junctor_model::id::RowId;
 
+use crate::checkpoint::{ROWS_PER_CELL, ROWS_PER_PAGE};
 use crate::invariant::require;
 use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
@@ -15,6 +16,8 @@ use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PageP
 pub const ROWS_PER_PARTITION_MAX: u32 = (1 << 31) - 2;
 
 const ENTRIES_PER_PAGE: usize = PAGE_BYTES / 8;
+const CELLS_PER_PAGE: u32 = ROWS_PER_PAGE / ROWS_PER_CELL;
+const _: () = assert!(ENTRIES_PER_PAGE == ROWS_PER_PAGE as usize && CELLS_PER_PAGE == u64::BITS);
 const FREE: u64 = 1 << 63;
 /// `FREE` in the last byte of an entry.
 const FREE_BYTE: u8 = 1 << 7;
@@ -28,13 +31,37 @@ pub struct RowMap {
     fresh: u32,
     first_free: u32,
     used: u32,
+    /// For each page a bit for each cell in which a version was made since a checkpoint round began. Marks
+    /// outlive their pages, because a page that is gone must still be written as empty.
+    touched: Vec<u64>,
     pool: Arc<PagePool>,
 }
 
 impl RowMap {
     /// A map without rows.
     pub fn new(pool: Arc<PagePool>) -> RowMap {
-        RowMap { pages: Vec::new(), fresh: 0, first_free: NO_ROW, used: 0, pool }
+        RowMap { pages: Vec::new(), fresh: 0, first_free: NO_ROW, used: 0, touched: Vec::new(), pool }
+    }
+
+    /// Marks the row's cell for the next checkpoint round.
+    #[inline]
+    pub(crate) fn touch(&mut self, row: RowId) {
+        let cell = row.0 / ROWS_PER_CELL;
+        // Every page in use has its marks, and a row that is written is in one.
+        if let Some(cells) = self.touched.get_mut(row.0 as usize / ENTRIES_PER_PAGE) {
+            *cells |= 1 << (cell % CELLS_PER_PAGE);
+        }
+    }
+
+    /// The marks of each page.
+    pub(crate) fn touched_mut(&mut self) -> &mut [u64] {
+        &mut self.touched
+    }
+
+    /// Number of ids of a page that are in use.
+    pub(crate) fn used_in_page(&self, page: usize) -> u32 {
+        let Some(page) = self.pages.get(page) else { return 0 };
+        page.chunks_exact(8).map(|entry| u32::from(entry[7] & FREE_BYTE == 0)).sum()
     }
 
     /// The location of a row's newest version; `Location::NONE` if no row has the id.
@@ -221,6 +248,9 @@ impl RowMap {
             entry.copy_from_slice(&FREE.to_le_bytes());
         }
         self.pages.push(page);
+        if self.touched.len() < self.pages.len() {
+            self.touched.push(0);
+        }
         Ok(())
     }
 

@@ -57,6 +57,29 @@ impl RowStore {
         self.at(version.older())
     }
 
+    /// The newest version that is committed within the snapshot, deleted or not, and whether a newer one lies
+    /// above it.
+    #[inline]
+    pub(crate) fn committed_within<'a>(
+        &'a self,
+        newest: RowVersion<'a>,
+        snapshot: CommitNumber,
+    ) -> (Option<RowVersion<'a>>, bool) {
+        if newest.is_seen_by(snapshot, None) {
+            return (Some(newest), false);
+        }
+        let mut version = newest;
+        let mut has_newer = false;
+        while !self.is_committed_within(&version, snapshot) {
+            has_newer = true;
+            match self.older(&version) {
+                Some(older) => version = older,
+                None => return (None, true),
+            }
+        }
+        (Some(version), has_newer)
+    }
+
     /// The version that the reader sees; `None` if the row does not exist for it.
     #[inline]
     pub fn visible(&self, row: RowId, snapshot: CommitNumber, own: Option<TransactionId>) -> Option<RowVersion<'_>> {
@@ -293,6 +316,7 @@ impl RowStore {
         write_older(self.blocks.at_mut(location), older);
         // Link first, then the map: the new version must never be reachable without the older ones.
         self.map.set(row, location);
+        self.map.touch(row);
     }
 
     /// Removes and frees the newest version of a row. The map's entry becomes `Location::NONE` if no version

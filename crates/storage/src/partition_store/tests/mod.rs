@@ -1,5 +1,6 @@
 //! Tests of a partition as a whole.
 
+mod checkpoint;
 mod memory;
 mod model;
 mod ordered_index;

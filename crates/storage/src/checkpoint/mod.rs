@@ -1,0 +1,23 @@
+//! Checkpoint files: frames with rows, and page tables that say which frames count (`docs/format.md`,
+//! "Checkpoint files"). This module accesses no files.
+//!
+//! A checkpoint is written a *page* at a time: the 4,096 row ids of one page of the row map. A page has 64
+//! *cells* of 64 row ids. The rows that one round writes for a page are an *entry* of the page. An entry
+//! consists of one or more *frames* in one file. A whole entry has all rows of the page. A delta has rows of
+//! the cells that changed since the entry before.
+
+mod error;
+mod frame;
+mod page_table;
+
+pub use error::{CheckpointError, FrameLocation};
+pub use frame::{
+    Cell, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FRAME_VERSION, Frame, FrameBuilder, FrameHeader, FrameRow, decode_frame,
+};
+pub(crate) use page_table::encode_page_table;
+pub use page_table::{PAGE_TABLE_VERSION, PageEntries, PageTableHeader, StoredFrame, decode_page_table};
+
+/// Row ids in a cell: the unit in which changes are remembered, and which a round reads in one turn.
+pub const ROWS_PER_CELL: u32 = 64;
+/// Row ids in a page.
+pub const ROWS_PER_PAGE: u32 = 4096;

@@ -1,0 +1,180 @@
+//! A partition's part of a checkpoint round: which pages and cells to write, and which frames hold them.
+//!
+//! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, and then reads
+//! each visited cell in one turn at the commit number that is stable in that turn. A version that is not
+//! visible then touches its cell again. Nothing changes in the store until the end of the round: the cursor
+//! holds the round's results, so an abandoned round only returns its marks.
+
+mod load;
+mod step;
+
+pub use step::{CheckpointCursor, CheckpointStep};
+
+use junctor_model::id::{CommitNumber, PartitionId};
+
+use self::load::LoadProgress;
+use super::PartitionStore;
+use crate::checkpoint::{FrameLocation, PageTableHeader, ROWS_PER_CELL, StoredFrame, encode_page_table};
+use crate::invariant::require;
+
+/// Entries of a page from which the next one is whole. More entries would slow loading.
+const ENTRIES_PER_PAGE_MAX: usize = 8;
+
+/// What the checkpoint files hold of a partition.
+#[derive(Debug, Default)]
+pub(super) struct CheckpointedPages {
+    pages: Vec<PageRecord>,
+    /// Progress of loading a checkpoint.
+    load: Option<LoadProgress>,
+}
+
+/// What the checkpoint files hold of a page.
+#[derive(Clone, Debug, Default)]
+struct PageRecord {
+    /// The cells that the present round has to read.
+    visited: u64,
+    /// The number at which the round of the newest entry began. Later commits have higher numbers, unless
+    /// they are in an entry.
+    written: CommitNumber,
+    /// The frames of all entries, the oldest first.
+    frames: Vec<StoredFrame>,
+    /// Whether the next entry is whole, so that the files of the present ones can be deleted.
+    is_rewrite_due: bool,
+}
+
+/// What a round did with one page.
+#[derive(Debug)]
+struct PageResult {
+    page: u32,
+    /// Whether the entry replaces all earlier ones.
+    is_whole: bool,
+    /// Cells with versions that were not visible when the round read them.
+    retouched: u64,
+    frames: Vec<StoredFrame>,
+}
+
+impl PartitionStore {
+    /// Begins a round at `begin`, a number that is stable and up to which all commits are applied here. Moves
+    /// the touched marks to the cells that the round visits. Only one round runs at a time.
+    pub fn begin_checkpoint(&mut self, partition: PartitionId, begin: CommitNumber) -> CheckpointCursor {
+        require!(
+            self.checkpointed.load.is_none() && !self.is_replaying,
+            "a checkpoint round begins after recovery: {partition:?}"
+        );
+        require!(
+            partition.table == self.layout.definition.id,
+            "a checkpoint round of a partition has the table's id: {partition:?}"
+        );
+        let pages = &mut self.checkpointed.pages;
+        let touched = self.rows.map_mut().touched_mut();
+        pages.resize_with(pages.len().max(touched.len()), PageRecord::default);
+        let mut cells = 0;
+        for (record, touched) in pages.iter_mut().zip(touched) {
+            // A round that was given up without an end leaves visited cells behind.
+            record.visited |= std::mem::take(touched);
+            cells += u64::from(record.visited.count_ones());
+        }
+        CheckpointCursor::new(partition, begin, cells)
+    }
+
+    /// Appends the page table as it is after a round that is done, and returns its checksum.
+    pub fn encode_page_table(&self, cursor: &CheckpointCursor, out: &mut Vec<u8>) -> u32 {
+        let header = PageTableHeader { partition: cursor.partition(), begin: cursor.begin() };
+        let pages = self.pages_after(cursor).map(|page| {
+            let frames = page.kept.iter().chain(page.added).copied();
+            (page.page, page.written, frames)
+        });
+        encode_page_table(&header, pages, out)
+    }
+
+    /// Calls `add` with the bytes of each frame that counts after a round that is done, and with its file.
+    pub fn live_bytes(&self, cursor: &CheckpointCursor, mut add: impl FnMut(u32, u64)) {
+        for page in self.pages_after(cursor) {
+            for StoredFrame { location: FrameLocation { file, length, .. }, .. } in page.kept.iter().chain(page.added) {
+                add(*file, u64::from(*length));
+            }
+        }
+    }
+
+    /// Ends a round. If it is kept, the manifest that names its page table is durable. If not, the next round
+    /// visits its cells again.
+    pub fn end_checkpoint(&mut self, cursor: CheckpointCursor, is_kept: bool) {
+        let touched = self.rows.map_mut().touched_mut();
+        let pages = &mut self.checkpointed.pages;
+        if !is_kept {
+            for (record, touched) in pages.iter_mut().zip(touched) {
+                *touched |= std::mem::take(&mut record.visited);
+            }
+            return;
+        }
+        let begin = cursor.begin();
+        for PageResult { page, is_whole, retouched, frames } in cursor.into_results() {
+            let record = &mut pages[page as usize];
+            if retouched != 0 {
+                touched[page as usize] |= retouched;
+            }
+            record.written = begin;
+            match is_whole {
+                true => (record.frames, record.is_rewrite_due) = (frames, false),
+                false => record.frames.extend(frames),
+            }
+        }
+        pages.iter_mut().for_each(|record| record.visited = 0);
+    }
+
+    /// Makes the next round write whole each page that has frames in this file. When that round is kept, no
+    /// page of the partition needs the file.
+    pub fn mark_pages_of_file(&mut self, file: u32) {
+        for record in &mut self.checkpointed.pages {
+            record.is_rewrite_due |= record.frames.iter().any(|frame| frame.location.file == file);
+        }
+    }
+
+    /// An estimate of the bytes that the round has still to write here.
+    pub fn checkpoint_bytes_left(&self, cursor: &CheckpointCursor) -> u64 {
+        let (row_bytes, _, overflow_bytes) = self.rows.bytes();
+        let cells = self.row_id_limit().0.div_ceil(ROWS_PER_CELL).max(1);
+        cursor.cells_left() * (row_bytes + overflow_bytes) / u64::from(cells)
+    }
+
+    /// Every page with the frames that count after the round.
+    fn pages_after<'a>(&'a self, cursor: &'a CheckpointCursor) -> impl Iterator<Item = PageAfter<'a>> {
+        let mut results = cursor.results().iter().peekable();
+        (0u32..).zip(&self.checkpointed.pages).map(move |(page, record)| {
+            let result = results.next_if(|result| result.page == page);
+            match result {
+                Some(PageResult { is_whole, frames, .. }) => {
+                    let kept = if *is_whole { &[][..] } else { &record.frames[..] };
+                    PageAfter { page, written: cursor.begin(), kept, added: frames }
+                }
+                None => PageAfter { page, written: record.written, kept: &record.frames, added: &[] },
+            }
+        })
+    }
+}
+
+/// A page as it is after a round.
+struct PageAfter<'a> {
+    page: u32,
+    written: CommitNumber,
+    kept: &'a [StoredFrame],
+    added: &'a [StoredFrame],
+}
+
+impl PageRecord {
+    /// Whether the page is written whole, given the number of its row ids in use.
+    fn is_whole_due(&self, used: u32) -> bool {
+        let entries = self.frames.iter().filter(|frame| frame.is_first).count();
+        if self.is_rewrite_due || entries == 0 || entries >= ENTRIES_PER_PAGE_MAX {
+            return true;
+        }
+        let rows: u64 = self.frames.iter().map(|frame| u64::from(frame.row_count)).sum();
+        let bytes_of = |frames: &[StoredFrame]| frames.iter().map(|frame| u64::from(frame.location.length)).sum();
+        // The first entry is whole; the others are deltas.
+        let deltas = self.frames.iter().skip(1).position(|frame| frame.is_first).map_or(self.frames.len(), |at| at + 1);
+        let (whole_bytes, delta_bytes): (u64, u64) =
+            (bytes_of(&self.frames[..deltas]), bytes_of(&self.frames[deltas..]));
+        // Loading reads rows that are gone or replaced, so they must not outnumber the others.
+        delta_bytes > whole_bytes / 2 || rows > 2 * u64::from(used)
+    }
+}
