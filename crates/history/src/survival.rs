@@ -40,13 +40,12 @@ pub fn judge(
     found: &BTreeMap<Key, ReadValue>,
     durability: Durability,
 ) -> Survival {
-    let versions = register_versions(transactions);
-    let mut writers: BTreeMap<(Key, u64), usize> = BTreeMap::new();
+    let writers = writers(transactions);
+    let versions = RegisterVersions::new(transactions, &writers);
     let mut traces = vec![Traces::default(); transactions.len()];
     for (position, transaction) in transactions.iter().enumerate() {
         for operation in transaction.operations() {
             let Operation::Write { key, value, is_undone: false } = *operation else { continue };
-            writers.insert((key, value), position);
             match survives(key, value, found.get(&key), &versions) {
                 Some(true) => traces[position].survived = Some(key),
                 Some(false) if transaction.outcome != Outcome::Aborted => traces[position].lost = Some(key),
@@ -97,27 +96,64 @@ pub fn judge(
     survival
 }
 
-/// Whether the object contains the write; `None` if that cannot be told.
-fn survives(key: Key, value: u64, found: Option<&ReadValue>, versions: &BTreeMap<(Key, u64), u64>) -> Option<bool> {
+/// Whether the object contains the write, perhaps overwritten; `None` if that cannot be told.
+fn survives(key: Key, value: u64, found: Option<&ReadValue>, versions: &RegisterVersions) -> Option<bool> {
     match found? {
         ReadValue::Values(values) => Some(values.contains(&value)),
         ReadValue::Version { value: last, .. } if *last == value => Some(true),
         ReadValue::Version { version: last, .. } => {
-            let version = *versions.get(&(key, value))?;
-            // If another value has this version number, this value is gone.
-            Some(version < *last)
+            let version = *versions.of_values.get(&(key, value))?;
+            if version >= *last {
+                // Another value has this version number or a lower one.
+                return Some(false);
+            }
+            // A version number that only the writer has read is free again if the writer rolls back.
+            versions.committed.get(&(key, version)).map(|&committed| committed == value)
         }
     }
 }
 
-/// The version number under which each value of a register was read.
-fn register_versions(transactions: &[Transaction]) -> BTreeMap<(Key, u64), u64> {
-    let reads = transactions.iter().flat_map(Transaction::operations);
-    let version = |operation: &Operation| match operation {
-        Operation::Read { key, seen: ReadValue::Version { version, value }, .. } => Some(((*key, *value), *version)),
-        _ => None,
-    };
-    reads.filter_map(version).collect()
+/// The transaction of each write that was not undone.
+fn writers(transactions: &[Transaction]) -> BTreeMap<(Key, u64), usize> {
+    let mut writers = BTreeMap::new();
+    for (position, transaction) in transactions.iter().enumerate() {
+        for operation in transaction.operations() {
+            if let Operation::Write { key, value, is_undone: false } = *operation {
+                writers.insert((key, value), position);
+            }
+        }
+    }
+    writers
+}
+
+/// The version numbers of registers that transactions have read.
+#[derive(Debug, Default)]
+struct RegisterVersions {
+    /// The version under which each value was read, by its own writer too.
+    of_values: BTreeMap<(Key, u64), u64>,
+    /// The value of each version that was certainly committed: the writer's commit was acknowledged, or
+    /// another transaction has read the value.
+    committed: BTreeMap<(Key, u64), u64>,
+}
+
+impl RegisterVersions {
+    fn new(transactions: &[Transaction], writers: &BTreeMap<(Key, u64), usize>) -> Self {
+        let mut versions = Self::default();
+        for (position, transaction) in transactions.iter().enumerate() {
+            for operation in transaction.operations() {
+                let Operation::Read { key, seen: ReadValue::Version { version, value }, .. } = *operation else {
+                    continue;
+                };
+                versions.of_values.insert((key, value), version);
+                // A write that was undone has no writer.
+                let Some(&writer) = writers.get(&(key, value)) else { continue };
+                if transaction.outcome == Outcome::Committed || writer != position {
+                    versions.committed.insert((key, version), value);
+                }
+            }
+        }
+        versions
+    }
 }
 
 fn observed_writes(transaction: &Transaction) -> impl Iterator<Item = (Key, u64)> {
@@ -226,5 +262,38 @@ mod tests {
             judge(&transactions, 0, &found, Durability::Memory).forgotten.into_iter().collect::<Vec<_>>()
         };
         assert_eq!([kept(2, 20), kept(1, 10), kept(0, 0)], [vec![], vec![1], vec![0, 1]]);
+    }
+    fn set(value: u64, version: u64) -> [Operation; 2] {
+        [write(R, value), Operation::Read { key: R, seen: ReadValue::Version { version, value }, locks: false }]
+    }
+
+    #[test]
+    fn a_later_write_takes_the_version_number_of_a_transaction_that_rolled_back() {
+        let [set_10, read_10] = set(10, 1);
+        let unknown = transaction(1, u64::MAX, &[write(X, 9), set_10, read_10], Outcome::Unknown);
+        let found = |version, value, list: &[u64]| {
+            let register = (R, ReadValue::Version { version, value });
+            BTreeMap::from([register, (X, ReadValue::Values(list.to_vec()))])
+        };
+        let judged = |others: &[Transaction], found: &BTreeMap<Key, ReadValue>| {
+            let transactions = [&[unknown.clone()], others].concat();
+            let survival = judge(&transactions, 0, found, Durability::Disk);
+            (survival.faults, survival.forgotten.into_iter().collect::<Vec<_>>())
+        };
+        // It was rolled back, and later transactions set versions 1 and 2. Nobody need have read version 1.
+        let later = [committed(3, &set(20, 1)), committed(5, &set(30, 2))];
+        assert_eq!(judged(&later, &found(2, 30, &[])), (vec![], vec![0]));
+        assert_eq!(judged(&later[1..], &found(2, 30, &[])), (vec![], vec![0]));
+        // The list has its write, but version 1 of the register belongs to another transaction.
+        assert_eq!(judged(&later, &found(2, 30, &[9])).0.len(), 1);
+        // Another transaction has read its register.
+        let reader = committed(3, &[read_10_again()]);
+        assert_eq!(judged(&[reader, committed(5, &set(30, 2))], &found(2, 30, &[])).0.len(), 1);
+        // It has survived in the register alone.
+        assert_eq!(judged(&[], &found(1, 10, &[])).0.len(), 1);
+    }
+
+    fn read_10_again() -> Operation {
+        set(10, 1)[1].clone()
     }
 }
