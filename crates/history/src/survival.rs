@@ -20,8 +20,8 @@ pub enum Durability {
 pub struct Survival {
     /// The rules that the restart broke, as sentences.
     pub faults: Vec<String>,
-    /// The transactions that the database has forgotten: the lost ones, and those that observed their writes
-    /// and left no writes themselves. The history after the restart must not contain them.
+    /// The transactions to remove from the history: those that lost a write, and those that left no write but
+    /// observed one that was lost.
     pub forgotten: BTreeSet<usize>,
 }
 
@@ -280,7 +280,7 @@ mod tests {
             let survival = judge(&transactions, 0, found, Durability::Disk);
             (survival.faults, survival.forgotten.into_iter().collect::<Vec<_>>())
         };
-        // It was rolled back, and later transactions set versions 1 and 2. Nobody need have read version 1.
+        // The transaction was rolled back, and later ones set versions 1 and 2. No transaction has to read version 1.
         let later = [committed(3, &set(20, 1)), committed(5, &set(30, 2))];
         assert_eq!(judged(&later, &found(2, 30, &[])), (vec![], vec![0]));
         assert_eq!(judged(&later[1..], &found(2, 30, &[])), (vec![], vec![0]));

@@ -27,7 +27,7 @@ pub struct PrepareTransactionReply {
     pub error: Option<Box<Error>>,
 }
 
-/// Stamps the versions with the number, forms the redo record and releases the locks.
+/// Stamps the versions with the number, forms the log record and releases the locks.
 #[derive(Debug)]
 pub struct CommitTransaction {
     /// The transaction to commit.

@@ -1,6 +1,5 @@
 //! The nodes of a simulation, assembled from the same blocks as a real node. The first node serves clients,
-//! the others are backups. Every life of a node is assembled from nothing; only its configuration and its
-//! files outlive it.
+//! the others are backups. A restart assembles a node from nothing but its configuration and its files.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,8 +19,8 @@ use junctor_transaction::GuardedPartition;
 use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
 
-/// Whether nodes can keep their data on disk. While they cannot, plans with durable nodes end all connections
-/// instead of the nodes.
+/// Whether nodes can keep their data on disk. If false, plans with durable nodes end all connections instead
+/// of the nodes.
 pub const DURABLE_NODES: bool = true;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
@@ -109,8 +108,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends the nodes that still run, in this way, and forgets the memory of all nodes. Then starts a new
-    /// life of every node with the files that survived.
+    /// Ends the nodes that still run as `end` says, and drops the memory of all nodes. Then restarts every
+    /// node with the files that survived.
     ///
     /// # Errors
     /// A node cannot be assembled.

@@ -11,8 +11,8 @@ use crate::plan::WorldPlan;
 /// Number of CPUs of a simulated machine. Threads are not bound to them.
 const CPU_COUNT: u32 = 16;
 
-/// Maximum number of attempts to draw a placement with the wanted number of ldm instances. Then the first
-/// node's is used.
+/// Maximum number of attempts to draw a placement with the wanted number of ldm instances. After that, the
+/// first node's placement is used.
 const DRAWS_MAX: u32 = 50;
 
 /// The drawn parameters.

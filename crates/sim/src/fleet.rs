@@ -123,7 +123,7 @@ enum State {
 }
 
 impl Member {
-    /// Whether the server owes the client something.
+    /// Whether the client waits for the server.
     fn waits(&self) -> bool {
         matches!(self.state, State::LoggingIn | State::Waiting | State::Leaving)
     }

@@ -32,7 +32,7 @@ pub struct EndCounts {
     pub points: u64,
     /// Crashes in the middle of an operation of the disk.
     pub disk: u64,
-    /// Ends of all connections in place of an end of the nodes.
+    /// Number of times that all connections were ended instead of the nodes.
     pub spared: u64,
 }
 

@@ -1,4 +1,5 @@
-//! Nodes that end and start again: a run goes on in the next life, and depends on nothing but plan and seed.
+//! Restarts of nodes: the sessions continue afterwards, and a run depends on nothing but its plan and its
+//! seed.
 
 use std::path::Path;
 

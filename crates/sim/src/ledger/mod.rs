@@ -19,7 +19,7 @@ pub struct Ledger {
     entries: Vec<Entry>,
     /// The versions of each key in the order of writing. The first one is that of the last check.
     keys: BTreeMap<i64, Vec<Version>>,
-    /// Counts sent commits and answers, which it orders.
+    /// Counts sent commits and answers, to record their order.
     clock: u64,
 }
 
@@ -46,7 +46,7 @@ struct Version {
     writer: Option<usize>,
 }
 
-/// What a check says about one transaction.
+/// The findings of a check about one transaction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
     /// A key that has the transaction's version or a later one.

@@ -1,4 +1,4 @@
-//! A durable key-value store of one block, right or wrong in a known way. It proves that crashes, the
+//! A durable key-value store of one block, correct, or with a known defect. It proves that crashes, the
 //! simulated disk and the ledger find what a real log could do wrong.
 //!
 //! Requests are lines: `put KEY VALUE ...` is one transaction, `-` as a value deletes; `next` takes a number
@@ -25,10 +25,10 @@ mod tests;
 const SLOT_BYTES: usize = 512;
 const HEADER_BYTES: usize = 10;
 const NAME: &str = "toy.log";
-/// Numbers that one mark allows to give away.
+/// Number of values that one durable mark allows the store to hand out.
 const NUMBERS_OF_MARK: u64 = 8;
 
-/// How the store differs from a right one.
+/// How the store differs from a correct one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
     None,
@@ -42,9 +42,9 @@ pub enum Defect {
     ReusesNumbers,
     /// Answers before it writes, as `memory` durability allows.
     AnswersBeforeWrite,
-    /// As above, and recovery goes on after an invalid record.
+    /// Like `AnswersBeforeWrite`, and recovery continues after an invalid record.
     SkipsInvalidRecords,
-    /// Recovery applies records of which the sync is not known, and does not sync them.
+    /// Recovery applies records that may be unsynced, and does not sync them.
     TrustsUnsyncedTail,
 }
 
@@ -259,7 +259,7 @@ impl ToyStore {
             }
             _ => self.pending.push_back(Record { text: line.to_owned(), answer: Some((socket, "ok".to_owned())) }),
         }
-        // A mark is durable before its numbers are given away, whatever commits promise.
+        // Numbers are handed out only after their mark is durable, whatever durability commits promise.
         if self.defect.answers_before_write() && line != "next" {
             let answers = self.pending.back_mut().and_then(|record| record.answer.take());
             answers.into_iter().for_each(|(socket, text)| answer(socket, &text, outbox));

@@ -57,8 +57,8 @@ impl Histories {
         self.stamp
     }
 
-    /// Judges a restart by the objects found after it, and forgets the transactions that the database has
-    /// forgotten.
+    /// Checks the objects found after a restart, and removes from the history the transactions that the
+    /// database has lost.
     fn judge_restart(&mut self) -> Result<(), String> {
         let found = std::mem::take(&mut self.found);
         let recorded = self.sessions.iter_mut().flat_map(Session::take_transactions);

@@ -1,9 +1,9 @@
 //! The workloads: what sessions do, as state machines without IO. A workload yields the next statement of
 //! each session and checks the answer.
 //!
-//! The driver has one thread and virtual time is a total order. A workload therefore knows what was
-//! acknowledged before a statement was sent, which the statement must see, and what was attempted before its
-//! answer came, beyond which it must see nothing.
+//! The driver has one thread and virtual time is a total order. A workload therefore knows two bounds for
+//! every statement: the statement must see everything that was acknowledged before it was sent, and nothing
+//! that was not attempted before its answer came.
 
 use junctor_history::level::Level;
 use junctor_kernel::{Duration, Random};

@@ -13,7 +13,8 @@ use crate::statement::{Reply, Statement};
 const INTERRUPTED: u16 = 1317;
 /// MySQL's error for an unknown connection id.
 const NO_SUCH_THREAD: u16 = 1094;
-/// Number of marks reserved for each log, and thus the maximum number of rows.
+/// Number of values of the unique column `mark` that are reserved for each log, and thus the maximum number
+/// of rows.
 const MARKS: i64 = 1_000;
 
 /// The workload `multi_step_write`.
@@ -22,8 +23,8 @@ pub struct MultiStepWrite {
     rows: i64,
     raised: Counter,
     shifted: Counter,
-    /// The possible contents of each log: the same round in every row, or no rows. The first entry is certain
-    /// until an attempt resolves.
+    /// For each log, the contents that it may have: every row with the same round, or no rows (`None`). The
+    /// last certain content comes first, then those of the writes whose outcome is still open.
     logs: BTreeMap<i64, Vec<Option<i64>>>,
     next_round: i64,
     sessions: Vec<Session>,

@@ -11,7 +11,7 @@ use crate::statement::{Reply, Statement, integer};
 /// Maximum number of players of a team.
 const TEAM_MAX: usize = 2;
 
-/// The team of players that are in none.
+/// Stands for the team of players without a team.
 const NO_TEAM: i64 = -1;
 
 /// The workload `phantom`.

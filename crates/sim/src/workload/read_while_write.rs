@@ -42,7 +42,8 @@ struct Work {
 enum Expected {
     Success,
     Changes(i64),
-    /// The statement that publishes the next generation, and the number of rows that it changes itself.
+    /// The statement that makes the next generation visible, and the number of rows that this statement
+    /// changes.
     Commit(i64),
     /// This number of rows of the family.
     Family(i64),

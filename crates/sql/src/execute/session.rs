@@ -90,8 +90,8 @@ pub struct Session {
     pub(crate) execution: Execution,
     /// The tables that the open transaction has used.
     pub(crate) tables: Vec<TableUse>,
-    /// The sql block's number of its last schema change (`BlockingChange::number`) when the transaction first
-    /// used a table.
+    /// The `BlockingChange::number` of this sql block's newest schema change at the time when the transaction
+    /// first used a table.
     pub(crate) tables_since: u64,
     /// The savepoints, in the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,

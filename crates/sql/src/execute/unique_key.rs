@@ -32,8 +32,8 @@ use super::write::{ChangedRows, StatementOutcome, finish_change, level_of, start
 use crate::plan::{ChangePlan, UniqueKeyChange};
 use crate::result::Progress;
 
-/// Number of times that the row of an entry is tried before the change takes its path through all partitions.
-/// Only a key that other transactions keep moving between rows needs more than two.
+/// Maximum number of rows to try by the entry of the key. Then the statement is executed through its path in
+/// all partitions instead. Only a key that other transactions keep moving between rows needs more than two.
 const ATTEMPTS_MAX: u8 = 4;
 
 /// A change by a unique key at one of its steps.

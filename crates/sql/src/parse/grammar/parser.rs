@@ -35,8 +35,8 @@ pub enum Parameterised {
         /// is valid for all texts of its shape in which these literals are equal.
         kept: Vec<ParameterNumber>,
     },
-    /// The meaning depends on the literals so that statements of this shape cannot share a plan. Such
-    /// statements must be parsed at each execution.
+    /// Statements of this shape cannot share a plan, because their meaning depends on the literals. They must
+    /// be parsed at each execution.
     LiteralsMatter,
 }
 
@@ -87,7 +87,7 @@ pub fn first_statement_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Parses the text from which `shape` was scanned. A lifted literal becomes the parameter of the same number,
-/// if a plan depends only on its class and scale.
+/// if a plan depends only on the literal's class and scale.
 pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
