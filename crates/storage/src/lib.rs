@@ -13,6 +13,5 @@ pub mod lock;
 pub mod log;
 pub mod page;
 pub mod partition_store;
-pub mod redo;
 pub mod row;
 pub mod snapshot;

@@ -54,8 +54,8 @@ pub struct PageEntries {
     pub frames: Vec<StoredFrame>,
 }
 
-/// Appends a page table with the pages, in ascending order. Returns its checksum. Pages without frames are left
-/// out.
+/// Appends a page table with the pages, in ascending order. Returns its checksum. Pages without frames are
+/// left out.
 pub(crate) fn encode_page_table<F: IntoIterator<Item = StoredFrame>>(
     header: &PageTableHeader,
     pages: impl Iterator<Item = (u32, CommitNumber, F)>,

@@ -8,7 +8,7 @@
 mod check;
 mod checkpoint;
 mod commit;
-mod export;
+mod digest;
 mod index_change;
 mod purge;
 mod read;

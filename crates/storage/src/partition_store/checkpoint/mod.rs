@@ -1,7 +1,7 @@
 //! A partition's part of a checkpoint round: which pages and cells to write, and which frames hold them.
 //!
-//! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, and then reads
-//! each visited cell in one turn at the commit number that is stable in that turn. A version that is not
+//! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, and then
+//! reads each visited cell in one turn at the commit number that is stable in that turn. A version that is not
 //! visible then touches its cell again. Nothing changes in the store until the end of the round: the cursor
 //! holds the round's results, so an abandoned round only returns its marks.
 

@@ -14,9 +14,7 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::{
-    ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, SchemaVersion, StatementNumber, TransactionId,
-};
+use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_value;
 use junctor_model::partition::HashedKey;
 use junctor_model::schema::{ColumnType, IndexKind, TableLayout};
@@ -29,7 +27,6 @@ use crate::partition_store::sample::{INT, column, image, index, integer_key, lay
 use crate::partition_store::{
     Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, VersionState, WriteError, Writer,
 };
-use crate::redo::{RedoBuffer, RedoHeader, RedoOperation, RedoRecords};
 
 const FIRST: TransactionId = TransactionId(1);
 const SECOND: TransactionId = TransactionId(2);
