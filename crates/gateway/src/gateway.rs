@@ -8,7 +8,7 @@ use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
-use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
 use junctor_signals::program::{RowProtocol, WriteProgram};
@@ -91,6 +91,8 @@ pub struct WriteOptions {
     pub savepoint: StatementNumber,
     /// Maximum number of warnings returned with text.
     pub warnings_max: u16,
+    /// When an autocommit statement is answered.
+    pub durability: CommitDurability,
 }
 
 /// A writing or locking statement to execute.
@@ -199,6 +201,7 @@ impl Gateway {
             reply_to: self.own,
             transaction: transaction.id,
             autocommit: !transaction.explicit,
+            durability: options.durability,
             protocol: options.protocol,
             lock_wait_ms: options.lock_wait_ms,
             timeout_ends: options.timeout_ends,
@@ -304,7 +307,7 @@ impl Gateway {
         &mut self,
         session: ConnectionId,
         transaction: &mut Transaction,
-        ending: Ending,
+        (ending, durability): (Ending, CommitDurability),
         turn: &mut TurnContext<'_>,
     ) -> Result<Option<OperationId>> {
         if !transaction.id.is_some() {
@@ -312,7 +315,7 @@ impl Gateway {
             return Ok(None);
         }
         let operation = self.open(session, Work::End)?;
-        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending, durability };
         let tc = self.tc_of(transaction);
         turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
         self.forget(transaction);
@@ -323,8 +326,13 @@ impl Gateway {
     /// fail, so no session leaves locks behind.
     pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
         if transaction.id.is_some() {
-            let (operation, ending) = (NO_OPERATION, Ending::Rollback);
-            let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending };
+            let request = EndTransaction {
+                operation: NO_OPERATION,
+                reply_to: self.own,
+                transaction: transaction.id,
+                ending: Ending::Rollback,
+                durability: CommitDurability::default(),
+            };
             let tc = self.tc_of(transaction);
             turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
         }

@@ -83,6 +83,7 @@ impl Transaction {
 
 #[cfg(test)]
 mod tests {
+    use junctor_signals::end_transaction::CommitDurability;
     use junctor_signals::program::RowProtocol;
 
     use super::*;
@@ -97,6 +98,7 @@ mod tests {
             locks_ranges: may_lock,
             savepoint: StatementNumber(0),
             warnings_max: 0,
+            durability: CommitDurability::default(),
         };
         Transaction { isolation, explicit, ..Transaction::default() }.reading(&options).locks_ranges
     }

@@ -39,6 +39,8 @@ errors! {
     DatabaseExists = 1007, "HY000";
     /// DROP DATABASE for a database that does not exist.
     DatabaseDropMissing = 1008, "HY000";
+    /// A write while the device of the log is full. Reads go on; writes resume by themselves.
+    DiskFull = 1021, "HY000";
     /// More connections than max_connections.
     TooManyConnections = 1040, "08004";
     /// Memory other than the data memory is exhausted.
@@ -321,6 +323,13 @@ impl Error {
     #[cold]
     pub fn not_supported(what: &str) -> Box<Error> {
         Error::new(ErrorCode::NotSupportedYet, format!("This version of Junctor doesn't yet support '{what}'"))
+    }
+
+    /// Error 1021: the log cannot be written, because its device is full.
+    #[cold]
+    pub fn disk_full() -> Box<Error> {
+        let text = "Disk full (log); waiting for someone to free some space... (errno: 28 - No space left on device)";
+        Error::new(ErrorCode::DiskFull, text)
     }
 
     /// Error 1412: the plan was made for another version of a table. The statement may be planned again.

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
+use junctor_signals::end_transaction::CommitDurability;
 
 /// The configuration of a node, with checked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct NodeConfig {
     pub is_durable: bool,
     /// Size of the log's files. A data directory keeps the size with which it was created.
     pub log_segment_size: SegmentSize,
+    /// When commits are acknowledged, for new sessions.
+    pub commit_durability: CommitDurability,
     /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
     pub time_between_global_checkpoints_ms: u64,
     /// Maximum length of a command in bytes.
@@ -87,6 +90,7 @@ impl Default for NodeConfig {
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
+            commit_durability: CommitDurability::Disk,
             time_between_global_checkpoints_ms: 2000,
             max_allowed_packet_bytes: 64 << 20,
             transactions_max: 4096,
@@ -201,6 +205,12 @@ pub static SETTINGS: &[Setting] = &[
         Users(value) => |config| config.users = value),
     setting!("DataDir", SettingKind::Text("a path"), "junctor-data", "The folder of the node's files.",
         Text(value) => |config| config.data_directory = value),
+    setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
+        "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",
+        Text(value) => |config| if let Some(one) = CommitDurability::named(&value) { config.commit_durability = one }),
+    setting!("TimeBetweenGlobalCheckpoints", SettingKind::Count(20, 32_000), "2000",
+        "Maximum time in milliseconds until commits that no client awaits are synced to disk.",
+        Number(value) => |config| config.time_between_global_checkpoints_ms = value),
     setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "Maximum length of a command.",
         Number(value) => |config| config.max_allowed_packet_bytes = value as u32),
     setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
@@ -303,6 +313,7 @@ impl Setting {
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
+            "commit_durability" => CommitDurability::named(text).is_some(),
             "read_routing" => ReadRule::named(text).is_some(),
             "FileIo" => FileBackend::named(text).is_some(),
             "SpinMethod" => SpinMethod::named(text).is_some(),

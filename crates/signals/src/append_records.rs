@@ -33,6 +33,14 @@ pub struct AwaitDurable {
     pub reply_to: Address,
 }
 
+/// From log to every tc and main: whether the log can be written. As long as its device is full, writes are
+/// refused with error 1021. Commits that already have a number wait for room.
+#[derive(Debug)]
+pub struct LogSpaceChanged {
+    /// Whether the device is full.
+    pub is_full: bool,
+}
+
 /// The reply to [`AwaitDurable`]: every commit up to this number survives a crash.
 #[derive(Debug)]
 pub struct AwaitDurableReply {

@@ -9,10 +9,38 @@ use crate::read_rows::OperationId;
 /// The requested end of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// COMMIT: answered when the commit number is stable.
+    /// COMMIT: answered when the commit number is stable, and durable if that is requested.
     Commit,
     /// ROLLBACK.
     Rollback,
+}
+
+/// When a commit is acknowledged on a node with a log (`commit_durability`). A node in memory ignores it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CommitDurability {
+    /// Once the log has it on disk.
+    #[default]
+    Disk,
+    /// Once it is stable in memory. A crash can lose the commits since the last sync of the log, which runs at
+    /// least every `TimeBetweenGlobalCheckpoints`. It never loses a part of a transaction, and never a
+    /// transaction on which a surviving one depends.
+    Memory,
+}
+
+impl CommitDurability {
+    /// The value of `commit_durability`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommitDurability::Disk => "disk",
+            CommitDurability::Memory => "memory",
+        }
+    }
+
+    /// The choice with this name, ignoring case; `None` if unknown.
+    pub fn named(name: &str) -> Option<CommitDurability> {
+        let all = [CommitDurability::Disk, CommitDurability::Memory];
+        all.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
+    }
 }
 
 /// Ends a transaction.
@@ -26,6 +54,8 @@ pub struct EndTransaction {
     pub transaction: TransactionId,
     /// COMMIT or ROLLBACK.
     pub ending: Ending,
+    /// When COMMIT is answered.
+    pub durability: CommitDurability,
 }
 
 /// The reply to [`EndTransaction`].

@@ -10,6 +10,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 
 use crate::diagnostics::Diagnostics;
+use crate::end_transaction::CommitDurability;
 use crate::program::{RowProtocol, WriteProgram};
 use crate::read_rows::OperationId;
 
@@ -47,6 +48,8 @@ pub struct ExecuteStatement {
     pub transaction: TransactionId,
     /// Whether the transaction commits with this statement.
     pub autocommit: bool,
+    /// When an autocommit statement is answered.
+    pub durability: CommitDurability,
     /// Wire form of the rows of a locking read.
     pub protocol: RowProtocol,
     /// Maximum wait for one lock, in milliseconds, before error 1205.

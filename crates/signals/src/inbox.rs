@@ -117,6 +117,7 @@ inbox! {
         UndoTransactionReply: Reserved, 16;
         CommitStable: Reserved, 4;
         AwaitDurableReply: Reserved, 16;
+        LogSpaceChanged: Reserved, 1;
         AwaitStable: Reserved, 1;
         LockWaitStarted: Reserved, 16;
         LockWaitEnded: Reserved, 2;
@@ -179,6 +180,7 @@ inbox! {
         CancelSchemaChange: Reserved, 64;
         AppendRecordsReply: Reserved, 1;
         AwaitDurableReply: Reserved, 64;
+        LogSpaceChanged: Reserved, 1;
         CommitStable: Reserved, 4;
         StartLogReply: Reserved, 64;
         RecoverLogReply: Reserved, 64;

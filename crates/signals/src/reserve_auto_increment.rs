@@ -30,6 +30,6 @@ pub struct ReserveAutoIncrementReply {
     pub first: u64,
     /// How many numbers were reserved; 0 at the end of the range.
     pub count: u64,
-    /// 1412 when the table no longer exists.
+    /// 1412 when the table no longer exists, 1021 when the log is full.
     pub error: Option<Box<Error>>,
 }

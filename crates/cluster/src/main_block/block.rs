@@ -49,6 +49,8 @@ pub struct MainBlock {
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     pub(super) records: RecordStream,
+    /// Whether the device of the log is full, so that schema changes are refused.
+    pub(super) is_log_full: bool,
     /// Random bits that identify this start of the node, in the log too.
     pub(super) life: u64,
     pub(super) recovery: Option<Recovery>,
@@ -76,6 +78,7 @@ impl MainBlock {
         MainBlock {
             own,
             records: RecordStream::new(configuration.log.clone()),
+            is_log_full: false,
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
             subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
@@ -140,6 +143,7 @@ impl MainBlock {
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
             MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
+            MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
             MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),

@@ -14,6 +14,7 @@ use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_signals::append_records::LogSpaceChanged;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
 
@@ -89,11 +90,23 @@ impl MainBlock {
         self.counted.auto_increment_ranges += 1;
         let table = request.table;
         match self.counters.get_mut(&table) {
-            None => refuse(request, outbox),
+            None => refuse(request, Error::table_definition_changed(), outbox),
+            Some(counter) if self.is_log_full && counter.needed(&request) > counter.durable => {
+                refuse(request, Error::disk_full(), outbox);
+            }
             Some(counter) => {
                 counter.waiting.push_back(request);
                 self.answer_reservations(table, outbox);
             }
+        }
+    }
+
+    /// Refuses the reservations that wait for the log when its device becomes full.
+    pub(super) fn on_log_space_changed(&mut self, signal: LogSpaceChanged, outbox: &mut Outbox<Signal>) {
+        self.is_log_full = signal.is_full;
+        if signal.is_full {
+            let waiting = self.counters.values_mut().flat_map(|counter| counter.waiting.drain(..));
+            waiting.for_each(|request| refuse(request, Error::disk_full(), outbox));
         }
     }
 
@@ -163,14 +176,13 @@ impl MainBlock {
     pub(super) fn remove_counters(&mut self, outbox: &mut Outbox<Signal>) {
         let dictionary = &self.catalog.dictionary;
         for (_, counter) in self.counters.extract_if(.., |table, _| dictionary.table(*table).is_none()) {
-            counter.waiting.into_iter().for_each(|request| refuse(request, outbox));
+            counter.waiting.into_iter().for_each(|request| refuse(request, Error::table_definition_changed(), outbox));
         }
     }
 }
 
-/// Error 1412: the table does not exist.
-fn refuse(request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
-    let error = Some(Error::table_definition_changed());
+fn refuse(request: ReserveAutoIncrement, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+    let error = Some(error);
     let reply = ReserveAutoIncrementReply { operation: request.operation, first: 0, count: 0, error };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
 }

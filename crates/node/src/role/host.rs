@@ -83,7 +83,7 @@ impl NodeHost {
                     None => block,
                 });
             }
-            Module::Log => self.log = shared.log_block(),
+            Module::Log => self.log = shared.log_block(own.node),
             Module::Ldm => {
                 let block = LdmBlock::new(own, shared.ldm_shared(assignment), assignment.seed);
                 self.ldm = Some(block.with_readers(shared.readers_of(assignment.thread)));

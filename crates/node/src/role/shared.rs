@@ -10,6 +10,7 @@ use junctor_front::account::Accounts;
 use junctor_kernel::{Address, NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;
+use junctor_signals::end_transaction::CommitDurability;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
@@ -45,6 +46,8 @@ pub struct Shared {
     backup_nodes: Vec<NodeId>,
     /// How many records each stream of the log has formed; `None` on a node without a log.
     formed: Option<Arc<FormedRecords>>,
+    /// Number of tc instances.
+    tc_count: u16,
     /// Whether the node serves clients. Without a log it does from the start.
     pub(super) readiness: Arc<Readiness>,
 }
@@ -96,6 +99,7 @@ impl Shared {
             readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
             readiness: Arc::default(),
+            tc_count: plan.instance_count(Module::Tc) as u16,
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
         if !config.is_durable {
@@ -122,13 +126,15 @@ impl Shared {
     }
 
     /// The log block of this node.
-    pub(super) fn log_block(&self) -> Option<LogBlock> {
+    pub(super) fn log_block(&self, node: NodeId) -> Option<LogBlock> {
         let formed = Arc::clone(self.formed.as_ref()?);
         let ldms = (0..formed.len() as u16 - 1).map(StreamId);
+        let tcs = (0..self.tc_count).map(|instance| Address::new(node, Module::Tc, instance));
         let configuration = LogConfiguration {
             folder: "log".into(),
             segment_size: self.config.log_segment_size,
             streams: ldms.chain([MAIN_STREAM]).collect(),
+            writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),
             sync_interval_ms: self.config.time_between_global_checkpoints_ms,
         };
         Some(LogBlock::new(LogShared { sequence: Arc::clone(&self.sequence), formed }, configuration))
@@ -230,6 +236,11 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         sort_buffer_bytes_max: config.sort_memory_bytes_max as usize,
         lock_wait_timeout_s: config.lock_wait_timeout_s,
         read_routing: config.read_routing,
+        // Nothing of a node in memory is durable.
+        commit_durability: match config.is_durable {
+            true => config.commit_durability,
+            false => CommitDurability::Memory,
+        },
         spin: config.spin,
         send: config.send,
         connect_timeout_s: config.connect_timeout_s,

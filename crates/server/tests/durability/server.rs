@@ -23,14 +23,29 @@ pub fn folder(name: &str) -> PathBuf {
 /// The command that starts a server on a directory.
 pub fn command(folder: &PathBuf) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
-    command.args(["serve", "--port", "0", "--num-cpus", "2", "--no-cpu-binding", "--total-memory", "64M", "--durable"]);
+    command.args([
+        "serve",
+        "--port",
+        "0",
+        "--num-cpus",
+        "2",
+        "--no-cpu-binding",
+        "--total-memory",
+        "512M",
+        "--durable",
+    ]);
     command.arg("--data-dir").arg(folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
 impl Server {
     pub fn start(folder: &PathBuf) -> Server {
-        let mut child = command(folder).spawn().expect("the program runs");
+        Server::start_with(folder, &[])
+    }
+
+    /// Starts with more options. They may not repeat those of [`command`].
+    pub fn start_with(folder: &PathBuf, options: &[&str]) -> Server {
+        let mut child = command(folder).args(options).spawn().expect("the program runs");
         let mut line = String::new();
         let out = child.stdout.take().expect("standard output is a pipe");
         BufReader::new(out).read_line(&mut line).expect("the program prints a line");

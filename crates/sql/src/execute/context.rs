@@ -27,7 +27,8 @@ impl StatementContext<'_, '_> {
     /// nothing to end in the data plane.
     pub(super) fn end_transaction(&mut self, ending: Ending) -> Result<Option<OperationId>> {
         let connection = self.session.connection;
-        self.engine.gateway.end(connection, &mut self.session.transaction, ending, self.turn)
+        let durability = self.session.variables.commit_durability;
+        self.engine.gateway.end(connection, &mut self.session.transaction, (ending, durability), self.turn)
     }
 
     /// Requests the rollback of all statements after `kept`. Returns `None` if there are none.

@@ -45,6 +45,7 @@ pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowPro
         locks_ranges: true,
         savepoint: newest_savepoint(context.session),
         warnings_max: context.session.variables.warnings_max,
+        durability: context.session.variables.commit_durability,
     }
 }
 

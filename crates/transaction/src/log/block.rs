@@ -32,6 +32,8 @@ pub struct LogConfiguration {
     pub segment_size: SegmentSize,
     /// The stream of each position in `FormedRecords`.
     pub streams: Vec<StreamId>,
+    /// The blocks that learn when the device is full: every tc, and main.
+    pub writers: Vec<Address>,
     /// Maximum time in milliseconds that records wait for a sync that no commit awaits.
     pub sync_interval_ms: u64,
 }

@@ -6,7 +6,7 @@ use junctor_kernel::{
     Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, WorldRequest, require,
 };
 use junctor_model::id::CommitNumber;
-use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply};
+use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpaceChanged};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::log::{
@@ -82,6 +82,8 @@ pub(super) struct Cycle {
     unsynced: Vec<u64>,
     /// Whether a write of the cycle found the disk full.
     is_full: bool,
+    /// Whether the blocks that write know that the disk is full.
+    is_full_reported: bool,
     spare: Vec<FileBuffer>,
 
     log_id: u64,
@@ -266,7 +268,13 @@ impl LogBlock {
             outbox.request(WorldRequest::WriteFile { file, offset, bytes, token });
         }
         if let Some((position, _)) = self.cycle.unwritten.front() {
-            return self.segments.prepare(size.segment_of(*position), outbox);
+            self.segments.prepare(size.segment_of(*position), outbox);
+            // The segment may have failed long before the log needs it.
+            if self.segments.has_failed() {
+                self.report_space(true, outbox);
+                self.start_retry_timer(outbox);
+            }
+            return;
         }
         if self.cycle.is_full {
             return;
@@ -307,7 +315,10 @@ impl LogBlock {
         }
         if self.cycle.writes == 0 && self.cycle.syncs == 0 {
             match self.cycle.phase {
-                Phase::Writing | Phase::Syncing if self.cycle.is_full => self.start_retry_timer(outbox),
+                Phase::Writing | Phase::Syncing if self.cycle.is_full || self.needs_segment() => {
+                    self.report_space(true, outbox);
+                    self.start_retry_timer(outbox);
+                }
                 Phase::Syncing => self.end_sync(context, outbox),
                 Phase::Writing | Phase::Stopped | Phase::Idle | Phase::Collecting => {}
             }
@@ -352,6 +363,7 @@ impl LogBlock {
         if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
             return self.write_groups(context, outbox);
         }
+        self.report_space(false, outbox);
         self.cycle.phase = Phase::Idle;
         outbox.crash_point(crash_point::LOG_PUBLISH.before());
         require!(self.durable <= self.cycle.stable, "the durable number never falls: {}", self.durable);
@@ -413,9 +425,14 @@ impl LogBlock {
             }
             RETRY_TIMER => {
                 self.cycle.retry_timer_runs = false;
-                self.cycle.is_full = false;
-                self.cycle.phase = Phase::Writing;
-                self.request_writes(outbox);
+                let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0;
+                // The segment's own timer may have found room already.
+                if is_waiting && (self.cycle.is_full || self.needs_segment()) {
+                    self.cycle.is_full = false;
+                    self.cycle.phase = Phase::Writing;
+                    self.segments.retry(outbox);
+                    self.request_writes(outbox);
+                }
             }
             _ => self.segments.on_timer(outbox),
         }
@@ -431,6 +448,27 @@ impl LogBlock {
         self.cycle.is_stopping = true;
         if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
             self.close(context, outbox);
+        }
+    }
+
+    /// Whether a group waits for a segment that could not be created.
+    fn needs_segment(&self) -> bool {
+        !self.cycle.unwritten.is_empty() && self.segments.has_failed()
+    }
+
+    /// Reports to the blocks that write whether the device is full, unless they know it.
+    fn report_space(&mut self, is_full: bool, outbox: &mut Outbox<Signal>) {
+        if self.cycle.is_full_reported == is_full {
+            return;
+        }
+        self.cycle.is_full_reported = is_full;
+        for to in &self.configuration.writers {
+            let changed = LogSpaceChanged { is_full };
+            let signal = match to.module == Module::Tc {
+                true => Signal::Tc(TcSignal::LogSpaceChanged(changed)),
+                false => Signal::Main(MainSignal::LogSpaceChanged(changed)),
+            };
+            outbox.send(*to, signal);
         }
     }
 

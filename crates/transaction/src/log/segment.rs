@@ -22,6 +22,8 @@ pub(super) struct Segments {
     /// all their groups are synced.
     open: Vec<(u64, FileId)>,
     preparing: Option<Preparation>,
+    /// Whether the preparation has failed and waits for another attempt.
+    has_failed: bool,
     retry_timer_runs: bool,
 }
 
@@ -47,7 +49,14 @@ impl Segments {
     pub fn new(configuration: &LogConfiguration) -> Segments {
         let LogConfiguration { folder, segment_size, .. } = configuration;
         let folder = folder.clone();
-        Segments { folder, size: *segment_size, open: Vec::new(), preparing: None, retry_timer_runs: false }
+        Segments {
+            folder,
+            size: *segment_size,
+            open: Vec::new(),
+            preparing: None,
+            has_failed: false,
+            retry_timer_runs: false,
+        }
     }
 
     /// The file of a segment, if it is ready for writes.
@@ -70,7 +79,7 @@ impl Segments {
 
     /// Prepares a segment, unless it is ready or another one is being prepared.
     pub fn prepare(&mut self, segment: u64, outbox: &mut Outbox<Signal>) {
-        if self.preparing.is_none() && !self.retry_timer_runs && self.file_at(segment).is_none() {
+        if self.preparing.is_none() && self.file_at(segment).is_none() {
             self.begin_step(segment, Step::Create, outbox);
         }
     }
@@ -84,8 +93,20 @@ impl Segments {
 
     pub fn on_timer(&mut self, outbox: &mut Outbox<Signal>) {
         self.retry_timer_runs = false;
-        if let Some(preparation) = &self.preparing {
-            self.begin_step(preparation.segment, Step::Create, outbox);
+        self.retry(outbox);
+    }
+
+    /// Whether the segment being prepared could not be created.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Tries again to create a segment, if that has failed.
+    pub fn retry(&mut self, outbox: &mut Outbox<Signal>) {
+        if let Some(preparation) = self.preparing.as_ref().filter(|_| self.has_failed) {
+            let segment = preparation.segment;
+            self.has_failed = false;
+            self.begin_step(segment, Step::Create, outbox);
         }
     }
 
@@ -140,9 +161,15 @@ impl Segments {
             let message = format!("cannot prepare segment {segment} of the log: {result:?} ({step:?})");
             return outbox.request(WorldRequest::Halt { message: message.into() });
         }
+        // An unfinished file would keep the room that others need on a full device.
+        let path = format!("{}/prepared", self.folder).into();
+        outbox.request(WorldRequest::DeleteFile { path, lane: FileLane::Bulk, token: token(u64::MAX) });
         self.preparing = Some(Preparation { segment, step: Step::Create });
-        self.retry_timer_runs = true;
-        outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(RETRY_MS), token: SEGMENT_TIMER });
+        self.has_failed = true;
+        if !self.retry_timer_runs {
+            self.retry_timer_runs = true;
+            outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(RETRY_MS), token: SEGMENT_TIMER });
+        }
     }
 
     fn begin_step(&mut self, segment: u64, step: Step, outbox: &mut Outbox<Signal>) {

@@ -43,6 +43,8 @@ struct Stage {
     halted: Option<String>,
     /// Writes beyond this number of bytes find the disk full.
     room: u64,
+    /// More segments do not fit on the disk.
+    segments_max: usize,
     fails_syncs: bool,
     numbers: u64,
     records: [u64; 3],
@@ -59,6 +61,7 @@ impl Stage {
             folder: "log".into(),
             segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap(),
             streams: vec![StreamId(0), StreamId(1), MAIN_STREAM],
+            writers: vec![address(Module::Tc, 0), address(Module::Main, 0)],
             sync_interval_ms: 2000,
         };
         let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Log, 0)][..]]);
@@ -75,6 +78,7 @@ impl Stage {
             sent: Vec::new(),
             halted: None,
             room: u64::MAX,
+            segments_max: usize::MAX,
             fails_syncs: false,
             numbers: 0,
             records: [0; 3],
@@ -244,6 +248,13 @@ impl Stage {
                 let file = FileId::new(lane, self.open.len() - 1, 0);
                 (token, Ok(FileOutcome::Opened { file, length, is_direct: true }), none)
             }
+            WorldRequest::DeleteFile { path, token, .. } => {
+                self.files.remove(&*path);
+                (token, Ok(FileOutcome::Deleted), none)
+            }
+            WorldRequest::FillFile { token, .. } if self.files.len() > self.segments_max => {
+                (token, Err(FileError::DiskFull), none)
+            }
             WorldRequest::FillFile { file, length, token } => {
                 let path = self.open[file.slot()].clone();
                 self.files.insert(path, vec![0; length as usize]);
@@ -339,6 +350,19 @@ impl Stage {
         let answers = answers.collect();
         self.sent.clear();
         answers
+    }
+
+    /// Takes the reports about the space of the log: receiver, and whether the disk is full.
+    fn space_reports(&mut self) -> Vec<(Module, bool)> {
+        let reports = self.sent.extract_if(.., |(_, signal)| {
+            matches!(signal, Signal::Tc(TcSignal::LogSpaceChanged(_)) | Signal::Main(MainSignal::LogSpaceChanged(_)))
+        });
+        let report = |(to, signal): (Address, Signal)| match signal {
+            Signal::Tc(TcSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.is_full),
+            Signal::Main(MainSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.is_full),
+            other => panic!("{other:?}"),
+        };
+        reports.map(report).collect()
     }
 
     /// Reads the files back as recovery would: the headers of all groups, and the numbers of all records.
@@ -533,12 +557,42 @@ fn a_full_disk_delays_commits_until_there_is_room() {
     stage.run_disk();
     stage.advance(Duration::from_millis(1100));
     stage.run_disk();
+    assert_eq!(stage.space_reports(), [(Module::Tc, true), (Module::Main, true)], "reported once");
     assert!(stage.answers().is_empty() && stage.halted.is_none());
     stage.room = u64::MAX;
     stage.advance(Duration::from_millis(1100));
     stage.run_disk();
+    assert_eq!(stage.space_reports(), [(Module::Tc, false), (Module::Main, false)]);
     assert_eq!(stage.answers(), [(0, 1)]);
     assert_eq!(stage.read_back().1, [1]);
+}
+
+#[test]
+fn a_segment_that_does_not_fit_is_reported_once_the_log_needs_it() {
+    let mut stage = Stage::started();
+    stage.run_disk();
+    // The second segment is prepared ahead of need. The third one finds the disk full.
+    stage.segments_max = 2;
+    let mut number = CommitNumber(0);
+    let mut filled = 0;
+    while stage.space_reports().is_empty() {
+        number = stage.commit(0, 200_000);
+        stage.await_durable(0, number);
+        stage.run_disk();
+        filled += 1;
+        assert!(filled < 100, "two segments hold fewer records");
+    }
+    assert!(stage.halted.is_none());
+    assert!(!stage.files.contains_key("log/prepared"), "the unfinished file is deleted");
+    stage.answers();
+    stage.segments_max = usize::MAX;
+    stage.advance(Duration::from_millis(1100));
+    stage.run_disk();
+    assert_eq!(stage.space_reports(), [(Module::Tc, false), (Module::Main, false)]);
+    assert_eq!(stage.answers(), [(0, number.0)]);
+    stage.advance(Duration::from_millis(20_000));
+    stage.run_disk();
+    assert_eq!(stage.read_back().1.last(), Some(&number.0));
 }
 
 const PARTITION: PartitionId = PartitionId { table: TableId(3), index: 1 };

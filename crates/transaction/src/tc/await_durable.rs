@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use junctor_kernel::{Address, Outbox, require};
 use junctor_model::id::{CommitNumber, TransactionId};
-use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
+use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply, LogSpaceChanged};
+use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::{LogSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
@@ -22,28 +23,42 @@ pub(super) struct DurableWaits {
     waiting: BTreeSet<(CommitNumber, TransactionId)>,
     /// Whether a request to the log is unanswered. One request serves every commit of this tc.
     is_asked: bool,
+    /// Whether the device of the log is full.
+    is_log_full: bool,
 }
 
 impl DurableWaits {
     pub fn new(log: Address) -> DurableWaits {
-        DurableWaits { log, durable: CommitNumber(0), waiting: BTreeSet::new(), is_asked: false }
+        DurableWaits { log, durable: CommitNumber(0), waiting: BTreeSet::new(), is_asked: false, is_log_full: false }
     }
 }
 
 impl TcBlock {
-    /// Ends a commit whose number is stable: now, or once its records are on disk.
+    /// Ends a commit whose number is stable: now, or once its records are on disk if its session requests that.
     pub(super) fn finish_commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         // A one-phase statement that changed nothing took no number. `number` is then the newest one that it
         // has seen.
         let has_changed = !record.running.one_phase || record.running.changed > 0;
+        let awaits_disk = has_changed && record.durability == CommitDurability::Disk;
         let (number, transaction) = (record.number, record.id);
-        let Some(waits) = self.durable_waits.as_mut().filter(|waits| has_changed && number > waits.durable) else {
+        let Some(waits) = self.durable_waits.as_mut().filter(|waits| awaits_disk && number > waits.durable) else {
             return self.finish_transaction(handle, outbox);
         };
         waits.waiting.insert((number, transaction));
         self.record(handle).phase = Phase::WaitingDurable;
         self.ask_for_durable(outbox);
+    }
+
+    /// Whether writes are refused, because the log cannot be written.
+    pub(super) fn is_log_full(&self) -> bool {
+        self.durable_waits.as_ref().is_some_and(|waits| waits.is_log_full)
+    }
+
+    pub(super) fn on_log_space_changed(&mut self, signal: LogSpaceChanged) {
+        if let Some(waits) = &mut self.durable_waits {
+            waits.is_log_full = signal.is_full;
+        }
     }
 
     fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {

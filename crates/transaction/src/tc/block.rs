@@ -94,6 +94,7 @@ impl TcBlock {
             TcSignal::PrepareTransactionReply(signal) => self.on_prepare_transaction_reply(signal, outbox),
             TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, context, outbox),
             TcSignal::UndoTransactionReply(signal) => self.on_undo_transaction_reply(signal, outbox),
+            TcSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal),
             TcSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, outbox),
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),

@@ -2,6 +2,7 @@
 //! participants, and wait until the number is stable.
 
 use junctor_kernel::{Context, Outbox, require};
+use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
@@ -28,6 +29,12 @@ impl TcBlock {
         if count == 0 {
             return self.roll_back(handle, outbox);
         }
+        if self.is_log_full() {
+            // No number is taken yet, so the client need not wait for room.
+            self.record(handle).running.error = Some(Error::disk_full());
+            return self.roll_back(handle, outbox);
+        }
+        let record = self.record(handle);
         // A single short participant without backups has nothing to prepare: applying a number in memory
         // cannot fail. A long one forms its log records before the number is taken, because later numbers
         // become stable only after this one.

@@ -10,7 +10,7 @@ use super::state::{EndRequest, Phase, TransactionHandle};
 
 impl TcBlock {
     pub(super) fn on_end_transaction(&mut self, request: EndTransaction, outbox: &mut Outbox<Signal>) {
-        let EndTransaction { operation, reply_to, transaction, ending } = request;
+        let EndTransaction { operation, reply_to, transaction, ending, durability } = request;
         let end = EndRequest { operation, reply_to, ending };
         let Some(handle) = self.find(transaction) else {
             // The transaction has already ended, as that of a deadlock victim.
@@ -21,6 +21,7 @@ impl TcBlock {
             return reply_end(end, None, outbox);
         }
         record.ending = Some(end);
+        record.durability = durability;
         match record.phase {
             Phase::Idle => self.begin_ending(handle, outbox),
             // The client disconnected during a statement, so interrupt the statement.

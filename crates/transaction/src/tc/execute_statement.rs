@@ -7,7 +7,7 @@ use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::STATEMENTS_MAX;
 use junctor_signals::diagnostics;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
-use junctor_signals::program::WriteProgram;
+use junctor_signals::program::{WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
@@ -26,6 +26,10 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.statements += 1;
+        if self.is_log_full() && !matches!(request.program.action, WriteAction::LockRead { .. }) {
+            let id = request.transaction;
+            return refuse(request, id, Error::disk_full(), context, outbox);
+        }
         let handle = if request.transaction.is_some() {
             match self.find(request.transaction) {
                 Some(handle) => handle,

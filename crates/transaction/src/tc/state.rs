@@ -7,7 +7,7 @@ use junctor_kernel::{Address, Buffer, Handle, Time, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TableId, TransactionId};
 use junctor_signals::diagnostics::Diagnostics;
-use junctor_signals::end_transaction::Ending;
+use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
@@ -41,6 +41,8 @@ pub(super) struct TransactionRecord {
     /// The commit number; 0 until it is taken.
     pub number: CommitNumber,
     pub running: Statement,
+    /// When the commit is answered.
+    pub durability: CommitDurability,
     /// The requested COMMIT or ROLLBACK. An autocommit statement gets its own reply in addition.
     pub ending: Option<EndRequest>,
     /// The request to undo the statements after a savepoint.
@@ -328,6 +330,7 @@ impl TransactionRecord {
         self.phase = Phase::Executing;
         self.owes_statement = true;
         self.was_probed = false;
+        self.durability = request.durability;
         let running = &mut self.running;
         running.clear();
         running.first = self.statement;

@@ -19,7 +19,7 @@ use junctor_model::value::{Value, ValueRef};
 use junctor_signals::Module;
 use junctor_signals::append_records::{AppendRecords, AppendRecordsReply};
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
-use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
 use junctor_signals::program::{Access, ReadProgram, RowProtocol, WriteAction, WriteProgram};
@@ -327,6 +327,7 @@ impl Harness {
             reply_to: sql(),
             transaction,
             autocommit,
+            durability: CommitDurability::Disk,
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
             timeout_ends: false,
@@ -365,7 +366,8 @@ impl Harness {
 
     pub fn begin_end(&mut self, transaction: TransactionId, ending: Ending) -> OperationId {
         let operation = self.operation();
-        let signal = EndTransaction { operation, reply_to: sql(), transaction, ending };
+        let signal =
+            EndTransaction { operation, reply_to: sql(), transaction, ending, durability: CommitDurability::Disk };
         let tc = Address::new(NodeId(1), Module::Tc, transaction.instance());
         self.send(tc, sql(), Signal::Tc(TcSignal::EndTransaction(signal)));
         operation

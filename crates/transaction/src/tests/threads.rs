@@ -14,6 +14,7 @@ use junctor_model::error::ErrorCode;
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
+use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol, WriteProgram};
@@ -252,6 +253,7 @@ impl FakeSql {
             reply_to: address(Module::Sql, self.instance),
             transaction: TransactionId::default(),
             autocommit: true,
+            durability: CommitDurability::Disk,
             protocol: RowProtocol::Text,
             lock_wait_ms: 50_000,
             timeout_ends: false,

@@ -9,6 +9,7 @@ use junctor_gateway::threads::{SendSettings, SpinChoice};
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::CommitDurability;
 
 /// The name of the system variable that determines how reads are routed.
 pub(crate) const READ_ROUTING: &str = "read_routing";
@@ -42,6 +43,8 @@ pub struct ServerSettings {
     pub lock_wait_timeout_s: u32,
     /// Initial rule for the routing of reads.
     pub read_routing: ReadRule,
+    /// Initial value of `commit_durability`.
+    pub commit_durability: CommitDurability,
     /// Initial choice of how threads spin.
     pub spin: SpinChoice,
     /// Initial settings of how threads send.
@@ -75,6 +78,7 @@ impl Default for ServerSettings {
             sort_buffer_bytes_max: 256 << 20,
             lock_wait_timeout_s: 50,
             read_routing: ReadRule::default(),
+            commit_durability: CommitDurability::default(),
             spin: SpinChoice::default(),
             send: SendSettings::default(),
             connect_timeout_s: 10,
@@ -108,6 +112,11 @@ impl ServerSettings {
             ("innodb_rollback_on_timeout", Value::Int(i64::from(self.lock_wait_timeout_ends_transaction))),
             ("connect_timeout", seconds(self.connect_timeout_s)),
             ("transaction_timeout_s", seconds(self.transaction_timeout_s)),
+            ("commit_durability", Value::Bytes(self.commit_durability.name().into())),
+            (
+                "innodb_flush_log_at_trx_commit",
+                Value::UInt(if self.commit_durability == CommitDurability::Disk { 1 } else { 2 }),
+            ),
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
         ];
         for (name, value) in values.into_iter().chain(spinning::values(&self.spin)).chain(sending::values(&self.send)) {

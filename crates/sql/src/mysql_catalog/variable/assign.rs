@@ -2,6 +2,7 @@
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::CommitDurability;
 
 use super::Note;
 use super::character_set::{ConnectionCharacterSet, find_collation};
@@ -122,7 +123,7 @@ impl Assignment<'_, '_> {
                 }
             }
         };
-        if let Some((other, value)) = counterpart(variable.name, &value) {
+        if let Some((other, value)) = counterpart(variable.name, &value, is_global) {
             self.put(other, value, is_global);
         }
         // Compare with the old value before `put` overwrites it.
@@ -217,9 +218,20 @@ impl Assignment<'_, '_> {
     }
 }
 
-/// The server's character set and collation change together. Returns the other one of the two variables, and
-/// its new value.
-fn counterpart(name: &str, value: &Value) -> Option<(VariableId, Value)> {
+/// Some variables change together: the server's character set and collation, and the durability of commits
+/// with the variable that InnoDB has for it. Returns the other one of the two variables, and its new value.
+fn counterpart(name: &str, value: &Value, is_global: bool) -> Option<(VariableId, Value)> {
+    match name {
+        "commit_durability" if is_global => {
+            let flush = if text_of(value) == CommitDurability::Disk.name() { 1 } else { 2 };
+            return Some((find("innodb_flush_log_at_trx_commit")?, Value::UInt(flush)));
+        }
+        "innodb_flush_log_at_trx_commit" => {
+            let durability = if unsigned_of(value) == 1 { CommitDurability::Disk } else { CommitDurability::Memory };
+            return Some((find("commit_durability")?, Value::Bytes(durability.name().into())));
+        }
+        _ => {}
+    }
     let text = text_of(value);
     let (other, value) = match name {
         "character_set_server" => {

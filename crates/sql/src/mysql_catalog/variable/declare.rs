@@ -71,6 +71,7 @@ pub enum Slot {
     Isolation,
     ReadOnly,
     KeepsToSnapshot,
+    CommitDurability,
     SqlMode,
     LockWait,
     WaitTimeout,

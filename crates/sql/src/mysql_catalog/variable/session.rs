@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Result;
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::CommitDurability;
 
 use super::character_set::{ConnectionCharacterSet, NamedCollation, find_collation};
 use super::check::{default_value, text_of, unsigned_of};
@@ -66,6 +67,8 @@ pub struct SessionVariables {
     /// Whether locking a row that changed after the transaction's snapshot is error 1020
     /// (`innodb_snapshot_isolation`).
     pub keeps_to_snapshot: bool,
+    /// When commits are acknowledged. The value at COMMIT, or at an autocommit statement, counts.
+    pub commit_durability: CommitDurability,
     /// Whether writes check foreign keys and run their actions.
     pub foreign_key_checks: bool,
     /// Maximum rows of a SELECT without LIMIT; `u64::MAX` is unlimited (`sql_select_limit`).
@@ -137,6 +140,7 @@ impl SessionVariables {
             wait_timeout_s: 28_800,
             transaction_timeout_s: 0,
             keeps_to_snapshot: false,
+            commit_durability: CommitDurability::Disk,
             foreign_key_checks: true,
             select_limit: u64::MAX,
             warnings_max: 1024,
@@ -270,6 +274,7 @@ impl SessionVariables {
             Slot::Isolation => text(self.characteristics.isolation.name()),
             Slot::ReadOnly => Value::Int(i64::from(self.characteristics.read_only)),
             Slot::KeepsToSnapshot => Value::Int(i64::from(self.keeps_to_snapshot)),
+            Slot::CommitDurability => text(self.commit_durability.name()),
             Slot::SqlMode => text(&self.sql_mode.text()),
             Slot::ForeignKeyChecks => Value::Int(i64::from(self.foreign_key_checks)),
             Slot::LockWait => Value::UInt(u64::from(self.lock_wait_seconds)),
@@ -298,6 +303,9 @@ impl SessionVariables {
             }
             Slot::ReadOnly => self.characteristics.read_only = value == Value::Int(1),
             Slot::KeepsToSnapshot => self.keeps_to_snapshot = value == Value::Int(1),
+            Slot::CommitDurability => {
+                self.commit_durability = CommitDurability::named(&text_of(&value)).unwrap_or_default();
+            }
             Slot::SqlMode => self.sql_mode = SqlMode::parse(&text_of(&value)).unwrap_or_default(),
             Slot::ForeignKeyChecks => self.foreign_key_checks = value == Value::Int(1),
             Slot::LockWait => self.lock_wait_seconds = seconds_of(&value),

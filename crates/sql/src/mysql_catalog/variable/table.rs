@@ -80,6 +80,7 @@ pub const TABLE: &[Variable] = &[
     declare("collation_connection", Both, Kind::Collation).at(Slot::CollationConnection),
     declare("collation_database", Both, Kind::Collation).at(Slot::CollationDatabase),
     declare("collation_server", Both, Kind::Collation),
+    choice("commit_durability", Both, &["disk", "memory"]).at(Slot::CommitDurability),
     choice("completion_type", Both, &["NO_CHAIN", "CHAIN", "RELEASE"]),
     choice("concurrent_insert", Global, &["AUTO", "NEVER", "ALWAYS"]),
     number("connect_timeout", GlobalReadOnly, 10, 1, YEAR_SECONDS),

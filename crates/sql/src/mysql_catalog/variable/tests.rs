@@ -206,6 +206,12 @@ fn variables_have_the_values_that_were_set() {
         ("SET last_insert_id=99", "@@identity", "12"),
         ("SET collation_server = 'utf8mb3_bin'", "@@character_set_server", "utf8mb3"),
         ("SET GLOBAL character_set_server = binary", "@@global.collation_server", "binary"),
+        ("SET GLOBAL innodb_flush_log_at_trx_commit = 0", "@@global.commit_durability", "memory"),
+        ("SET GLOBAL innodb_flush_log_at_trx_commit = 1", "@@global.commit_durability", "disk"),
+        ("SET GLOBAL commit_durability = memory", "@@innodb_flush_log_at_trx_commit", "2"),
+        ("SET GLOBAL commit_durability = 'DISK'", "@@innodb_flush_log_at_trx_commit", "1"),
+        ("SET commit_durability = memory", "@@commit_durability", "memory"),
+        ("SET SESSION commit_durability = DEFAULT", "@@commit_durability", "disk"),
         ("SET foreign_key_checks = OFF", "@@foreign_key_checks", "0"),
     ] {
         client.set(text);

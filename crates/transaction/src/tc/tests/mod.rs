@@ -12,7 +12,7 @@ use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
 };
-use junctor_signals::end_transaction::{EndTransaction, Ending};
+use junctor_signals::end_transaction::{CommitDurability, EndTransaction, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts, Reading};
 use junctor_signals::input::InputReader;
 use junctor_signals::lock_wait::{Blocker, CancelReason, LockWaitEnded, LockWaitStarted};
@@ -26,6 +26,7 @@ use junctor_storage::commit_sequence::CommitSequence;
 use super::TcBlock;
 use crate::tests::harness::{INDEX_U, SampleTable, insert_program};
 
+mod durable;
 mod foreign_key;
 
 /// One of two tc instances. The test plays everything around it.
@@ -37,6 +38,7 @@ struct Stage {
     table: SampleTable,
     now: Time,
     timeout_ends: bool,
+    durability: CommitDurability,
     /// Rows that statements have changed when they begin to wait.
     changed: u32,
 }
@@ -76,6 +78,7 @@ impl Stage {
             table,
             now: Time(0),
             timeout_ends: false,
+            durability: CommitDurability::Disk,
             changed: 0,
         };
         let publish = PublishCatalog { operation: OperationId(0), reply_to: own, catalog: Arc::new(catalog) };
@@ -96,6 +99,11 @@ impl Stage {
         autocommit: bool,
         partitions: &[u16],
     ) -> Vec<(Address, WriteRows)> {
+        writes(self.request(transaction, autocommit, partitions))
+    }
+
+    /// Sends a statement on these partitions. Returns all that tc sends.
+    fn request(&mut self, transaction: TransactionId, autocommit: bool, partitions: &[u16]) -> Vec<(Address, Signal)> {
         let part = |index: &u16| (*index, Buffer::new());
         let parts = match partitions {
             [index] => Parts::One(*index, Buffer::new()),
@@ -117,6 +125,7 @@ impl Stage {
             reply_to: sql(),
             transaction,
             autocommit,
+            durability: self.durability,
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
             timeout_ends: self.timeout_ends,
@@ -125,7 +134,7 @@ impl Stage {
             program: Arc::new(WriteProgram { unique_entries, ..program }),
             parts,
         };
-        writes(self.send(sql(), TcSignal::ExecuteStatement(request)))
+        self.send(sql(), TcSignal::ExecuteStatement(request))
     }
 
     fn written(&mut self, (from, write): &(Address, WriteRows), follow_ups: Vec<FollowUp>) -> Vec<(Address, Signal)> {
@@ -138,7 +147,13 @@ impl Stage {
     }
 
     fn end(&mut self, transaction: TransactionId, ending: Ending) -> Vec<(Address, Signal)> {
-        let request = EndTransaction { operation: OperationId(2), reply_to: sql(), transaction, ending };
+        let request = EndTransaction {
+            operation: OperationId(2),
+            reply_to: sql(),
+            transaction,
+            ending,
+            durability: self.durability,
+        };
         self.send(sql(), TcSignal::EndTransaction(request))
     }
 
@@ -659,6 +674,7 @@ impl Stage {
             reply_to: sql(),
             transaction,
             autocommit: false,
+            durability: CommitDurability::Disk,
             protocol: RowProtocol::Text,
             lock_wait_ms: 1000,
             timeout_ends: false,
