@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::{FrameLocation, PageTableLocation};
 use crate::id::{CommitNumber, PartitionId, TableId};
 use crate::stored_schema::{DictionaryChange, StoredChange};
 
@@ -33,28 +34,14 @@ pub struct Manifest {
     pub schema: DictionaryChange,
     /// The mark of each AUTO_INCREMENT counter: every value that was handed out is below its mark.
     pub marks: BTreeMap<TableId, u64>,
-    /// The partitions that the checkpoint contains. A partition of the schema that is absent here was empty
+    /// The partitions that the checkpoint contains, with their page tables, which name the frames with the
+    /// rows. A partition of the schema that is absent here was empty
     /// at `begin`.
-    pub partitions: Vec<CheckpointPartition>,
+    pub partitions: Vec<(PartitionId, PageTableLocation)>,
     /// Files with this number and higher ones were never used.
     pub next_file: u32,
     /// The files that hold page tables and frames of the partitions, in the order of their numbers.
     pub files: Vec<CheckpointFile>,
-}
-
-/// The location of a partition's page table, which names the frames with the partition's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckpointPartition {
-    /// The partition.
-    pub partition: PartitionId,
-    /// Number of the checkpoint file.
-    pub file: u32,
-    /// Offset in the file in bytes.
-    pub offset: u64,
-    /// Length of the page table in bytes.
-    pub length: u32,
-    /// CRC-32C of the page table.
-    pub checksum: u32,
 }
 
 /// A file of the checkpoint.
@@ -104,7 +91,7 @@ impl Manifest {
             replay_from: self.replay_from,
             schema: StoredChange::from(&self.schema),
             marks: self.marks.iter().map(|(table, mark)| (table.0, *mark)).collect(),
-            partitions: self.partitions.iter().map(StoredPartition::from).collect(),
+            partitions: self.partitions.iter().map(StoredPartition::new).collect(),
             next_file: self.next_file,
             files: self.files.iter().map(StoredFile::from).collect(),
         };
@@ -134,7 +121,7 @@ impl Manifest {
             replay_from: stored.replay_from,
             schema,
             marks: stored.marks.into_iter().map(|(table, mark)| (TableId(table), mark)).collect(),
-            partitions: stored.partitions.into_iter().map(CheckpointPartition::from).collect(),
+            partitions: stored.partitions.into_iter().map(StoredPartition::location).collect(),
             next_file: stored.next_file,
             files: stored.files.into_iter().map(CheckpointFile::from).collect(),
         };
@@ -159,7 +146,8 @@ impl Manifest {
         if let Some(file) = self.files.iter().find(|file| file.number >= self.next_file) {
             return refuse(format!("file {} is not below the next file {}", file.number, self.next_file));
         }
-        for CheckpointPartition { partition, file, offset, length, .. } in &self.partitions {
+        for (partition, PageTableLocation { location, .. }) in &self.partitions {
+            let FrameLocation { file, offset, length } = location;
             let end = offset.checked_add(u64::from(*length));
             let is_inside = self.file(*file).is_some_and(|file| end.is_some_and(|end| end <= file.bytes));
             if !is_inside {
@@ -212,19 +200,16 @@ struct StoredFile {
     live_bytes: u64,
 }
 
-impl From<&CheckpointPartition> for StoredPartition {
-    fn from(it: &CheckpointPartition) -> StoredPartition {
-        let PartitionId { table, index } = it.partition;
-        let CheckpointPartition { file, offset, length, checksum, .. } = *it;
-        StoredPartition { table: table.0, partition: index, file, offset, length, checksum }
+impl StoredPartition {
+    fn new((partition, table): &(PartitionId, PageTableLocation)) -> StoredPartition {
+        let PageTableLocation { location: FrameLocation { file, offset, length }, checksum } = *table;
+        StoredPartition { table: partition.table.0, partition: partition.index, file, offset, length, checksum }
     }
-}
 
-impl From<StoredPartition> for CheckpointPartition {
-    fn from(stored: StoredPartition) -> CheckpointPartition {
-        let StoredPartition { table, partition, file, offset, length, checksum } = stored;
-        let partition = PartitionId { table: TableId(table), index: partition };
-        CheckpointPartition { partition, file, offset, length, checksum }
+    fn location(self) -> (PartitionId, PageTableLocation) {
+        let StoredPartition { table, partition, file, offset, length, checksum } = self;
+        let location = FrameLocation { file, offset, length };
+        (PartitionId { table: TableId(table), index: partition }, PageTableLocation { location, checksum })
     }
 }
 
@@ -263,13 +248,13 @@ mod tests {
                 ..DictionaryChange::default()
             },
             marks: BTreeMap::from([(TableId(7), u64::MAX)]),
-            partitions: vec![CheckpointPartition {
-                partition: PartitionId { table: TableId(7), index: 1 },
-                file: 2,
-                offset: 4096,
-                length: 100,
-                checksum: 0xfeed_beef,
-            }],
+            partitions: vec![(
+                PartitionId { table: TableId(7), index: 1 },
+                PageTableLocation {
+                    location: FrameLocation { file: 2, offset: 4096, length: 100 },
+                    checksum: 0xfeed_beef,
+                },
+            )],
             next_file: 3,
             files: vec![CheckpointFile { number: 2, bytes: 8192, live_bytes: 4196 }],
         }
@@ -315,7 +300,7 @@ mod tests {
         assert!(changed(|it| it.newest = CommitNumber(5)).contains("begins at commit"));
         assert!(changed(|it| it.next_file = 2).contains("file 2 is not below the next file 2"));
         assert!(changed(|it| it.files.clear()).contains("partition 1 of table 7 is outside its files"));
-        assert!(changed(|it| it.partitions[0].offset = u64::MAX).contains("outside its files"));
+        assert!(changed(|it| it.partitions[0].1.location.offset = u64::MAX).contains("outside its files"));
         assert!(changed(|it| it.files.push(it.files[0])).contains("not in order"));
     }
 }

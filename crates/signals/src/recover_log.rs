@@ -3,7 +3,8 @@
 use junctor_kernel::{Address, Buffer};
 use junctor_model::id::{CommitNumber, PartitionId};
 
-/// Reads the log from its beginning, and decides which commits it keeps. From main to log.
+/// Reads the log from a checkpoint on, or from its beginning, and decides which commits it keeps. From main
+/// to log.
 #[derive(Debug)]
 pub struct RecoverLog {
     /// Main.
@@ -12,6 +13,19 @@ pub struct RecoverLog {
     pub log_id: u64,
     /// Size of its segments in bytes.
     pub segment_bytes: u64,
+    /// The checkpoint that was found. The default stands for none: the log is read from its beginning.
+    pub checkpoint: CheckpointBounds,
+}
+
+/// The part of a manifest that decides which records of the log count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CheckpointBounds {
+    /// The checkpoint contains every commit up to this number.
+    pub begin: CommitNumber,
+    /// The checkpoint contains no commit above this number, which the log must therefore reach.
+    pub newest: CommitNumber,
+    /// Position of the first group to read, in blocks.
+    pub replay_from: u64,
 }
 
 /// The reply to [`RecoverLog`], or why the log cannot be trusted.
@@ -34,10 +48,13 @@ pub struct RecoveredLog {
     pub cut: CommitNumber,
     /// New commits get numbers above this one.
     pub ceiling: CommitNumber,
-    /// The contents of the dictionary records up to the commit `cut`, in the order of their commits.
+    /// The contents of the dictionary records above the checkpoint's `begin` and up to `cut`, in the order of
+    /// their commits.
     pub dictionary: Vec<Vec<u8>>,
-    /// The contents of all marks of AUTO_INCREMENT counters, in the order written.
+    /// The contents of all marks of AUTO_INCREMENT counters that were read, in the order written.
     pub marks: Vec<Vec<u8>>,
+    /// Bytes of the groups that were read.
+    pub bytes: u64,
 }
 
 /// Reads the log again, and sends the rows of each partition to its owner. From main to log, after

@@ -14,7 +14,9 @@ use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::recover_log::{BuildIndexes, OpenToClients, RecoverLog, RecoveredLog, ReplayLog};
+use junctor_signals::recover_log::{
+    BuildIndexes, CheckpointBounds, OpenToClients, RecoverLog, RecoveredLog, ReplayLog,
+};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, RecvSignal, Signal, crash_point};
 use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
@@ -158,7 +160,12 @@ impl MainBlock {
                     let (log_id, segment_bytes) = (identity.log_id, identity.segment_bytes);
                     recovery.identity = Some(identity);
                     recovery.step = Step::Analyse;
-                    let signal = RecoverLog { reply_to: self.own, log_id, segment_bytes };
+                    let signal = RecoverLog {
+                        reply_to: self.own,
+                        log_id,
+                        segment_bytes,
+                        checkpoint: CheckpointBounds::default(),
+                    };
                     self.send_to_log(LogSignal::RecoverLog(signal), outbox);
                 }
                 Err(error) => halt(&error.to_string(), outbox),

@@ -168,6 +168,11 @@ impl SegmentSize {
         position % self.blocks * BLOCK_BYTES as u64
     }
 
+    /// The first position of the segment that holds a position.
+    pub const fn segment_start(self, position: u64) -> u64 {
+        position - position % self.blocks
+    }
+
     /// Whether the position is the first of a segment.
     pub const fn is_start(self, position: u64) -> bool {
         position.is_multiple_of(self.blocks)

@@ -34,6 +34,9 @@ pub enum RecordKind {
     Dictionary,
     /// The highest value that a counter, such as AUTO_INCREMENT, has reached. A restart continues above it.
     Mark,
+    /// A transaction that was undone after it formed chunks. Recovery skips chunks without a commit anyway;
+    /// the record lets the log be trimmed past them.
+    ChunkUndo,
 }
 
 impl RecordKind {
@@ -44,6 +47,7 @@ impl RecordKind {
             RecordKind::ChunkCommit => 3,
             RecordKind::Dictionary => 4,
             RecordKind::Mark => 5,
+            RecordKind::ChunkUndo => 6,
         }
     }
 
@@ -54,6 +58,7 @@ impl RecordKind {
             3 => RecordKind::ChunkCommit,
             4 => RecordKind::Dictionary,
             5 => RecordKind::Mark,
+            6 => RecordKind::ChunkUndo,
             _ => return None,
         })
     }
@@ -61,6 +66,10 @@ impl RecordKind {
     /// Whether the body consists of sections of row changes. Other bodies are opaque here.
     const fn has_sections(self) -> bool {
         matches!(self, RecordKind::Commit | RecordKind::Chunk)
+    }
+
+    const fn has_header_only(self) -> bool {
+        matches!(self, RecordKind::ChunkCommit | RecordKind::ChunkUndo)
     }
 
     const fn has_number(self) -> bool {
@@ -306,23 +315,47 @@ pub fn decode_record(bytes: &[u8]) -> Result<(Record<'_>, usize), RecordError> {
     let Some(kind) = RecordKind::from_byte(record[8]).filter(|_| record[9] == 0) else {
         return Err(RecordError::Corrupt);
     };
-    let header = RecordHeader {
-        kind,
-        participants: u16_at(record, 10),
-        number: CommitNumber(u64_at(record, 12)),
-        transaction: TransactionId(u64_at(record, 20)),
-        chunk: u32_at(record, 28),
-    };
+    let header = read_header(kind, record);
     let body = &record[RECORD_HEADER_BYTES..];
     let has_number = kind.has_number();
     if (header.number.0 > 0) != has_number || (header.participants > 0) != has_number {
         return Err(RecordError::Corrupt);
     }
     // Check the whole body here, so that `sections` and `operations` cannot meet a damaged entry.
-    if kind.has_sections() && !are_sections(body) || kind == RecordKind::ChunkCommit && !body.is_empty() {
+    if kind.has_sections() && !are_sections(body) || kind.has_header_only() && !body.is_empty() {
         return Err(RecordError::Corrupt);
     }
     Ok((Record { header, body }, length))
+}
+
+fn read_header(kind: RecordKind, record: &[u8]) -> RecordHeader {
+    RecordHeader {
+        kind,
+        participants: u16_at(record, 10),
+        number: CommitNumber(u64_at(record, 12)),
+        transaction: TransactionId(u64_at(record, 20)),
+        chunk: u32_at(record, 28),
+    }
+}
+
+/// The headers of records of long transactions (chunks, their commits and undos) that begin in `bytes`. The
+/// bytes are whole records, of which the last may be cut off behind its header, as [`RecordBuffer`] formed
+/// them: nothing is checked.
+pub fn chunk_headers(bytes: &[u8]) -> impl Iterator<Item = RecordHeader> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let record = bytes.get(at..).filter(|rest| rest.len() >= RECORD_HEADER_BYTES)?;
+            let length = u32_at(record, 0) as usize;
+            require!(length >= RECORD_HEADER_BYTES, "a record has at least its header: {length} bytes");
+            at += length;
+            if let Some(kind @ (RecordKind::Chunk | RecordKind::ChunkCommit | RecordKind::ChunkUndo)) =
+                RecordKind::from_byte(record[8])
+            {
+                return Some(read_header(kind, record));
+            }
+        }
+    })
 }
 
 fn are_sections(mut body: &[u8]) -> bool {

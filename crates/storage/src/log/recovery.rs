@@ -148,7 +148,7 @@ impl LogAnalysis {
         let Some(life) = self.lives.last_mut() else { return };
         let key = (life.incarnation.incarnation, stream, header.transaction);
         match header.kind {
-            RecordKind::Mark => return,
+            RecordKind::Mark | RecordKind::ChunkUndo => return,
             RecordKind::Chunk => {
                 *self.chunks.entry(key).or_default() += 1;
                 return;
@@ -269,7 +269,7 @@ impl RecoveryPlan {
                 Some(number) => *number,
                 None => return Decision::Skip,
             },
-            RecordKind::ChunkCommit | RecordKind::Mark => return Decision::Skip,
+            RecordKind::ChunkCommit | RecordKind::ChunkUndo | RecordKind::Mark => return Decision::Skip,
         };
         match self.keeps(incarnation, number) {
             true => Decision::Apply(number),

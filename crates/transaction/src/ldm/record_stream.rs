@@ -98,6 +98,14 @@ impl RecordStream {
         self.buffer.begin(&RecordHeader { kind, participants, number, transaction, chunk: chunks });
     }
 
+    /// Forms the record of a long participant that is undone: its chunks no longer keep the log from being
+    /// trimmed.
+    pub fn add_chunk_undo(&mut self, transaction: TransactionId) {
+        let (kind, number) = (RecordKind::ChunkUndo, CommitNumber(0));
+        self.buffer.begin(&RecordHeader { kind, participants: 0, number, transaction, chunk: 0 });
+        self.end();
+    }
+
     /// Begins the changes of a partition in the open record.
     pub fn begin_section(&mut self, slot: &PartitionSlot) {
         let row_format = slot.layout.definition.version;

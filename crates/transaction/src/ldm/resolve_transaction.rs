@@ -317,6 +317,10 @@ impl LdmBlock {
             return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
         let one_phase_reply = participant.one_phase_reply.take();
+        let has_chunks = participant.collected.as_ref().is_some_and(|collected| collected.chunks > 0);
+        if has_chunks && matches!(resolution.kind, ResolutionKind::Undo { .. }) {
+            self.records.add_chunk_undo(transaction);
+        }
         self.forget(handle);
         match resolution.kind {
             ResolutionKind::Commit(_) => {

@@ -11,6 +11,7 @@ use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{FormedRecords, SegmentSize, StreamCutter, StreamId};
 
 use super::cycle::{Cycle, Phase};
+use super::group_index::GroupIndex;
 use super::recover_log::Recovery;
 use super::segment::Segments;
 
@@ -22,6 +23,9 @@ pub struct LogShared {
     /// How many records each stream has formed.
     pub formed: Arc<FormedRecords>,
 }
+
+/// Size of the log in bytes above which new writes wait for a checkpoint, unless configured otherwise.
+pub const LOG_BYTES_MAX_DEFAULT: u64 = 1 << 30;
 
 /// Configuration of the log.
 #[derive(Clone, Debug)]
@@ -36,6 +40,8 @@ pub struct LogConfiguration {
     pub writers: Vec<Address>,
     /// Maximum time in milliseconds that records wait for a sync that no commit awaits.
     pub sync_interval_ms: u64,
+    /// Limit of the log's size in bytes.
+    pub bytes_max: u64,
 }
 
 /// The one instance of log.
@@ -46,6 +52,8 @@ pub struct LogBlock {
     pub(super) streams: Vec<Stream>,
     pub(super) segments: Segments,
     pub(super) cycle: Cycle,
+    /// The groups that recovery would replay.
+    pub(super) groups: GroupIndex,
     /// The last number whose commits survive a crash.
     pub(super) durable: CommitNumber,
     /// The blocks that await a number above `durable`.
@@ -92,6 +100,7 @@ impl LogBlock {
             segments: Segments::new(&configuration),
             configuration,
             cycle: Cycle::default(),
+            groups: GroupIndex::default(),
             durable: CommitNumber(0),
             waiting: BTreeMap::new(),
             starting: None,
@@ -113,7 +122,9 @@ impl LogBlock {
             LogSignal::RecoverLog(signal) => self.on_recover_log(signal, outbox),
             LogSignal::ReplayLog(signal) => self.on_replay_log(signal, outbox),
             LogSignal::ReplayRowsReply(signal) => self.on_replay_rows_reply(signal, outbox),
-            LogSignal::BeginCheckpoint(_) | LogSignal::TrimLog(_) | LogSignal::ReadLogUsage(_) => {}
+            LogSignal::BeginCheckpoint(signal) => self.on_begin_checkpoint(signal, outbox),
+            LogSignal::TrimLog(signal) => self.on_trim_log(signal, outbox),
+            LogSignal::ReadLogUsage(signal) => self.on_read_log_usage(signal, outbox),
         }
     }
 
@@ -145,6 +156,7 @@ impl LogBlock {
     /// Answers main once the start group is durable.
     pub(super) fn finish_start(&mut self, outbox: &mut Outbox<Signal>) {
         if let Some(start) = self.starting.take() {
+            self.segments.delete_surplus(outbox);
             outbox.send(start.reply_to, Signal::Main(MainSignal::StartLogReply(StartLogReply {})));
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use junctor_kernel::{
-    Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, WorldRequest, require,
+    Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
 use junctor_model::id::CommitNumber;
 use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpaceChanged};
@@ -11,7 +11,7 @@ use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::log::{
     BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GroupHeader, GroupKind, PIECE_HEADER_BYTES, Piece, SegmentSize,
-    encode_group, group_blocks,
+    chunk_headers, encode_group, group_blocks,
 };
 
 use super::block::{LogBlock, Pending};
@@ -98,6 +98,14 @@ pub(super) struct Cycle {
     pub position: u64,
     /// The position up to which the log is synced.
     pub synced: u64,
+    /// The position at which this life began.
+    pub start_position: u64,
+    /// Mean duration of recent writes with their syncs, in microseconds; 0 before the first.
+    pub sync_us: u32,
+    /// The shortest mean since the start; 0 before the first.
+    pub sync_us_min: u32,
+    /// When the groups under way were encoded.
+    write_begun: Time,
     /// Whether the last group is a closing one.
     is_closed: bool,
     pub sync_timer_runs: bool,
@@ -119,7 +127,15 @@ impl Cycle {
         self.last_stable = start.taken;
         self.ceiling = CommitNumber(start.taken.0 + CEILING_DISTANCE);
         self.position = segments.place(start.position, 1);
+        self.start_position = self.position;
         self.synced = start.position;
+    }
+
+    fn end_write(&mut self, now: Time) {
+        let sample = now.since(self.write_begun).as_micros().clamp(1, u64::from(u32::MAX)) as u32;
+        let mean = if self.sync_us == 0 { sample } else { self.sync_us - self.sync_us / 8 + sample / 8 };
+        self.sync_us = mean.max(1);
+        self.sync_us_min = if self.sync_us_min == 0 { mean } else { self.sync_us_min.min(mean) };
     }
 }
 
@@ -161,6 +177,7 @@ impl LogBlock {
     /// Encodes the next groups and requests their writes and a sync.
     fn write_groups(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.cycle.phase = Phase::Writing;
+        self.cycle.write_begun = context.turn_start;
         for _ in 0..GROUPS_PER_CYCLE_MAX {
             if self.cycle.collected.is_empty() && self.cycle.kind.is_none() {
                 break;
@@ -171,7 +188,7 @@ impl LogBlock {
     }
 
     fn encode_next_group(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let LogBlock { cycle, streams, shared, configuration, .. } = self;
+        let LogBlock { cycle, groups, streams, shared, configuration, .. } = self;
         let mut room = GROUP_BYTES_MAX - GROUP_HEADER_BYTES;
         // For each piece: the buffer by its position in `collected`, where the piece lies, and its first
         // record.
@@ -224,6 +241,16 @@ impl LogBlock {
             previous_cut: cycle.previous_cut,
             wall_clock_us: context.wall_clock_us,
         };
+        groups.add_group(position, taken);
+        for (index, range, first_record) in &cuts {
+            let (stream, pending) = &cycle.collected[*index];
+            // Only chunks need this: other records are found by their numbers.
+            if let Some(first) = first_record {
+                for header in chunk_headers(&pending.bytes[range.clone()][*first as usize..]) {
+                    groups.add_chunk_record(position, *stream, &header);
+                }
+            }
+        }
         let mut bytes = cycle.spare.pop().unwrap_or_default();
         bytes.set_length(blocks as usize * BLOCK_BYTES);
         cycle.previous_checksum = encode_group(&header, &pieces, &mut bytes);
@@ -359,6 +386,8 @@ impl LogBlock {
         outbox.crash_point(crash_point::LOG_WRITE.after());
         outbox.crash_point(crash_point::LOG_SYNC.after());
         self.cycle.synced = self.cycle.position;
+        self.cycle.end_write(context.turn_start);
+        self.groups.end_sync();
         self.segments.close_before(self.configuration.segment_size.segment_of(self.cycle.position), outbox);
         if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
             return self.write_groups(context, outbox);

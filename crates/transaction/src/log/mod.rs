@@ -3,7 +3,7 @@
 //!
 //! - Owns: the files of the log, the *durable* number, the groups that are being written.
 //! - Signals in: `RecoverLog`, `ReplayLog`, `ReplayRowsReply` and `StartLog` once at the start; then
-//!   `AppendRecords` and `AwaitDurable`.
+//!   `AppendRecords` and `AwaitDurable`; `BeginCheckpoint`, `TrimLog` and `ReadLogUsage` for checkpoints.
 //! - Signals out: the replies to these, and `ReplayRows` to ldm.
 //! - Never: reads what it wrote in this life; changes a row.
 //!
@@ -18,11 +18,13 @@
 
 mod append_records;
 mod block;
+mod checkpoint;
 mod cycle;
+mod group_index;
 mod recover_log;
 mod segment;
 
-pub use block::{LogBlock, LogConfiguration, LogShared};
+pub use block::{LOG_BYTES_MAX_DEFAULT, LogBlock, LogConfiguration, LogShared};
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Recovery reads the log twice. The first reading finds the last commit that is kept; the second sends every
-//! kept change to the owner of its partition.
+//! Recovery reads the log twice, both times from the position that the checkpoint names. The first reading
+//! finds the last commit that is kept; the second sends every kept change to the owner of its partition.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use junctor_kernel::{
 };
 use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_signals::recover_log::{
-    RecoverLog, RecoverLogReply, RecoveredLog, ReplayLog, ReplayLogReply, ReplayRows, ReplayRowsReply,
+    CheckpointBounds, RecoverLog, RecoverLogReply, RecoveredLog, ReplayLog, ReplayLogReply, ReplayRows, ReplayRowsReply,
 };
 use junctor_signals::{LdmSignal, MainSignal, Signal, crash_point};
 use junctor_storage::log::{
@@ -45,7 +45,7 @@ pub(super) enum Pass {
     #[default]
     None,
     /// Lists the segments.
-    List { reply_to: Address, log_id: u64 },
+    List { reply_to: Address, log_id: u64, checkpoint: CheckpointBounds },
     /// Finds the end of the log and the commits that it keeps.
     Analyse(Box<Analyse>),
     /// Examines what lies behind the end.
@@ -59,6 +59,7 @@ pub(super) enum Pass {
 #[derive(Debug)]
 pub(super) struct Analyse {
     reply_to: Address,
+    checkpoint: CheckpointBounds,
     analysis: LogAnalysis,
     /// (incarnation, stream, record header and body) of dictionary records.
     dictionary: Vec<(CommitNumber, u32, Vec<u8>)>,
@@ -76,6 +77,8 @@ pub(super) struct Analyse {
 struct Reader {
     folder: Box<str>,
     size: SegmentSize,
+    /// Where reading begins.
+    start: ChainPosition,
     /// Segments that exist. A segment that was prepared and not used is among them.
     segments: Vec<u64>,
     file: Option<(u64, FileId)>,
@@ -101,8 +104,8 @@ struct Replay {
 }
 
 impl Reader {
-    fn rewind(&mut self, log_id: u64) {
-        self.scan = LogScan::new(ChainPosition::beginning(log_id), self.size);
+    fn rewind(&mut self) {
+        self.scan = LogScan::new(self.start, self.size);
         self.streams.clear();
         self.incarnation = 0;
         self.window.clear();
@@ -155,14 +158,14 @@ const CLOSED: u64 = 1;
 
 impl LogBlock {
     pub(super) fn on_recover_log(&mut self, signal: RecoverLog, outbox: &mut Outbox<Signal>) {
-        let RecoverLog { reply_to, log_id, segment_bytes } = signal;
+        let RecoverLog { reply_to, log_id, segment_bytes, checkpoint } = signal;
         let Some(segment_size) = SegmentSize::of_bytes(segment_bytes) else {
             let text = format!("the identity names segments of {segment_bytes} bytes, which no log has");
             return reply_damage(reply_to, &text, outbox);
         };
         self.configuration.segment_size = segment_size;
         self.segments = Segments::new(&self.configuration);
-        self.recovery.pass = Pass::List { reply_to, log_id };
+        self.recovery.pass = Pass::List { reply_to, log_id, checkpoint };
         outbox.crash_point(crash_point::RECOVERY_SCAN.before());
         let (path, lane, token) = (self.configuration.folder.clone(), FileLane::Read, RECOVER << TOKEN_KIND_SHIFT);
         outbox.request(WorldRequest::ListFolder { path, lane, token });
@@ -175,9 +178,8 @@ impl LogBlock {
         self.recovery.pass = Pass::Replay { reply_to };
         match &mut self.recovery.reader {
             Some(reader) => {
-                let log_id = reader.scan.chain().log_id;
-                reader.rewind(log_id);
-                if !reader.request(0, outbox) {
+                reader.rewind();
+                if !reader.request(reader.start.position, outbox) {
                     self.end_reading(outbox);
                 }
             }
@@ -228,7 +230,7 @@ impl LogBlock {
     }
 
     fn begin_analysis(&mut self, entries: &[FolderEntry], outbox: &mut Outbox<Signal>) {
-        let Pass::List { reply_to, log_id } = self.recovery.pass else { return };
+        let Pass::List { reply_to, log_id, checkpoint } = self.recovery.pass else { return };
         let size = self.configuration.segment_size;
         let mut segments: Vec<u64> = entries
             .iter()
@@ -236,13 +238,18 @@ impl LogBlock {
             .filter_map(|entry| segment_number(&entry.name))
             .collect();
         segments.sort_unstable();
-        let beginning = ChainPosition::beginning(log_id);
+        self.segments.adopt(&segments, checkpoint.replay_from);
+        let start = match checkpoint.replay_from {
+            0 => ChainPosition::beginning(log_id),
+            position => ChainPosition { previous_checksum: None, position, ..ChainPosition::beginning(log_id) },
+        };
         let mut reader = Reader {
             folder: self.configuration.folder.clone(),
             size,
             segments,
             file: None,
-            scan: LogScan::new(beginning, size),
+            start,
+            scan: LogScan::new(start, size),
             streams: BTreeMap::new(),
             incarnation: 0,
             window: FileBuffer::new(),
@@ -251,14 +258,15 @@ impl LogBlock {
         };
         self.recovery.pass = Pass::Analyse(Box::new(Analyse {
             reply_to,
-            analysis: LogAnalysis::new(CommitNumber(0)),
+            checkpoint,
+            analysis: LogAnalysis::new(checkpoint.begin),
             dictionary: Vec::new(),
             marks: Vec::new(),
-            end: beginning,
-            synced: 0,
+            end: start,
+            synced: start.position,
             next: 0,
         }));
-        let has_segment = reader.request(0, outbox);
+        let has_segment = reader.request(start.position, outbox);
         self.recovery.reader = Some(reader);
         if !has_segment {
             self.end_reading(outbox);
@@ -442,8 +450,8 @@ impl LogBlock {
             }
             other => return self.recovery.pass = other,
         };
-        let Analyse { reply_to, analysis, mut dictionary, marks, end, .. } = *analyse;
-        let result = match analysis.finish(CommitNumber(0)) {
+        let Analyse { reply_to, checkpoint, analysis, mut dictionary, marks, end, .. } = *analyse;
+        let result = match analysis.finish(checkpoint.newest) {
             Err(damage) => Err(format!("the log is damaged: {damage}").into()),
             Ok(plan) => {
                 dictionary.retain(|(number, incarnation, _)| plan.keeps(*incarnation, *number));
@@ -456,6 +464,7 @@ impl LogBlock {
                     ceiling: plan.ceiling,
                     dictionary: dictionary.into_iter().map(|(_, _, body)| body).collect(),
                     marks,
+                    bytes: (end.position - checkpoint.replay_from) * BLOCK_BYTES as u64,
                 };
                 self.recovery.plan = Some(plan);
                 Ok(Box::new(recovered))
@@ -588,7 +597,7 @@ impl Analyse {
                 self.dictionary.push((record.header.number, incarnation, record.body.to_vec()));
             }
             RecordKind::Mark => self.marks.push(record.body.to_vec()),
-            RecordKind::Commit | RecordKind::Chunk | RecordKind::ChunkCommit => {}
+            RecordKind::Commit | RecordKind::Chunk | RecordKind::ChunkCommit | RecordKind::ChunkUndo => {}
         }
     }
 }

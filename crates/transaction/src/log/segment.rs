@@ -1,5 +1,9 @@
 //! The files of the log. Each is filled with zeros and synced under another name before it is used, so that
-//! later writes change no metadata of the file system.
+//! later writes change no metadata of the file system. A segment that a checkpoint has made unnecessary is
+//! renamed for a later position, because it is filled already. Recovery does not mistake its old groups for
+//! new ones: each group names its position.
+
+use std::collections::{BTreeSet, VecDeque};
 
 use junctor_kernel::{
     Duration, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
@@ -12,6 +16,8 @@ use super::cycle::{SEGMENT, SEGMENT_TIMER, TOKEN_KIND_SHIFT};
 
 /// Time between two attempts to create a segment after one failed.
 const RETRY_MS: u64 = 10_000;
+/// Trimmed segments that are kept for renaming. The others are deleted.
+const SPARES_MAX: usize = 8;
 
 /// The segments that are open, and the one that is being prepared.
 #[derive(Debug)]
@@ -21,6 +27,12 @@ pub(super) struct Segments {
     /// Open segments by number: the present one, and the next once it is ready. Older ones are closed once
     /// all their groups are synced.
     open: Vec<(u64, FileId)>,
+    /// Segments with a file, spare ones excluded.
+    existing: BTreeSet<u64>,
+    /// Trimmed segments, whose files wait for a new number.
+    spare: VecDeque<u64>,
+    /// The first position that recovery would read.
+    replay_from: u64,
     preparing: Option<Preparation>,
     /// Whether the preparation has failed and waits for another attempt.
     has_failed: bool,
@@ -41,6 +53,8 @@ enum Step {
     Fill(FileId),
     Close,
     Rename,
+    /// Renames a spare segment.
+    Reuse(u64),
     SyncFolder,
     Open,
 }
@@ -53,10 +67,43 @@ impl Segments {
             folder,
             size: *segment_size,
             open: Vec::new(),
+            existing: BTreeSet::new(),
+            spare: VecDeque::new(),
+            replay_from: 0,
             preparing: None,
             has_failed: false,
             retry_timer_runs: false,
         }
+    }
+
+    /// Takes over the segments of earlier lives.
+    pub fn adopt(&mut self, segments: &[u64], replay_from: u64) {
+        self.existing.extend(segments);
+        self.trim(replay_from);
+    }
+
+    /// Makes the segments before the one with this position spare.
+    pub fn trim(&mut self, replay_from: u64) {
+        require!(self.replay_from <= replay_from, "a log is trimmed from its beginning on: {replay_from}");
+        self.replay_from = replay_from;
+        let needed = self.existing.split_off(&self.size.segment_of(replay_from));
+        self.spare.extend(std::mem::replace(&mut self.existing, needed));
+    }
+
+    /// Deletes the spare segments beyond those that are kept for renaming. A deletion that fails or that a
+    /// crash undoes does no harm: the next start finds the file below the trimmed position.
+    pub fn delete_surplus(&mut self, outbox: &mut Outbox<Signal>) {
+        while self.spare.len() > SPARES_MAX
+            && let Some(segment) = self.spare.pop_front()
+        {
+            let path = segment_path(&self.folder, segment);
+            outbox.request(WorldRequest::DeleteFile { path, lane: FileLane::Bulk, token: token(u64::MAX) });
+        }
+    }
+
+    /// The start of the first segment that recovery would read.
+    pub fn first_position(&self) -> u64 {
+        self.size.segment_start(self.replay_from)
     }
 
     /// The file of a segment, if it is ready for writes.
@@ -80,8 +127,17 @@ impl Segments {
     /// Prepares a segment, unless it is ready or another one is being prepared.
     pub fn prepare(&mut self, segment: u64, outbox: &mut Outbox<Signal>) {
         if self.preparing.is_none() && self.file_at(segment).is_none() {
-            self.begin_step(segment, Step::Create, outbox);
+            self.begin_preparation(segment, outbox);
         }
+    }
+
+    fn begin_preparation(&mut self, segment: u64, outbox: &mut Outbox<Signal>) {
+        let step = match self.existing.contains(&segment) {
+            // A crash left a segment that was ready. Its name may not be on disk yet.
+            true => Step::SyncFolder,
+            false => self.spare.pop_front().map_or(Step::Create, Step::Reuse),
+        };
+        self.begin_step(segment, step, outbox);
     }
 
     /// Closes the segments before `present`. All their groups are synced.
@@ -106,7 +162,7 @@ impl Segments {
         if let Some(preparation) = self.preparing.as_ref().filter(|_| self.has_failed) {
             let segment = preparation.segment;
             self.has_failed = false;
-            self.begin_step(segment, Step::Create, outbox);
+            self.begin_preparation(segment, outbox);
         }
     }
 
@@ -130,7 +186,7 @@ impl Segments {
                 return;
             }
             (Step::Close, Ok(FileOutcome::Closed)) => Step::Rename,
-            (Step::Rename, Ok(FileOutcome::Renamed)) => {
+            (Step::Rename | Step::Reuse(_), Ok(FileOutcome::Renamed)) => {
                 outbox.crash_point(crash_point::SEGMENT_RENAME.after());
                 Step::SyncFolder
             }
@@ -141,6 +197,7 @@ impl Segments {
             (Step::Open, Ok(FileOutcome::Opened { file, length, .. })) => {
                 require!(*length >= self.size.bytes(), "segment {awaited} has its size: {length} bytes");
                 self.open.push((awaited, *file));
+                self.existing.insert(awaited);
                 self.preparing = None;
                 return;
             }
@@ -194,6 +251,11 @@ impl Segments {
             Step::Rename => {
                 outbox.crash_point(crash_point::SEGMENT_RENAME.before());
                 WorldRequest::RenameFile { from: prepared, to: name, lane, token }
+            }
+            Step::Reuse(spare) => {
+                outbox.crash_point(crash_point::SEGMENT_RENAME.before());
+                let from = segment_path(&self.folder, spare);
+                WorldRequest::RenameFile { from, to: name, lane, token }
             }
             Step::SyncFolder => {
                 outbox.crash_point(crash_point::SEGMENT_DIRECTORY.before());

@@ -8,7 +8,7 @@ use junctor_kernel::{
 };
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 use junctor_signals::append_records::{AppendRecords, AwaitDurable};
-use junctor_signals::recover_log::{RecoverLog, RecoveredLog, ReplayLog, ReplayRowsReply};
+use junctor_signals::recover_log::{CheckpointBounds, RecoverLog, RecoveredLog, ReplayLog, ReplayRowsReply};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -18,6 +18,8 @@ use junctor_storage::log::{
 };
 
 use super::{LogBlock, LogConfiguration, LogShared};
+
+mod checkpoint;
 
 const NODE: NodeId = NodeId(1);
 const SEGMENT_BYTES: u64 = 1 << 20;
@@ -48,6 +50,8 @@ struct Stage {
     fails_syncs: bool,
     numbers: u64,
     records: [u64; 3],
+    /// What the manifest says.
+    checkpoint: CheckpointBounds,
 }
 
 impl Stage {
@@ -63,6 +67,7 @@ impl Stage {
             streams: vec![StreamId(0), StreamId(1), MAIN_STREAM],
             writers: vec![address(Module::Tc, 0), address(Module::Main, 0)],
             sync_interval_ms: 2000,
+            bytes_max: super::LOG_BYTES_MAX_DEFAULT,
         };
         let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Log, 0)][..]]);
         Stage {
@@ -82,6 +87,7 @@ impl Stage {
             fails_syncs: false,
             numbers: 0,
             records: [0; 3],
+            checkpoint: CheckpointBounds::default(),
         }
     }
 
@@ -126,6 +132,7 @@ impl Stage {
             reply_to: address(Module::Main, 0),
             log_id: 5,
             segment_bytes: SEGMENT_BYTES,
+            checkpoint: self.checkpoint,
         }));
         self.run_disk();
         match self.sent.pop() {

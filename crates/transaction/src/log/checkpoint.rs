@@ -1,0 +1,39 @@
+//! The log's part in checkpoints: it reads the numbers with which a round begins, frees the segments that a
+//! complete checkpoint makes unnecessary, and reports how much of its space is in use.
+
+use junctor_kernel::Outbox;
+use junctor_signals::checkpoint::{BeginCheckpoint, BeginCheckpointReply, ReadLogUsage, ReadLogUsageReply, TrimLog};
+use junctor_signals::{MainSignal, Signal, crash_point};
+use junctor_storage::log::BLOCK_BYTES;
+
+use super::block::LogBlock;
+
+impl LogBlock {
+    pub(super) fn on_begin_checkpoint(&mut self, signal: BeginCheckpoint, outbox: &mut Outbox<Signal>) {
+        // Both are read in this turn. A position that is read later could lie behind the record of a commit
+        // above `begin`.
+        let begin = self.shared.sequence.stable();
+        let replay_from = self.groups.replay_from(begin);
+        let reply = BeginCheckpointReply { begin, replay_from };
+        outbox.send(signal.reply_to, Signal::Main(MainSignal::BeginCheckpointReply(reply)));
+    }
+
+    pub(super) fn on_trim_log(&mut self, signal: TrimLog, outbox: &mut Outbox<Signal>) {
+        outbox.crash_point(crash_point::CHECKPOINT_TRIM.before());
+        self.segments.trim(signal.replay_from);
+        self.segments.delete_surplus(outbox);
+        outbox.crash_point(crash_point::CHECKPOINT_TRIM.after());
+    }
+
+    pub(super) fn on_read_log_usage(&mut self, signal: ReadLogUsage, outbox: &mut Outbox<Signal>) {
+        let block_bytes = BLOCK_BYTES as u64;
+        let reply = ReadLogUsageReply {
+            used_bytes: self.cycle.position.saturating_sub(self.segments.first_position()) * block_bytes,
+            limit_bytes: self.configuration.bytes_max,
+            written_bytes: (self.cycle.position - self.cycle.start_position) * block_bytes,
+            sync_us: self.cycle.sync_us,
+            sync_us_min: self.cycle.sync_us_min,
+        };
+        outbox.send(signal.reply_to, Signal::Main(MainSignal::ReadLogUsageReply(reply)));
+    }
+}
