@@ -51,6 +51,15 @@ impl Engine {
                     self.gateway.forget(&mut session.transaction);
                 }
             }
+            Execution::Received(state) if state.has_written() && !session.interrupted => {
+                session.execution = Execution::Received(state);
+                return false;
+            }
+            Execution::Sorted(state) if state.has_written && !session.interrupted => {
+                session.execution = Execution::Sorted(state);
+                return false;
+            }
+            Execution::Received(state) => state.abandon(self, session, turn),
             Execution::Sorted(state) => state.sorter.retire(&mut self.work.sorters),
             // The replies for these states are dropped as stale. AUTO_INCREMENT values in such a reply remain
             // unused.

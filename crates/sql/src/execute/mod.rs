@@ -11,7 +11,7 @@
 //!   [`resume`], which finds the state that a reply belongs to; [`completion`], the end of statements;
 //!   [`latency`] and [`histogram`], their durations;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
-//!   which handle result rows;
+//!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
 //!   [`compound`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`],
 //!   [`lock_tables`]; [`table_use`], which separates statements from schema changes;
@@ -36,6 +36,7 @@ mod lock_tables;
 mod numbers;
 mod packets;
 mod read;
+mod received;
 mod resume;
 mod retry;
 mod savepoint;

@@ -529,6 +529,7 @@ pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: R
                 asked,
                 counted,
                 counts_all,
+                has_written: false,
                 awaits_room: false,
                 step_requested: false,
             });

@@ -9,7 +9,7 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
 use super::completion::{ChangeCounts, finish_ok};
-use super::compound::{continue_source, resume_compound};
+use super::compound::{continue_compound, resume_compound};
 use super::compute::compute_rows;
 use super::context::StatementContext;
 use super::insert::resume_insert;
@@ -17,6 +17,7 @@ use super::interrupt::resume_kill;
 use super::key_read::{fail_key_read, resume_key_read};
 use super::latency::{bucket_rows, summary_rows};
 use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
+use super::received::continue_received;
 use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
 use super::table_statistics::resume_table_statistics;
@@ -95,9 +96,11 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             Event::Status { rows, .. } => resume_table_statistics(context, *state, &rows),
             other => unexpected("the statistics of tables", &other),
         },
-        Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => {
-            unexpected("no reply", &event)
-        }
+        Execution::Idle
+        | Execution::Tables(_)
+        | Execution::Received(_)
+        | Execution::Sorted(_)
+        | Execution::Retry(_) => unexpected("no reply", &event),
     }
 }
 
@@ -133,6 +136,10 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
             state.awaits_room = false;
             send_sorted_rows(context)
         }
+        Execution::Received(state) if state.awaits_room => {
+            state.awaits_room = false;
+            continue_received(context)
+        }
         Execution::Read(state) if state.awaits_room => {
             state.awaits_room = false;
             let operation = state.operation;
@@ -147,13 +154,20 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
 /// Runs the next step of a statement that has yielded to the thread's other work. Does nothing if the
 /// statement has ended meanwhile.
 pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Progress {
-    match &mut context.session.execution {
-        Execution::Sorted(state) if state.step_requested => {
-            state.step_requested = false;
-            send_sorted_rows(context)
-        }
-        Execution::Compound(_) => continue_source(context),
-        _ => Progress::Waiting,
+    if let Execution::Compound(_) = &context.session.execution {
+        return continue_compound(context);
+    }
+    match context.session.execution.step_requested().is_some_and(std::mem::take) {
+        true => run_requested_step(context),
+        false => Progress::Waiting,
+    }
+}
+
+/// Runs the step that a query has requested.
+pub(super) fn run_requested_step(context: &mut StatementContext<'_, '_>) -> Progress {
+    match &context.session.execution {
+        Execution::Sorted(_) => send_sorted_rows(context),
+        _ => continue_received(context),
     }
 }
 

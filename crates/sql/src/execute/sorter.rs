@@ -149,6 +149,31 @@ struct Garbage {
     used: usize,
 }
 
+/// Bytes of the lengths in front of an entry's keys and packets.
+const ENTRY_HEADER_BYTES: usize = 8;
+
+/// The lengths in front of an entry of a reply.
+#[derive(Clone, Copy)]
+struct EntryLengths {
+    packet_bytes: u32,
+    sort_bytes: u16,
+    distinct_bytes: u16,
+}
+
+impl EntryLengths {
+    fn of(header: &[u8; ENTRY_HEADER_BYTES]) -> EntryLengths {
+        EntryLengths {
+            packet_bytes: u32::from_le_bytes([header[0], header[1], header[2], header[3]]),
+            sort_bytes: u16::from_le_bytes([header[4], header[5]]),
+            distinct_bytes: u16::from_le_bytes([header[6], header[7]]),
+        }
+    }
+
+    fn total(&self) -> usize {
+        usize::from(self.sort_bytes) + usize::from(self.distinct_bytes) + self.packet_bytes as usize
+    }
+}
+
 impl Sorter {
     /// Reuses an idle sorter or creates one. The sorter uses at most `bytes_max` bytes, and twice that during
     /// a compaction.
@@ -173,12 +198,10 @@ impl Sorter {
     /// # Errors
     /// `OutOfResources`, with MySQL's text of error 1038, when the entries take too much memory.
     pub(crate) fn add_rows(&mut self, mut reply: &[u8]) -> Result<()> {
-        while let Some((header, rest)) = reply.split_first_chunk::<8>() {
-            let packet_bytes = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-            let sort_bytes = u16::from_le_bytes([header[4], header[5]]);
-            let distinct_bytes = u16::from_le_bytes([header[6], header[7]]);
-            let length = usize::from(sort_bytes) + usize::from(distinct_bytes) + packet_bytes as usize;
-            let Some((bytes, rest)) = rest.split_at_checked(length) else { break };
+        while let Some((header, rest)) = reply.split_first_chunk() {
+            let lengths = EntryLengths::of(header);
+            let EntryLengths { packet_bytes, sort_bytes, distinct_bytes } = lengths;
+            let Some((bytes, rest)) = rest.split_at_checked(lengths.total()) else { break };
             let keys = match sort_bytes {
                 0 => &bytes[..usize::from(distinct_bytes)],
                 sort_bytes => &bytes[..usize::from(sort_bytes)],
@@ -241,11 +264,6 @@ impl Sorter {
             }
         }
         SortStep::More
-    }
-
-    /// Appends all packets of the window in one step, which is long if there are many rows.
-    pub(crate) fn emit_all_rows(&mut self, mut window: Window, out: &mut Vec<u8>) {
-        while self.emit_rows(&mut window, usize::MAX, out) != SortStep::Done {}
     }
 
     /// Frees some of the memory of a sorter that has returned all its rows.
@@ -541,6 +559,14 @@ fn head_of(bytes: &[u8]) -> u64 {
     }
 }
 
+/// Length of the first entry of a reply, with its header.
+pub(crate) fn entry_bytes(reply: &[u8]) -> usize {
+    match reply.first_chunk() {
+        Some(header) => reply.len().min(ENTRY_HEADER_BYTES + EntryLengths::of(header).total()),
+        None => reply.len(),
+    }
+}
+
 fn out_of_sort_memory() -> Box<Error> {
     let message = "Out of sort memory, consider increasing server sort buffer size";
     Error::new(ErrorCode::OutOfResources, message)
@@ -569,9 +595,9 @@ mod tests {
     const ALL: SortRequest = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
     const DISTINCT: SortRequest = SortRequest { distinct: true, ..ALL };
 
-    fn emitted(sorter: &mut Sorter, window: Window) -> Vec<u8> {
+    fn emitted(sorter: &mut Sorter, mut window: Window) -> Vec<u8> {
         let mut out = Vec::new();
-        sorter.emit_all_rows(window, &mut out);
+        while sorter.emit_rows(&mut window, usize::MAX, &mut out) != SortStep::Done {}
         out
     }
 

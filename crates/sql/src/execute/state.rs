@@ -16,6 +16,7 @@ use super::interrupt::KillState;
 use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
 use super::packets::Window;
+use super::received::ReceivedState;
 use super::retry::{RetryInput, RetryState, StatementInput};
 use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
@@ -64,6 +65,8 @@ pub(crate) enum Execution {
     TableStatistics(Box<TableStatisticsState>),
     /// Waits before its first step, because a schema change blocks one of its tables.
     Tables(Box<TableWait>),
+    /// The rows of a locking read or of RETURNING have arrived and are processed in steps.
+    Received(Box<ReceivedState>),
     /// The sorted result is complete and is sent in parts.
     Sorted(SortedState),
     /// The step requests that the statement start again. This state never outlives the call that set it.
@@ -75,7 +78,7 @@ impl Execution {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Execution::Idle | Execution::Retry(_) => "",
-            Execution::Sorted(_) => "sending",
+            Execution::Received(_) | Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
             Execution::Read(_)
             | Execution::Keys(_)
@@ -113,7 +116,31 @@ impl Execution {
             Execution::Schema(state) => state.awaits(operation),
             Execution::Status(state) => state.operation == operation,
             Execution::TableStatistics(state) => state.operation == operation,
-            Execution::Idle | Execution::Tables(_) | Execution::Sorted(_) | Execution::Retry(_) => false,
+            Execution::Idle
+            | Execution::Tables(_)
+            | Execution::Received(_)
+            | Execution::Sorted(_)
+            | Execution::Retry(_) => false,
+        }
+    }
+
+    /// Whether the statement is suspended until the client has received its output.
+    pub(crate) fn awaits_room(&self) -> bool {
+        match self {
+            Execution::Read(state) => state.awaits_room,
+            Execution::Received(state) => state.awaits_room,
+            Execution::Sorted(state) => state.awaits_room,
+            _ => false,
+        }
+    }
+
+    /// Whether the session has requested the next step of the statement; `None` if the statement does not run
+    /// in steps of its own.
+    pub(crate) fn step_requested(&mut self) -> Option<&mut bool> {
+        match self {
+            Execution::Received(state) => Some(&mut state.step_requested),
+            Execution::Sorted(state) => Some(&mut state.step_requested),
+            _ => None,
         }
     }
 
@@ -237,6 +264,8 @@ pub(crate) struct SortedState {
     pub counted: Option<u64>,
     /// Whether every row of the result is counted, including those beyond the window.
     pub counts_all: bool,
+    /// Whether the rows are those of RETURNING. The statement has written its rows, so KILL comes too late.
+    pub has_written: bool,
     /// Whether the session waits until the client has received the last part.
     pub awaits_room: bool,
     /// Whether the session has sent itself a `ContinueStatement` signal.

@@ -238,34 +238,29 @@ fn on_outcome(
         return fail_or_retry(context, state, &error);
     }
     let outputs = outcome.outputs;
-    let progress = match state.step {
+    match state.step {
         Step::LockEntry => {
             let entries = Arc::clone(&state.unique_key().lookup.table);
             let found = outputs.iter().find(|images| !images.is_empty());
-            match found.map(|images| reference_in(&entries, images)).transpose() {
+            let progress = match found.map(|images| reference_in(&entries, images)).transpose() {
                 Err(error) => fail_with(context, state, &error),
                 Ok(Some(Some(_))) if state.attempts == ATTEMPTS_MAX => change_by_path(context, state),
                 Ok(Some(Some(reference))) => try_row(context, state, reference),
                 // No row has the key, and from REPEATABLE READ on none can get it while the lock is held.
                 Ok(_) => finish(context, state, ChangedRows::default()),
-            }
+            };
+            outputs.into_iter().for_each(|output| context.turn.buffers.give(output));
+            progress
         }
         _ => {
             state.diagnostics = outcome.diagnostics;
             match outcome.matched {
                 // The row has lost its key since the entry was read, or fails another part of the condition.
                 0 => send_or_fail(context, state, Step::Read),
-                matched => {
-                    let rows = ChangedRows { matched, changed: outcome.changed, outputs: &outputs };
-                    finish(context, state, rows)
-                }
+                matched => finish(context, state, ChangedRows { matched, changed: outcome.changed, outputs }),
             }
         }
-    };
-    for output in outputs {
-        context.turn.buffers.give(output);
     }
-    progress
 }
 
 fn send_or_fail(context: &mut StatementContext<'_, '_>, state: UniqueKeyState, step: Step) -> Progress {
@@ -290,7 +285,7 @@ fn change_by_path(context: &mut StatementContext<'_, '_>, state: UniqueKeyState)
     start_change_by(context, &plan, &input, None)
 }
 
-fn finish(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, rows: ChangedRows<'_>) -> Progress {
+fn finish(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, rows: ChangedRows) -> Progress {
     note_diagnostics(context, &mut state);
     let plan = Arc::clone(&state.plan);
     state.release(context.turn);

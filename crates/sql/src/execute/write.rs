@@ -13,20 +13,20 @@ use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{ChangeCounts, fail, finish_ok, finish_rows};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::start_ordered_change;
 use super::context::StatementContext;
 use super::engine::Engine;
 use super::insert::InsertedNumbers;
 use super::key::{InputWriter, Values};
 use super::numbers::AutoIncrementRequest;
-use super::packets::{Window, row_start};
-use super::read::{all_true, final_step_state, finish_select, merge_states, push_path, rows_of};
+use super::read::{all_true, final_step_state, push_path, rows_of};
+use super::received::{RowTarget, process_rows};
 use super::retry::{RetryInput, RetryState};
 use super::savepoint::newest_savepoint;
 use super::session::Session;
 use super::sorter::{SortRequest, Sorter};
-use super::state::{Execution, FinalStepState, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
+use super::state::{Execution, LockReadState, PlanInput, ReadState, Workspace, WriteForm, WriteState};
 use super::transaction::note_lost_transaction;
 use super::unique_key::start_unique_key;
 use crate::mysql_catalog::show::WarningLevel;
@@ -207,7 +207,7 @@ pub(crate) fn resume_write(
     match form {
         WriteForm::Change(plan) => {
             let StatementOutcome { matched, changed, outputs, .. } = outcome;
-            finish_change(context, &plan, ChangedRows { matched, changed, outputs: &outputs })
+            finish_change(context, &plan, ChangedRows { matched, changed, outputs })
         }
         WriteForm::Insert(_, numbered) => finish_insert(context, numbered),
         WriteForm::LockRead(state) => finish_lock_read(context, state, outcome.outputs),
@@ -275,21 +275,17 @@ pub(super) fn forget_taken_numbers(engine: &mut Engine, plan: &InsertPlan, error
 
 /// The outcome of an UPDATE or DELETE.
 #[derive(Debug, Default)]
-pub(super) struct ChangedRows<'o> {
+pub(super) struct ChangedRows {
     pub matched: u64,
     pub changed: u64,
     /// The rows of RETURNING, one buffer for each partition.
-    pub outputs: &'o [Vec<u8>],
+    pub outputs: Vec<Vec<u8>>,
 }
 
 /// Sends the answer of an UPDATE or DELETE.
-pub(super) fn finish_change(
-    context: &mut StatementContext<'_, '_>,
-    plan: &ChangePlan,
-    rows: ChangedRows<'_>,
-) -> Progress {
+pub(super) fn finish_change(context: &mut StatementContext<'_, '_>, plan: &ChangePlan, rows: ChangedRows) -> Progress {
     if let Some(header) = &plan.returning {
-        return finish_returning(context, plan, header, rows.outputs);
+        return answer_returned(context, plan, header, rows.outputs);
     }
     let ChangedRows { matched, changed, .. } = rows;
     let mut last_insert_id = 0;
@@ -307,35 +303,25 @@ pub(super) fn finish_change(
     finish_ok(context, ChangeCounts { affected_rows, last_insert_id, has_info: true })
 }
 
-/// Sends the complete rows of RETURNING. Sort entries are sent in their order.
-fn finish_returning(
+/// Sends the rows of RETURNING, sorted if they are sort entries.
+fn answer_returned(
     context: &mut StatementContext<'_, '_>,
     plan: &ChangePlan,
     header: &ResultHeader,
-    outputs: &[Vec<u8>],
+    outputs: Vec<Vec<u8>>,
 ) -> Progress {
-    let is_sorted = matches!(&plan.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
-    let mut rows = 0;
-    if !is_sorted {
-        context.sink.header(header, &context.session.completion());
-        for output in outputs {
-            rows += count_rows(output);
-            context.sink.row_packets(output);
-        }
-        return finish_rows(context, rows);
-    }
-    // The rows are already written, so the answer must not fail while they are sorted. The sorter therefore
-    // has no memory limit.
-    let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
-    let mut sorter = Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters);
-    if let Err(error) = outputs.iter().try_for_each(|output| sorter.add_rows(output)) {
-        return fail(context, &error);
-    }
     context.sink.header(header, &context.session.completion());
-    rows += sorter.len() as u64;
-    sorter.emit_all_rows(Window::ALL, context.sink.output());
-    sorter.retire(&mut context.engine.work.sorters);
-    finish_rows(context, rows)
+    let is_sorted = matches!(&plan.program.returning, Some(Returning { output: Output::Entries { .. }, .. }));
+    let target = match is_sorted {
+        false => RowTarget::Answer { rows: 0 },
+        true => {
+            // The rows are already written, so the answer must not fail while they are sorted. The sorter
+            // therefore has no memory limit.
+            let all = SortRequest { distinct: false, wanted: u64::MAX, counts_all: false };
+            RowTarget::SortedAnswer(Sorter::begin(all, usize::MAX, &mut context.engine.work.sorters))
+        }
+    };
+    process_rows(context, outputs, target)
 }
 
 /// Appends each text and its number. Every UPDATE needs this, and `write!` would be slower.
@@ -369,47 +355,10 @@ fn finish_insert(context: &mut StatementContext<'_, '_>, numbered: InsertedNumbe
     finish_ok(context, ChangeCounts { affected_rows: rows, last_insert_id, has_info: true })
 }
 
-/// Sends the complete rows of a locking query.
+/// Combines and sends the rows of a locking query.
 fn finish_lock_read(context: &mut StatementContext<'_, '_>, state: LockReadState, outputs: Vec<Vec<u8>>) -> Progress {
     let LockReadState { plan, protocol, window, parameters } = state;
     let final_step = final_step_state(context.engine, &plan, &window);
-    let mut read = ReadState { parameters, ..ReadState::new(plan, protocol, (window, u32::MAX), final_step) };
-    let mut failed = None;
-    for output in &outputs {
-        let taken = match &mut read.final_step {
-            FinalStepState::Stream => {
-                if !read.header_sent {
-                    context.sink.header(&read.plan.header, &context.session.completion());
-                    read.header_sent = true;
-                }
-                let rows = count_rows(output);
-                let (packets, taken) = read.window.cut(output, rows);
-                context.sink.row_packets(packets);
-                read.rows += if read.plan.calc_found_rows { rows } else { taken };
-                Ok(())
-            }
-            FinalStepState::Sort(sorter) => sorter.add_rows(output),
-            FinalStepState::Aggregate(accumulators) => merge_states(accumulators, output),
-        };
-        if let Err(error) = taken {
-            failed = Some(error);
-            break;
-        }
-    }
-    for output in outputs {
-        context.turn.buffers.give(output);
-    }
-    match failed {
-        Some(error) => fail(context, &error),
-        None => finish_select(context, read),
-    }
-}
-
-fn count_rows(mut packets: &[u8]) -> u64 {
-    let mut rows = 0;
-    while !packets.is_empty() {
-        packets = &packets[row_start(packets, 1)..];
-        rows += 1;
-    }
-    rows
+    let read = ReadState { parameters, ..ReadState::new(plan, protocol, (window, u32::MAX), final_step) };
+    process_rows(context, outputs, RowTarget::LockRead(read))
 }

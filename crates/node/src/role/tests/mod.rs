@@ -27,6 +27,7 @@ mod interrupt;
 mod metadata_lock;
 mod multi_statement;
 mod status;
+mod steps;
 mod transaction;
 mod user_lock;
 

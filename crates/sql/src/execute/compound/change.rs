@@ -1,39 +1,31 @@
 //! UPDATE and DELETE in several steps: those with LIMIT, those with IGNORE if a row may violate a unique or
 //! foreign key, and an UPDATE in which one row may get the current key of another.
-//! The rows are locked first and then written: one by one if a key may be violated, otherwise together.
-//! Without LIMIT, IGNORE and ORDER BY, all rows are first written together. If that write finds a duplicate
-//! key, the write is rolled back, and the rows are written one by one in the order of MySQL's clustered key.
+//!
+//! The rows are locked first and then written: one by one if a key may be violated, otherwise a few hundred
+//! at a time. Without LIMIT, IGNORE and ORDER BY, all rows are first written together. If that write finds a
+//! duplicate key, the write is rolled back, and the rows are written one by one in the order of MySQL's
+//! clustered key.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
-use junctor_expression::parameter::read_value;
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{ErrorCode, Result};
-use junctor_model::id::ColumnNumber;
-use junctor_model::key::append_value;
-use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::TableDefinition;
-use junctor_model::value::ValueRef;
 use junctor_signals::diagnostics;
-use junctor_signals::program::{Output, WriteAction};
 use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transaction_if_none, unexpected_step};
 use super::insert::{Locking, send_step};
+use super::locked_rows::{LockedRows, LockedStep};
 use super::returned::check_returned;
-use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
+use super::state::{ChangeWork, CompoundState, NO_OPERATION, Step, StepState, Work};
 use crate::execute::context::StatementContext;
-use crate::execute::engine::Engine;
 use crate::execute::key::{InputWriter, Values};
-use crate::execute::packets::{RowPackets, Window};
-use crate::execute::read::{broken_reply, push_path};
-use crate::execute::sorter::{SortRequest, Sorter};
+use crate::execute::read::push_path;
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, level_of};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{ChangePlan, OrderedChange, row_key_columns};
+use crate::plan::{ChangePlan, OrderedChange};
 use crate::result::Progress;
 
 /// An UPDATE or DELETE at one of its steps.
@@ -77,8 +69,9 @@ pub(in crate::execute) fn start_ordered_change(
         is_stopped: false,
     };
     let work = ChangeWork {
+        locked: None,
         rows: Vec::new(),
-        next: 0,
+        writing: 0..0,
         limit: limit.unwrap_or(u64::MAX),
         locked_max: match (limit, ordered.in_order) {
             (Some(limit), true) => u32::try_from(limit).unwrap_or(u32::MAX),
@@ -107,7 +100,7 @@ pub(super) fn on_outcome(
     outcome: StatementOutcome,
     outputs: &mut Vec<Vec<u8>>,
 ) -> Result<Next> {
-    let Change { plan, ordered, .. } = *change;
+    let ordered = change.ordered;
     let is_duplicate = outcome.error.as_ref().is_some_and(|error| error.code == ErrorCode::DuplicateEntry);
     let goes_one_by_one = is_duplicate && ordered.after_duplicate && matches!(change.steps.step, Step::WriteAll);
     // If the rows are written again one by one, they report these warnings again, so they are not counted
@@ -120,10 +113,11 @@ pub(super) fn on_outcome(
         return match change.steps.step {
             Step::WriteAll if goes_one_by_one => change.begin_one_by_one(context),
             Step::WriteAll if ordered.after_duplicate && retries => Ok(Next::Retry),
-            Step::WriteOne if ordered.ignore && is_ignorable(error.code) => {
+            Step::WriteRows if ordered.ignore && is_ignorable(error.code) => {
+                require!(change.work.writing.len() == 1, "UPDATE IGNORE and DELETE IGNORE write rows one by one");
                 change.work.matched += 1;
                 context.session.warn(WarningLevel::Warning, error.code.errno(), error.message);
-                change.next_row(context)
+                change.write_next(context)
             }
             // The statement's own transaction holds nothing yet, so the statement may start again.
             Step::Lock if retries && !context.session.transaction.has_begun() => Ok(Next::Retry),
@@ -133,16 +127,8 @@ pub(super) fn on_outcome(
     let work = &mut *change.work;
     match change.steps.step {
         Step::Lock => {
-            work.rows = locked_rows(context.engine, plan, ordered, work.limit, outputs)?;
-            require!(work.rows.len() as u64 <= work.limit, "a change locks at most as many rows as it may write");
-            match (work.rows.is_empty(), ordered.one_by_one) {
-                (true, _) => Ok(Next::Done),
-                (false, true) => change.write_one(context),
-                (false, false) => {
-                    let all = 0..work.rows.len();
-                    change.write_rows(context, all, Step::WriteAll)
-                }
-            }
+            work.locked = Some(LockedRows::new(context.engine, ordered, work.limit, std::mem::take(outputs)));
+            change.take_rows(context)
         }
         Step::WriteAll => {
             (work.matched, work.changed) = (outcome.matched, outcome.changed);
@@ -150,8 +136,11 @@ pub(super) fn on_outcome(
             work.outputs = std::mem::take(outputs);
             Ok(Next::Done)
         }
-        Step::WriteOne => {
-            require!(work.next < work.rows.len(), "the outcome of a row belongs to a row that was locked");
+        Step::WriteRows => {
+            require!(
+                outcome.matched <= work.writing.len() as u64,
+                "a write by keys matches at most the rows of its keys"
+            );
             work.matched += outcome.matched;
             work.changed += outcome.changed;
             // The returned rows are collected in one buffer, in the order of the writes.
@@ -162,7 +151,7 @@ pub(super) fn on_outcome(
             }
             check_returned(returned.len())?;
             work.outputs.push(returned);
-            change.next_row(context)
+            change.write_next(context)
         }
         _ => unexpected_step("the outcome of a change"),
     }
@@ -187,101 +176,53 @@ impl Change<'_> {
         self.send(context, Step::Lock)
     }
 
-    fn next_row(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
-        self.work.next += 1;
-        if self.work.next == self.work.rows.len() { Ok(Next::Done) } else { self.write_one(context) }
+    /// Takes the next locked rows and writes them. If they are not sorted yet, requests another step.
+    pub(super) fn take_rows(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        let ChangeWork { locked: Some(locked), rows, writing, .. } = &mut *self.work else {
+            unexpected_step("locked rows of a change that has locked none")
+        };
+        rows.clear();
+        *writing = 0..0;
+        match locked.take_rows(context, &self.plan.table.definition, rows)? {
+            LockedStep::Rows => self.write_next(context),
+            LockedStep::More => {
+                self.steps.step = Step::SortRows;
+                self.steps.operation = NO_OPERATION;
+                context.request_step();
+                Ok(Next::Wait)
+            }
+            LockedStep::Done => Ok(Next::Done),
+        }
     }
 
-    fn write_one(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
-        let range = self.work.next..self.work.next + 1;
-        self.write_rows(context, range, Step::WriteOne)
-    }
-
-    /// Writes a range of the rows in one step.
-    fn write_rows(&mut self, context: &mut StatementContext<'_, '_>, range: Range<usize>, step: Step) -> Result<Next> {
-        require!(range.end <= self.work.rows.len(), "a change writes only rows that it has locked");
+    /// Writes the locked rows after those written last: one, or all that were taken.
+    fn write_next(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        let (start, end) = (self.work.writing.end, self.work.rows.len());
+        if start == end {
+            return self.take_rows(context);
+        }
+        self.work.writing = start..if self.ordered.one_by_one { start + 1 } else { end };
         let sent: &[u8] = if self.ordered.write.reads_parameters { &self.steps.parameters } else { &[] };
         let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
         inputs.begin(self.plan.table.definition.partition_count, buffers);
-        for (partition, key) in &self.work.rows[range] {
+        for (partition, key) in &self.work.rows[self.work.writing.clone()] {
             inputs.push_key_at(*partition, key, sent, buffers);
         }
-        self.send(context, step)
+        self.send(context, Step::WriteRows)
     }
 
     /// Sends a step whose inputs are in the workspace.
     fn send(&mut self, context: &mut StatementContext<'_, '_>, step: Step) -> Result<Next> {
         let program = match step {
             Step::Lock => &self.ordered.locking_program,
-            // The rows are not locked yet, so this is the write of all of them by the condition.
-            Step::WriteAll if self.ordered.after_duplicate && self.work.rows.is_empty() => &self.plan.program,
+            Step::WriteAll => &self.plan.program,
             _ => &self.ordered.write,
         };
         let locking = match step {
             Step::Lock => Locking { ranges: true, rows_max: self.work.locked_max },
-            Step::WriteAll => Locking { ranges: self.work.rows.is_empty(), rows_max: u32::MAX },
+            Step::WriteAll => Locking { ranges: true, rows_max: u32::MAX },
             _ => Locking::ROWS,
         };
         send_step(context, self.steps, program, step, locking)
     }
-}
-
-/// The rows to write, as partition and primary key, in the order of the writes.
-fn locked_rows(
-    engine: &mut Engine,
-    plan: &ChangePlan,
-    ordered: &OrderedChange,
-    limit: u64,
-    outputs: &[Vec<u8>],
-) -> Result<Vec<(u16, Vec<u8>)>> {
-    let definition = &plan.table.definition;
-    let mut rows = Vec::new();
-    let WriteAction::LockRead { output: Output::Entries { .. }, .. } = &ordered.locking_program.action else {
-        for output in outputs {
-            take_rows(definition, output, limit, &mut rows)?;
-        }
-        return Ok(rows);
-    };
-    let bytes_max = engine.settings.sort_buffer_bytes_max;
-    let request = SortRequest { distinct: false, wanted: limit, counts_all: false };
-    let mut sorter = Sorter::begin(request, bytes_max, &mut engine.work.sorters);
-    outputs.iter().try_for_each(|output| sorter.add_rows(output))?;
-    let mut packets = Vec::new();
-    sorter.emit_all_rows(Window { offset: 0, remaining: limit }, &mut packets);
-    sorter.retire(&mut engine.work.sorters);
-    take_rows(definition, &packets, limit, &mut rows)?;
-    Ok(rows)
-}
-
-fn take_rows(definition: &TableDefinition, packets: &[u8], limit: u64, rows: &mut Vec<(u16, Vec<u8>)>) -> Result<()> {
-    let columns = row_key_columns(definition);
-    for packet in RowPackets::new(packets) {
-        if rows.len() as u64 >= limit {
-            break;
-        }
-        let mut rest = &packet[..];
-        let mut values = Vec::with_capacity(columns.len());
-        for _ in &columns {
-            let Some((value, after)) = read_value(rest) else { return Err(broken_reply()) };
-            values.push(value);
-            rest = after;
-        }
-        let key_of = |wanted: &[ColumnNumber]| {
-            let mut key = Vec::new();
-            for index in wanted {
-                let column = &definition.columns[usize::from(index.0)];
-                let position = columns.iter().position(|column| column == index);
-                let value = position.map_or(ValueRef::Null, |position| values[position]);
-                append_value(column.column_type, column.nullable, value, &mut key);
-            }
-            key
-        };
-        let key = key_of(&definition.primary().columns);
-        let partition = match definition.partition_columns == definition.primary().columns {
-            true => partition_of(key_hash(&key), definition.partition_count),
-            false => partition_of(key_hash(&key_of(&definition.partition_columns)), definition.partition_count),
-        };
-        rows.push((partition, key));
-    }
-    Ok(())
 }

@@ -6,7 +6,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::change::{self, Change};
 use super::insert::{self, Insert};
-use super::source::resume_source;
+use super::source::{continue_source, resume_source};
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
@@ -122,6 +122,30 @@ fn resume_step(
     continue_steps(context, state, next)
 }
 
+/// Runs the step that the statement has requested instead of a request to the data plane. Does nothing if
+/// another step is pending.
+pub(in crate::execute) fn continue_compound(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
+        unexpected_step("a step of a compound statement for a statement that is none")
+    };
+    let CompoundState { steps, work } = &mut *state;
+    let next = match work {
+        Work::Insert(plan, work) => continue_source(context, &mut Insert { plan, steps, work }),
+        Work::Change(plan, work) if matches!(steps.step, Step::SortRows) => Some(match steps.is_stopped {
+            true => Err(interrupted()),
+            false => Change::new(plan, steps, work).take_rows(context),
+        }),
+        Work::Change(..) => None,
+    };
+    match next {
+        Some(next) => continue_steps(context, state, next),
+        None => {
+            context.session.execution = Execution::Compound(state);
+            Progress::Waiting
+        }
+    }
+}
+
 /// The error of a stopped statement: that of its last step. If that step succeeded, or the statement would
 /// have continued after the error, the result is error 1317.
 fn error_of_stopped(error: Option<Box<Error>>) -> Box<Error> {
@@ -213,10 +237,7 @@ fn complete(context: &mut StatementContext<'_, '_>, state: Box<CompoundState>) -
         Work::Insert(plan, work) => insert::complete(context, &plan, work),
         Work::Change(plan, work) => {
             let ChangeWork { matched, changed, outputs, .. } = work;
-            let rows = ChangedRows { matched, changed, outputs: &outputs };
-            let progress = finish_change(context, &plan, rows);
-            outputs.into_iter().for_each(|output| context.turn.buffers.give(output));
-            progress
+            finish_change(context, &plan, ChangedRows { matched, changed, outputs })
         }
     }
 }

@@ -28,10 +28,11 @@ use super::returned::cannot_fail;
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
 use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, StepState, Work};
-use crate::execute::completion::{ChangeCounts, fail, finish_ok, finish_rows};
+use crate::execute::completion::{ChangeCounts, fail, finish_ok};
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};
 use crate::execute::read::broken_reply;
+use crate::execute::received::{RowTarget, process_rows};
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
 use crate::mysql_catalog::show::WarningLevel;
@@ -225,7 +226,7 @@ pub(super) fn on_outcome(
                 work.counts.updated += 1;
             }
             if plan.returning.is_some() {
-                images.iter().try_for_each(|packets| work.returned.add_packets(packets, 1))?;
+                images.iter().try_for_each(|packets| work.returned.add_packets(packets))?;
             }
             insert.next_row(context)
         }
@@ -547,8 +548,7 @@ pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan
     }
     if let Some(InsertReturning { header, .. }) = &plan.returning {
         context.sink.header(header, &context.session.completion());
-        context.sink.row_packets(&work.returned.packets);
-        return finish_rows(context, work.returned.rows);
+        return process_rows(context, vec![work.returned.packets], RowTarget::Answer { rows: 0 });
     }
     let last_insert_id = match (work.first_number, context.session.insert_id_argument) {
         (0, Some(argument)) => argument,

@@ -13,20 +13,21 @@
 //! statement.
 //!
 //! In reading order: [`state`], the state between steps; [`drive`], the step after each reply and the end of
-//! the statement; [`insert`]; [`change`]; [`rows`], the rows of an INSERT that later steps may need;
-//! [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT.
+//! the statement; [`insert`]; [`change`] with [`locked_rows`]; [`rows`], the rows of an INSERT that later
+//! steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT.
 
 mod change;
 mod drive;
 mod insert;
+mod locked_rows;
 mod returned;
 mod rows;
 mod source;
 mod state;
 
 pub(super) use change::start_ordered_change;
-pub(super) use drive::resume_compound;
+pub(super) use drive::{continue_compound, resume_compound};
 pub(super) use insert::{start_insert_rows, start_insert_select};
 pub(super) use rows::{RowList, RowRef};
-pub(super) use source::{SelectedRows, continue_source};
+pub(super) use source::SelectedRows;
 pub(crate) use state::CompoundState;

@@ -18,7 +18,6 @@ const SMALL_ROW_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Returned {
     pub packets: Vec<u8>,
-    pub rows: u64,
 }
 
 impl Returned {
@@ -40,14 +39,12 @@ impl Returned {
         let made = append_projection(&returning.rows, (Some(row), parameters), protocol, scratch, &mut self.packets);
         scratch.set_strict(false);
         made?;
-        self.rows += 1;
         self.check()
     }
 
     /// Adds rows that are already encoded. Error: 1041.
-    pub(super) fn add_packets(&mut self, packets: &[u8], rows: u64) -> Result<()> {
+    pub(super) fn add_packets(&mut self, packets: &[u8]) -> Result<()> {
         self.packets.extend_from_slice(packets);
-        self.rows += rows;
         self.check()
     }
 

@@ -19,8 +19,8 @@ use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{EncodeOutcome, encode_selected_rows, level_of_mode};
 use crate::execute::packets::{RowPackets, row_start};
-use crate::execute::read::{abandon_read, broken_reply, send_sorted_rows, start_select};
-use crate::execute::resume::{continue_output, resume};
+use crate::execute::read::{abandon_read, broken_reply, start_select};
+use crate::execute::resume::{continue_output, resume, run_requested_step};
 use crate::execute::retry::StatementInput;
 use crate::execute::state::{Execution, PlanInput};
 use crate::plan::QueryPlan;
@@ -109,18 +109,14 @@ impl Source {
 
     /// Whether the query is suspended with more rows to return.
     fn awaits_room(&self) -> bool {
-        match &self.inner {
-            Execution::Sorted(state) => state.awaits_room,
-            Execution::Read(state) => state.awaits_room,
-            _ => false,
-        }
+        self.inner.awaits_room()
     }
 
-    /// Requests a sort step, unless one is requested already. A step that came while rows were being inserted
-    /// was skipped.
+    /// Requests the next step of a query that runs in its own steps, unless one is requested already. A step
+    /// that came while rows were being inserted was skipped.
     fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
-        if let Execution::Sorted(state) = &mut self.inner
-            && !std::mem::replace(&mut state.step_requested, true)
+        if let Some(is_requested) = self.inner.step_requested()
+            && !std::mem::replace(is_requested, true)
         {
             context.request_step();
         }
@@ -133,6 +129,7 @@ impl Source {
                 context.engine.gateway.end_read(state.operation, context.turn);
                 abandon_read(context.engine, context.session, state, context.turn);
             }
+            Execution::Received(state) => state.abandon(context.engine, context.session, context.turn),
             Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),
             // Other states need no message: their reply is dropped as stale when it arrives.
             _ => {}
@@ -213,28 +210,19 @@ pub(super) fn resume_source(
     continue_steps(context, state, next)
 }
 
-/// Runs the next sort step of the query. While rows are being inserted the step is postponed, because its
-/// output would accumulate without a bound.
-pub(in crate::execute) fn continue_source(context: &mut StatementContext<'_, '_>) -> Progress {
-    let Execution::Compound(mut state) = std::mem::take(&mut context.session.execution) else {
-        unexpected_step("a step of a query for a statement that has none")
-    };
-    let CompoundState { steps, work } = &mut *state;
-    if let Work::Insert(plan, work) = work
-        && let Some(source) = &mut work.source
-        && let Execution::Sorted(sorted) = &mut source.inner
-        && std::mem::take(&mut sorted.step_requested)
-        && matches!(steps.step, Step::Select)
-    {
-        source.run(context, send_sorted_rows);
-        let next = match steps.is_stopped {
-            true => Err(interrupted()),
-            false => advance(context, &mut Insert { plan, steps, work }),
-        };
-        return continue_steps(context, state, next);
+/// Runs the step that the query has requested. Returns `None` if it has not requested one, or while rows are
+/// being inserted: the step is then postponed, because its output would accumulate without a bound.
+pub(super) fn continue_source(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Option<Result<Next>> {
+    let source = insert.work.source.as_mut()?;
+    let is_requested = source.inner.step_requested().is_some_and(std::mem::take);
+    if !is_requested || !matches!(insert.steps.step, Step::Select) {
+        return None;
     }
-    context.session.execution = Execution::Compound(state);
-    Progress::Waiting
+    if insert.steps.is_stopped {
+        return Some(Err(interrupted()));
+    }
+    source.run(context, run_requested_step);
+    Some(advance(context, insert))
 }
 
 /// Inserts the next batch or waits for more rows. No insert may be pending.

@@ -1,5 +1,6 @@
 //! The state of a compound statement between its steps.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_model::error::Error;
@@ -7,6 +8,7 @@ use junctor_model::id::StatementNumber;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
+use super::locked_rows::LockedRows;
 use super::returned::Returned;
 use super::rows::RowList;
 use super::source::Source;
@@ -91,10 +93,12 @@ pub(super) enum Step {
     Update,
     /// The locking read of all rows of an UPDATE or DELETE.
     Lock,
-    /// The write of all rows in one step.
+    /// The locked rows are being sorted. The session waits for a step that it has requested, not for a reply.
+    SortRows,
+    /// The write of all rows by the statement's condition.
     WriteAll,
-    /// The write of one locked row.
-    WriteOne,
+    /// The write of one or several locked rows by their keys.
+    WriteRows,
     /// The commit of the statement's own transaction.
     Commit,
     /// The rollback of the statement's own transaction, or of the statement alone. The error is sent when it
@@ -158,15 +162,18 @@ pub(super) struct Counts {
 /// The progress of an UPDATE or DELETE.
 #[derive(Debug)]
 pub(super) struct ChangeWork {
-    /// Partition and primary key of each locked row; empty if no rows were locked.
+    /// The locked rows that are not among `rows` yet; `None` if no rows were locked.
+    pub locked: Option<LockedRows>,
+    /// Partition and primary key of the next locked rows, in the order of the writes.
     pub rows: Vec<(u16, Vec<u8>)>,
-    pub next: usize,
+    /// The part of `rows` that the pending step writes.
+    pub writing: Range<usize>,
     /// Maximum number of rows to write.
     pub limit: u64,
     /// Maximum number of rows to lock in one partition.
     pub locked_max: u32,
     pub matched: u64,
     pub changed: u64,
-    /// The rows of RETURNING, one buffer for each partition.
+    /// The rows of RETURNING, one buffer for each partition, or one buffer for all if they were locked first.
     pub outputs: Vec<Vec<u8>>,
 }
