@@ -5,7 +5,9 @@
 #   make test        all checks that a change must pass
 #   make bench       comparison with MariaDB and an echo server, DBT2, YCSB, instruction counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
-#   make kill         bank transfers against a durable server that is killed 300 times: make kill KILLS=300
+#   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
+#   make faults      a durable server that is killed at each of its calls for files and at each crash point,
+#                    or whose calls fail: make faults FAULTS=500
 #   make history     a million transactions per isolation level, checked for anomalies that the level forbids
 #   make deadlocks   very many deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
@@ -27,9 +29,10 @@ STATEMENTS ?= 400000
 EPISODES ?= 2000
 FORMS ?= 100000
 KILLS ?= 300
+FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench kill history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench kill faults history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -56,8 +59,12 @@ bench: tools release
 sysbench: tools release
 	timeout 2700 $(BENCH) sysbench-matrix $(ARGS)
 
-kill:
+kill: tools
 	JUNCTOR_KILLS=$(KILLS) timeout 7200 cargo test --package junctor --test durability -- --nocapture kill::
+
+faults: tools
+	JUNCTOR_FAULTS=$(FAULTS) timeout 14400 cargo test --package junctor --test durability -- --nocapture \
+		--test-threads 1 faults:: crash_points::
 
 history: release
 	timeout 7200 $(BENCH) history --transactions $(TRANSACTIONS) $(ARGS)

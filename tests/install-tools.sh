@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the external programs that the tests and comparisons need, if they are missing: sysbench, the mysql
-# client, MariaDB for comparison, and valgrind. The MariaDB package is the one without a service, so nothing
+# client, MariaDB for comparison, valgrind and strace. The MariaDB package is the one without a service, so nothing
 # is started now or at boot: the tests run the server themselves, in temporary directories and on free ports.
 #
 #   sh tests/install-tools.sh
@@ -14,6 +14,7 @@ need sysbench sysbench
 need mysql mariadb-client-core
 need mariadbd mariadb-server-core
 need valgrind valgrind
+need strace strace
 need cc gcc
 need setpriv util-linux
 

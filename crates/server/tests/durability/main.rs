@@ -1,7 +1,10 @@
 //! The real server is killed without warning, and started again on the same directory.
 
+mod crash_points;
 mod disk_full;
+mod faults;
 mod kill;
 mod memory;
 mod restart;
+mod script;
 mod server;

@@ -2,14 +2,26 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use junctor_bench::mysql::Connection;
+
+/// A server that has lost its disk must end within this time.
+const END_TIME_MAX: Duration = Duration::from_secs(60);
 
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+}
+
+/// How a server ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    /// What it printed to standard error.
+    pub errors: String,
 }
 
 /// An empty folder for one test.
@@ -21,7 +33,7 @@ pub fn folder(name: &str) -> PathBuf {
 }
 
 /// The command that starts a server on a directory.
-pub fn command(folder: &PathBuf) -> Command {
+pub fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
     command.args([
         "serve",
@@ -38,24 +50,38 @@ pub fn command(folder: &PathBuf) -> Command {
     command
 }
 
+/// Such a command with a log in files of 1 MiB and plain system calls, which `strace` can see.
+pub fn small_files_command(folder: &Path) -> Command {
+    let settings = folder.with_extension("toml");
+    std::fs::write(&settings, "FileIo = \"plain\"\nFragmentLogFileSize = \"1M\"\n").expect("a file can be written");
+    let mut command = command(folder);
+    command.arg("--config").arg(settings);
+    command
+}
+
 impl Server {
-    pub fn start(folder: &PathBuf) -> Server {
+    pub fn start(folder: &Path) -> Server {
         Server::start_with(folder, &[])
     }
 
     /// Starts with more options. They may not repeat those of [`command`].
-    pub fn start_with(folder: &PathBuf, options: &[&str]) -> Server {
-        let mut child = command(folder).args(options).spawn().expect("the program runs");
+    pub fn start_with(folder: &Path, options: &[&str]) -> Server {
+        let mut command = command(folder);
+        command.args(options);
+        Server::spawn(command)
+            .unwrap_or_else(|ended| panic!("the server did not start: {}: {}", ended.status, ended.errors))
+    }
+
+    /// Starts a command that [`command`] made.
+    pub fn spawn(mut command: Command) -> Result<Server, Ended> {
+        let mut child = command.spawn().expect("the program runs");
         let mut line = String::new();
         let out = child.stdout.take().expect("standard output is a pipe");
         BufReader::new(out).read_line(&mut line).expect("the program prints a line");
-        let Some(address) = line.strip_prefix("ready: mysql ").and_then(|rest| rest.split(' ').next()) else {
-            let mut errors = String::new();
-            child.stderr.take().expect("standard error is a pipe").read_to_string(&mut errors).expect("text");
-            panic!("the server did not start: {line}{errors}");
-        };
-        let address = address.parse().expect("an address");
-        Server { child, address }
+        match line.strip_prefix("ready: mysql ").and_then(|rest| rest.split(' ').next()) {
+            Some(address) => Ok(Server { child, address: address.parse().expect("an address") }),
+            None => Err(Ended::of(&mut child)),
+        }
     }
 
     pub fn session(&self) -> Connection<TcpStream> {
@@ -67,11 +93,41 @@ impl Server {
         self.child.kill().expect("the server runs");
         self.child.wait().expect("the server has ended");
     }
+
+    /// Waits until the server ends by itself. `None` if it has not ended after `time_max`.
+    pub fn wait(&mut self, time_max: Duration) -> Option<Ended> {
+        let start = Instant::now();
+        while start.elapsed() < time_max {
+            if self.child.try_wait().expect("the server is a child").is_some() {
+                return Some(Ended::of(&mut self.child));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        None
+    }
+
+    /// Waits until the server ends by itself, which it must.
+    pub fn end(mut self) -> Ended {
+        self.wait(END_TIME_MAX).expect("a server that answers no more ends")
+    }
+}
+
+impl Ended {
+    fn of(child: &mut Child) -> Ended {
+        let mut errors = String::new();
+        child.stderr.take().expect("standard error is a pipe").read_to_string(&mut errors).expect("text");
+        Ended { status: child.wait().expect("the server is a child"), errors }
+    }
+
+    /// Whether a signal with this number ended the server.
+    pub fn is_by_signal(&self, signal: i32) -> bool {
+        std::os::unix::process::ExitStatusExt::signal(&self.status) == Some(signal)
+    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Fails if `kill` has ended it.
+        // Fails if the server has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

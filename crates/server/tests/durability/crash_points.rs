@@ -1,0 +1,122 @@
+//! Kills the server at each of its crash points that the script reaches.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::script::Script;
+use super::server::{Server, folder, small_files_command};
+
+/// The environment variable with which the server kills itself.
+const CRASH: &str = "JUNCTOR_CRASH_AT";
+/// The environment variable that asks for all hits below, not only the first. `make faults` sets it.
+const THOROUGH: &str = "JUNCTOR_FAULTS";
+/// The hits of a point that are fatal in turn.
+const HITS: [u32; 9] = [1, 2, 3, 5, 14, 41, 100, 200, 365];
+/// Steps that the script reaches in any case.
+const REACHED: [&str; 19] = [
+    "log.collect",
+    "log.write",
+    "log.sync",
+    "log.publish",
+    "log.close",
+    "log.start",
+    "segment.create",
+    "segment.fill",
+    "segment.sync",
+    "segment.rename",
+    "segment.directory",
+    "pair.identity",
+    "job.record",
+    "job.durable",
+    "mark.extend",
+    "recovery.scan",
+    "recovery.apply",
+    "recovery.index",
+    "recovery.start",
+];
+
+/// Every step that has crash points, from the generated page.
+fn crash_steps() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/generated/crash-points.md");
+    let page = std::fs::read_to_string(page).expect("the page is part of the sources");
+    let names = page.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
+    names.filter(|name| name.contains('.')).map(str::to_owned).collect()
+}
+
+/// Plays the script until the server kills itself at the point. Returns the number of acknowledged steps, or
+/// `None` if the point was not hit.
+fn play_until(script: &Script, folder: &Path, point: &str, before: usize) -> Option<usize> {
+    let mut command = small_files_command(folder);
+    command.env(CRASH, point);
+    let (ended, acknowledged) = match Server::spawn(command) {
+        Err(ended) => (ended, before),
+        Ok(server) => {
+            let acknowledged = if before == 0 { script.play(&server) } else { before };
+            if acknowledged == script.len() {
+                server.kill();
+                return None;
+            }
+            (server.end(), acknowledged)
+        }
+    };
+    assert!(ended.is_by_signal(9), "{point}: the server ended otherwise: {ended:?}");
+    Some(acknowledged)
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder can be made");
+    for entry in std::fs::read_dir(from).expect("the folder exists") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        match entry.file_type().expect("a type").is_dir() {
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).expect("a file can be copied")),
+        }
+    }
+}
+
+fn check(script: &Script, folder: &PathBuf, acknowledged: usize, case: &str) {
+    let server = Server::spawn(small_files_command(folder))
+        .unwrap_or_else(|ended| panic!("{case}: the server did not restart: {ended:?}"));
+    script.check(&server, acknowledged, case);
+    server.kill();
+    std::fs::remove_dir_all(folder).expect("the folder exists");
+}
+
+#[test]
+fn a_crash_at_any_point_loses_nothing() {
+    let is_thorough = std::env::var_os(THOROUGH).is_some();
+    let (folder, full) = (folder("crash"), folder("crash-full"));
+    let script = Script::new(if is_thorough { 34 } else { 11 }, &full);
+    let all = script.len();
+    let mut reached = BTreeMap::new();
+    let mut steps = crash_steps();
+    // Looking for a point that nothing reaches takes a whole script.
+    steps.retain(|step| is_thorough || REACHED.contains(&step.as_str()));
+    for (step, side) in steps.iter().flat_map(|step| [(step, "before"), (step, "after")]) {
+        for hit in HITS.into_iter().take(if is_thorough { HITS.len() } else { 2 }) {
+            let point = format!("{step}.{side}:{hit}");
+            // A new directory first. The points of recovery need one with contents.
+            let mut acknowledged = play_until(&script, &folder, &point, 0);
+            if acknowledged.is_none() {
+                let _ = std::fs::remove_dir_all(&folder);
+                copy(&full, &folder);
+                acknowledged = play_until(&script, &folder, &point, all);
+            }
+            match acknowledged {
+                Some(acknowledged) => {
+                    check(&script, &folder, acknowledged, &point);
+                    *reached.entry(step.clone()).or_insert(0) += 1;
+                }
+                None => {
+                    let _ = std::fs::remove_dir_all(&folder);
+                    break;
+                }
+            }
+        }
+    }
+    println!("crashes at each step: {reached:?}");
+    let missed: Vec<&&str> = REACHED.iter().filter(|step| !reached.contains_key(**step)).collect();
+    assert!(missed.is_empty(), "steps that were not reached: {missed:?}");
+    std::fs::remove_dir_all(&full).expect("the folder exists");
+}

@@ -1,0 +1,167 @@
+//! `strace` kills the server at a system call for files, or makes the call fail.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::script::Script;
+use super::server::{Ended, Server, folder, small_files_command};
+
+/// The environment variable with the greatest n of "at the n-th call". `make faults` sets it.
+const FAULTS: &str = "JUNCTOR_FAULTS";
+/// Without the variable, the n in turn.
+const FEW: [u32; 5] = [1, 2, 3, 40, 121];
+/// Distance of the n at which calls fail in a thorough run. Most of these runs are alike.
+const FAILURE_DISTANCE: usize = 9;
+/// Calls that change files or folders, by groups that are counted together.
+const KILLED_AT: [&str; 6] =
+    ["pwrite64", "fdatasync", "fsync", "rename,renameat,renameat2", "openat", "mkdir,mkdirat,unlink,unlinkat,close"];
+/// The server is killed instead of making the call.
+const KILL: &str = "signal=SIGKILL";
+/// Calls that fail, with the error.
+const FAILED: [(&str, &str); 5] =
+    [("pwrite64", "EIO"), ("fdatasync", "EIO"), ("fdatasync", "ENOSPC"), ("fsync", "EIO"), ("rename", "EIO")];
+/// A server that goes on after an error has this time to end after all.
+const GOES_ON: Duration = Duration::from_millis(300);
+
+/// Whether `strace` works here. It needs the permission to trace.
+fn has_strace() -> bool {
+    let status = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    let works = status.is_ok_and(|status| status.success());
+    assert!(works || std::env::var_os(FAULTS).is_none(), "strace is missing: sh tests/install-tools.sh");
+    works
+}
+
+/// The calls of a test run, in order.
+fn numbers() -> Vec<u32> {
+    match std::env::var(FAULTS).ok().and_then(|text| text.parse().ok()) {
+        Some(most) => (1..=most).collect(),
+        None => FEW.into(),
+    }
+}
+
+/// The command under `strace`, which counts the calls of each thread and lets `fault` happen at one of them.
+/// The server is the child and `strace` the grandchild, so that a kill of the child kills the server.
+fn with_fault(folder: &Path, calls: &str, fault: &str, when: u32) -> Command {
+    let inner = small_files_command(folder);
+    let mut command = Command::new("strace");
+    command.args(["-D", "-f", "-o"]).arg(trace_path(folder));
+    // Stops the server only at the traced calls. With it, strace 6.1 sends no signal after the first call.
+    if fault != KILL {
+        command.arg("--seccomp-bpf");
+    }
+    command.args(["-e", &format!("trace={calls},fdatasync,fsync,close")]);
+    command.args(["-e", &format!("inject={calls}:{fault}:when={when}")]);
+    command.arg(inner.get_program()).args(inner.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn trace_path(folder: &Path) -> std::path::PathBuf {
+    folder.with_extension("trace")
+}
+
+/// Plays the script on a new directory until the fault ends the server. Returns the number of acknowledged
+/// steps and how the server ended, which is `None` if it did not.
+fn play_with_fault(script: &Script, folder: &Path, calls: &str, fault: &str, when: u32) -> (usize, Option<Ended>) {
+    let _ = std::fs::remove_dir_all(folder);
+    let mut server = match Server::spawn(with_fault(folder, calls, fault, when)) {
+        Ok(server) => server,
+        Err(ended) => return (0, Some(ended)),
+    };
+    let acknowledged = script.play(&server);
+    if acknowledged < script.len() {
+        return (acknowledged, Some(server.end()));
+    }
+    let ended = server.wait(GOES_ON);
+    (acknowledged, ended)
+}
+
+fn restart_and_check(script: &Script, folder: &Path, acknowledged: usize, case: &str) {
+    let server = Server::spawn(small_files_command(folder))
+        .unwrap_or_else(|ended| panic!("{case}: the server did not restart: {ended:?}"));
+    script.check(&server, acknowledged, case);
+    server.kill();
+}
+
+#[test]
+fn a_kill_at_any_call_for_files_loses_nothing() {
+    if !has_strace() {
+        return;
+    }
+    let (folder, undisturbed) = (folder("calls"), folder("calls-undisturbed"));
+    let script = Script::new(if numbers().len() > FEW.len() { 40 } else { 11 }, &undisturbed);
+    for calls in KILLED_AT {
+        let mut kills = 0;
+        for when in numbers() {
+            let case = format!("SIGKILL at {calls} number {when}");
+            let (acknowledged, ended) = play_with_fault(&script, &folder, calls, KILL, when);
+            match ended {
+                Some(ended) => assert!(ended.is_by_signal(9), "{case}: the server ended otherwise: {ended:?}"),
+                // No thread makes so many of these calls.
+                None => break,
+            }
+            kills += 1;
+            // The second life may be killed as well, often within recovery.
+            if let Ok(server) = Server::spawn(with_fault(&folder, calls, KILL, when % 7 + 1)) {
+                server.kill();
+            }
+            restart_and_check(&script, &folder, acknowledged, &case);
+        }
+        println!("{calls}: {kills} kills");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn a_failed_call_for_files_stops_the_server_with_a_message() {
+    if !has_strace() {
+        return;
+    }
+    let (folder, undisturbed) = (folder("errors"), folder("errors-undisturbed"));
+    let is_thorough = numbers().len() > FEW.len();
+    let script = Script::new(if is_thorough { 40 } else { 11 }, &undisturbed);
+    for (calls, error) in FAILED {
+        let (mut stops, mut messages) = (0, BTreeSet::new());
+        let distance = if is_thorough { FAILURE_DISTANCE } else { 1 };
+        for when in numbers().into_iter().step_by(distance) {
+            let case = format!("{error} from {calls} number {when}");
+            let (acknowledged, ended) = play_with_fault(&script, &folder, calls, &format!("error={error}"), when);
+            let trace = std::fs::read_to_string(trace_path(&folder)).expect("strace has written its output");
+            if !trace.contains("(INJECTED)") {
+                break;
+            }
+            assert_no_sync_is_retried(&trace, &case);
+            match ended {
+                Some(ended) => {
+                    assert!(ended.status.code() != Some(0), "{case}: the server ended with success: {ended:?}");
+                    let message = ended.errors.lines().find(|line| line.contains("cannot"));
+                    let message = message.unwrap_or_else(|| panic!("{case}: no message: {ended:?}"));
+                    messages.insert(message.to_owned());
+                    stops += 1;
+                }
+                // The preparation of a file that is not in use yet is tried again later.
+                None => assert!(acknowledged == script.len(), "{case}"),
+            }
+            restart_and_check(&script, &folder, acknowledged, &case);
+        }
+        println!("{error} from {calls}: {stops} stops: {messages:#?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+/// Checks that no descriptor is synced again after a sync of it failed.
+fn assert_no_sync_is_retried(trace: &str, case: &str) {
+    let mut failed = BTreeSet::new();
+    for line in trace.lines() {
+        let Some((_, call)) = line.split_once(' ') else { continue };
+        let Some((name, rest)) = call.trim_start().split_once('(') else { continue };
+        let descriptor = rest.split([')', ' ', ',']).next().unwrap_or_default();
+        match name {
+            "close" => drop(failed.remove(descriptor)),
+            "fdatasync" | "fsync" if line.contains("(INJECTED)") => drop(failed.insert(descriptor.to_owned())),
+            "fdatasync" | "fsync" => assert!(!failed.contains(descriptor), "{case}: a sync is retried: {line}"),
+            _ => {}
+        }
+    }
+}
