@@ -253,6 +253,17 @@ pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8
     checksum
 }
 
+/// Moves a whole group to another log, behind a group whose header has the given checksum. Returns the new
+/// checksum of the header. For restores: the groups keep their positions.
+pub fn move_group(group: &mut [u8], log_id: u64, previous_checksum: u32) -> u32 {
+    let fixed = &mut group[..GROUP_HEADER_BYTES];
+    set_u64(fixed, 24, log_id);
+    set_u32(fixed, 44, previous_checksum);
+    let checksum = checksum_without(fixed, CHECKSUM_AT);
+    set_u32(fixed, CHECKSUM_AT, checksum);
+    checksum
+}
+
 /// The header at the start of a block, whatever its payload, and the number of blocks of the group.
 ///
 /// # Errors

@@ -18,7 +18,7 @@ pub use formed::FormedRecords;
 pub use group::{
     BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GROUP_VERSION, Group, GroupError, GroupHeader, GroupKind,
     PIECE_HEADER_BYTES, Piece, SEGMENT_BYTES_DEFAULT, SegmentSize, decode_group, decode_header, encode_group,
-    group_blocks,
+    group_blocks, move_group,
 };
 pub use pair::{PAIR_CONTENT_BYTES_MAX, PairCopy, PairSlot, UnknownPairVersion, decode_slot, encode_slot, newest_slot};
 pub use record::{

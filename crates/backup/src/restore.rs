@@ -1,0 +1,357 @@
+//! Makes a data directory from a backup.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use junctor_model::id::CommitNumber;
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
+use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
+use junctor_storage::log::{BLOCK_BYTES, GroupError, GroupHeader, SegmentSize, decode_group, encode_slot, move_group};
+
+use crate::BackupError;
+use crate::clock::{utc_moment_us, utc_text};
+use crate::contents::{Contents, Object};
+use crate::data_directory::{IDENTITY_USE, SETTINGS_USE, checkpoint_name, segment_name, sync_folder};
+use crate::object::read_object;
+use crate::progress::Progress;
+use crate::store::BackupStore;
+use crate::take::block_on;
+
+/// Options of a restore.
+#[derive(Clone, Debug, Args)]
+pub struct RestoreOptions {
+    /// Where backups are kept: a folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "STORE")]
+    pub store: String,
+    /// Data directory to make; it must not exist, or be empty
+    #[arg(value_name = "DIR")]
+    pub data_dir: PathBuf,
+    /// Name of the backup [default: the newest one]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<Box<str>>,
+    /// Restore the commits up to this time in UTC, between the backup and the end of its increments
+    #[arg(long, value_name = "YYYY-MM-DD hh:mm:ss")]
+    pub until: Option<String>,
+}
+
+/// What a restored directory holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RestoreSummary {
+    /// The backup whose checkpoint was restored.
+    pub name: Box<str>,
+    /// The last commit that the directory holds.
+    pub last_commit: CommitNumber,
+    /// UTC time of the last group of the log.
+    pub until: String,
+}
+
+/// Makes a data directory. A server that is started with it recovers as after a crash.
+///
+/// # Errors
+/// The store or a file fails, an object is damaged, or the backups do not reach the requested time. Nothing is
+/// left at the directory's path then.
+pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> {
+    block_on(async {
+        let store = BackupStore::open(&options.store)?;
+        let until_us = options.until.as_deref().map(utc_moment_us).transpose()?;
+        let plan = Plan::new(&store, options.name.as_deref(), until_us).await?;
+        // The directory gets its name once it is complete.
+        let folder = temporary_folder(&options.data_dir)?;
+        let summary = plan.write(&store, &folder).await;
+        let summary = summary.and_then(|summary| {
+            std::fs::rename(&folder, &options.data_dir).map_err(BackupError::of_file(&options.data_dir))?;
+            Ok(summary)
+        });
+        if summary.is_err() {
+            // The error matters more than what cannot be removed.
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        let summary = summary?;
+        sync_folder(options.data_dir.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
+        Ok(summary)
+    })
+}
+
+/// The backups that a restore reads.
+struct Plan {
+    /// The backup whose checkpoint is restored.
+    name: Box<str>,
+    contents: Contents,
+    /// The backups whose logs follow each other from `replay_from` on.
+    logs: Vec<(Box<str>, Contents)>,
+    until_us: Option<u64>,
+}
+
+impl Plan {
+    async fn new(store: &BackupStore, name: Option<&str>, until_us: Option<u64>) -> Result<Plan, BackupError> {
+        let mut name: Box<str> = match name {
+            Some(name) => name.into(),
+            None => newest(store).await?,
+        };
+        let mut contents = store.contents(&name).await?;
+        // The backups that follow on the one that is restored, in order.
+        let mut later = Vec::new();
+        // A checkpoint that is newer than the requested time is of no use.
+        while until_us.is_some_and(|until_us| until_us < contents.log.wall_clock_us) {
+            let Some(base) = contents.base.clone() else {
+                let end = utc_text(contents.log.wall_clock_us);
+                return Err(BackupError::refused(format!(
+                    "backup '{name}' ends at {end} UTC, and no earlier one is left: the time cannot be restored"
+                )));
+            };
+            let base_contents = store.contents(&base).await?;
+            later.insert(0, (name, contents));
+            (name, contents) = (base, base_contents);
+        }
+        let mut logs = vec![(name.clone(), contents.clone())];
+        while logs[0].1.log.first > contents.log.replay_from {
+            let Some(base) = logs[0].1.base.clone() else {
+                return Err(BackupError::refused(format!("backup '{name}' lacks the beginning of its log")));
+            };
+            let base_contents = store.contents(&base).await?;
+            logs.insert(0, (base, base_contents));
+        }
+        logs.extend(later);
+        for pair in logs.windows(2) {
+            if pair[0].1.log.end != pair[1].1.log.first {
+                let text = format!("the log between backups '{}' and '{}' is missing", pair[0].0, pair[1].0);
+                return Err(BackupError::refused(text));
+            }
+        }
+        Ok(Plan { name, contents, logs, until_us })
+    }
+
+    /// Writes the directory. Its identity comes last.
+    async fn write(&self, store: &BackupStore, folder: &Path) -> Result<RestoreSummary, BackupError> {
+        let contents = &self.contents;
+        // The restored server writes another future into its log. Another id keeps it apart from the first.
+        let log_id = random()?;
+        for below in ["checkpoint", "log"] {
+            make_folder(&folder.join(below))?;
+        }
+        let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
+        for file in &contents.files {
+            let target = NewFile::create(&folder.join(checkpoint_name(file.number)))?;
+            read_object(store, &file.backup, &file.object, target).await?.sync()?;
+            progress.add(file.object.bytes);
+        }
+        progress.finish();
+        let mut newest = CommitNumber(0);
+        if let Some(stored) = &contents.manifest {
+            let bytes = read_object(store, &self.name, &stored.object, Vec::new()).await?;
+            let mut manifest = Manifest::decode(&bytes).map_err(|error| BackupError::refused(error.to_string()))?;
+            manifest.log_id = log_id;
+            newest = manifest.newest;
+            let slot = encode_slot(MANIFEST_USE, stored.generation, &manifest.encode());
+            write_file(&folder.join(format!("manifest.{}", stored.generation % 2)), &slot)?;
+        }
+        if let Some(object) = &contents.settings {
+            let content = read_object(store, &self.name, object, Vec::new()).await?;
+            write_file(&folder.join("settings.1"), &encode_slot(SETTINGS_USE, 1, &content))?;
+        }
+        let log = self.write_log(store, folder, log_id).await?;
+        let Some(last) = log.last else { return Err(BackupError::refused("the backup has no group of the log")) };
+        if last.stable < newest {
+            return Err(BackupError::refused(format!(
+                "the checkpoint holds commit {newest}, but the log ends at commit {}",
+                last.stable
+            )));
+        }
+        for below in ["checkpoint", "log"] {
+            sync_folder(&folder.join(below))?;
+        }
+        let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes: contents.segment_bytes };
+        write_file(&folder.join("identity.1"), &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
+        sync_folder(folder)?;
+        Ok(RestoreSummary { name: self.name.clone(), last_commit: last.stable, until: utc_text(last.wall_clock_us) })
+    }
+
+    async fn write_log(&self, store: &BackupStore, folder: &Path, log_id: u64) -> Result<LogWriter, BackupError> {
+        let size = SegmentSize::of_bytes(self.contents.segment_bytes)
+            .ok_or_else(|| BackupError::refused("the backup has an invalid size of segments"))?;
+        let mut log = LogWriter {
+            folder: folder.to_owned(),
+            size,
+            log_id,
+            from: self.contents.log.replay_from,
+            until_us: self.until_us,
+            received: Vec::new(),
+            segment: None,
+            checksums: None,
+            last: None,
+            has_ended: false,
+        };
+        let progress = Progress::new("log", self.logs.iter().map(|(_, contents)| contents.log.object.bytes).sum());
+        for (name, contents) in &self.logs {
+            let object: &Object = &contents.log.object;
+            log = read_object(store, name, object, log).await?;
+            if !log.received.is_empty() && !log.has_ended {
+                return Err(BackupError::refused(format!("the log of backup '{name}' ends within a group")));
+            }
+            progress.add(object.bytes);
+        }
+        progress.finish();
+        if let Some((_, file)) = log.segment.take() {
+            file.sync_all().map_err(|error| BackupError::refused(format!("cannot sync the log: {error}")))?;
+        }
+        Ok(log)
+    }
+}
+
+/// Takes the bytes of groups, and writes those that are restored to their segments.
+struct LogWriter {
+    folder: PathBuf,
+    size: SegmentSize,
+    log_id: u64,
+    /// Groups before this position are not needed.
+    from: u64,
+    until_us: Option<u64>,
+    /// Bytes of a group that is not complete.
+    received: Vec<u8>,
+    /// The segment that is being written.
+    segment: Option<(u64, File)>,
+    /// Checksums of the header of the last group, in the copied log and in the restored one.
+    checksums: Option<(u32, u32)>,
+    last: Option<GroupHeader>,
+    /// Whether the requested time has been passed.
+    has_ended: bool,
+}
+
+impl LogWriter {
+    /// Writes the first group in `received`. Returns its length; `None` if the group is not complete.
+    fn write_group(&mut self) -> std::io::Result<Option<usize>> {
+        let invalid = |text: String| std::io::Error::new(ErrorKind::InvalidData, text);
+        let (header, checksum, blocks) = match decode_group(&self.received) {
+            Ok(group) => (group.header, group.checksum, group.blocks),
+            Err(GroupError::Incomplete(_)) => return Ok(None),
+            Err(GroupError::NoHeader) if self.received.len() < BLOCK_BYTES => return Ok(None),
+            Err(error) => return Err(invalid(format!("a group of the log: {error}"))),
+        };
+        let length = blocks as usize * BLOCK_BYTES;
+        if header.position < self.from {
+            return Ok(Some(length));
+        }
+        self.has_ended |= self.until_us.is_some_and(|until_us| header.wall_clock_us > until_us);
+        if self.has_ended {
+            return Ok(Some(length));
+        }
+        let restored = match self.checksums {
+            Some((copied, restored)) if copied == header.previous_checksum => restored,
+            Some(_) => return Err(invalid(format!("the group at position {} does not follow", header.position))),
+            None => header.previous_checksum,
+        };
+        let restored = move_group(&mut self.received[..length], self.log_id, restored);
+        self.open_segment(self.size.segment_of(header.position))?;
+        if let Some((_, file)) = &self.segment {
+            file.write_all_at(&self.received[..length], self.size.offset_of(header.position))?;
+        }
+        (self.checksums, self.last) = (Some((checksum, restored)), Some(header));
+        Ok(Some(length))
+    }
+
+    fn open_segment(&mut self, segment: u64) -> std::io::Result<()> {
+        if self.segment.as_ref().is_some_and(|(number, _)| *number == segment) {
+            return Ok(());
+        }
+        if let Some((_, file)) = self.segment.take() {
+            file.sync_all()?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(self.folder.join(segment_name(segment)))?;
+        file.set_len(self.size.bytes())?;
+        self.segment = Some((segment, file));
+        Ok(())
+    }
+}
+
+impl Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.has_ended {
+            return Ok(bytes.len());
+        }
+        self.received.extend_from_slice(bytes);
+        while !self.received.is_empty() {
+            let Some(length) = self.write_group()? else { break };
+            self.received.drain(..length);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file that did not exist.
+struct NewFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl NewFile {
+    fn create(path: &Path) -> Result<NewFile, BackupError> {
+        let file = File::create_new(path).map_err(BackupError::of_file(path))?;
+        Ok(NewFile { file, path: path.to_owned() })
+    }
+
+    fn sync(self) -> Result<(), BackupError> {
+        self.file.sync_all().map_err(BackupError::of_file(&self.path))
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
+    let mut file = NewFile::create(path)?;
+    file.write_all(bytes).map_err(BackupError::of_file(path))?;
+    file.sync()
+}
+
+/// The backup whose log ends last by the wall clock.
+async fn newest(store: &BackupStore) -> Result<Box<str>, BackupError> {
+    let mut newest: Option<(u64, Box<str>)> = None;
+    for name in store.backups().await? {
+        let end = store.contents(&name).await?.log.wall_clock_us;
+        newest = newest.max(Some((end, name)));
+    }
+    let (_, name) = newest.ok_or_else(|| BackupError::refused("the store has no complete backup"))?;
+    Ok(name)
+}
+
+/// Makes the folder in which the directory is written: beside it, so that it can be renamed.
+fn temporary_folder(data_dir: &Path) -> Result<PathBuf, BackupError> {
+    match std::fs::read_dir(data_dir) {
+        Ok(mut entries) if entries.next().is_some() => {
+            return Err(BackupError::refused(format!("{} is not empty", data_dir.display())));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(BackupError::of_file(data_dir)(error)),
+        _ => {}
+    }
+    let mut name = data_dir.file_name().unwrap_or_default().to_owned();
+    name.push(".restoring");
+    let folder = data_dir.with_file_name(name);
+    make_folder(&folder)?;
+    Ok(folder)
+}
+
+/// Makes a folder that only this user can read.
+fn make_folder(path: &Path) -> Result<(), BackupError> {
+    DirBuilder::new().mode(0o700).create(path).map_err(BackupError::of_file(path))
+}
+
+fn random() -> Result<u64, BackupError> {
+    let path = Path::new("/dev/urandom");
+    let mut bytes = [0; 8];
+    File::open(path).and_then(|mut file| file.read_exact(&mut bytes)).map_err(BackupError::of_file(path))?;
+    Ok(u64::from_le_bytes(bytes))
+}

@@ -1,0 +1,69 @@
+//! The server whose data directory is copied.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder};
+
+use crate::BackupError;
+
+/// How to log in to the server. Its data directory must be on the same machine.
+#[derive(Clone, Debug, Args)]
+pub struct ServerOptions {
+    /// Address of the server
+    #[arg(long, default_value = "127.0.0.1", value_name = "HOST")]
+    pub host: String,
+    /// Port of the server
+    #[arg(long, default_value_t = 3306, value_name = "N")]
+    pub port: u16,
+    /// User of the server
+    #[arg(long, default_value = "root", value_name = "NAME")]
+    pub user: String,
+    /// Password; better in the variable MYSQL_PWD, because other users see command lines
+    #[arg(long, env = "MYSQL_PWD", hide_env_values = true, value_name = "PASSWORD")]
+    pub password: Option<String>,
+}
+
+/// A session that holds the server's backup lock. The server releases the lock when the session ends.
+pub struct LockedServer {
+    session: Conn,
+}
+
+impl LockedServer {
+    /// Logs in and takes the lock: from now on the server keeps its checkpoint and its log. Every commit that
+    /// was acknowledged before is in the log on disk.
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses, or keeps its data in memory only.
+    pub fn open(options: &ServerOptions) -> Result<LockedServer, BackupError> {
+        let login = OptsBuilder::new()
+            .ip_or_hostname(Some(&options.host))
+            .tcp_port(options.port)
+            .user(Some(&options.user))
+            .pass(options.password.as_ref())
+            .prefer_socket(false);
+        let mut session = Conn::new(login)?;
+        session.query_drop("LOCK INSTANCE FOR BACKUP")?;
+        Ok(LockedServer { session })
+    }
+
+    /// The data directory.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn data_directory(&mut self) -> Result<PathBuf, BackupError> {
+        let folder: Option<String> = self.session.query_first("SELECT @@datadir")?;
+        folder.map(PathBuf::from).ok_or_else(|| BackupError::refused("the server does not tell its data directory"))
+    }
+
+    /// Releases the lock.
+    ///
+    /// # Errors
+    /// The server had released the lock itself, because the log was getting full, or the connection broke.
+    /// The copy may then be incomplete.
+    pub fn unlock(mut self) -> Result<(), BackupError> {
+        self.session.query_drop("UNLOCK INSTANCE")?;
+        Ok(())
+    }
+}

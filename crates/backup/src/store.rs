@@ -1,0 +1,104 @@
+//! A store of backups: a folder, or a bucket of an S3-compatible service.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use futures_lite::StreamExt;
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use crate::BackupError;
+use crate::contents::Contents;
+
+const CONTENTS_NAME: &str = "contents";
+
+/// A store of backups.
+#[derive(Clone, Debug)]
+pub struct BackupStore {
+    objects: Arc<dyn ObjectStore>,
+    prefix: Path,
+}
+
+impl BackupStore {
+    /// Opens the store at `s3://BUCKET/PREFIX`, or in a folder, which is created. Credentials, region and
+    /// endpoint of a service come from the variables of the environment that AWS documents.
+    ///
+    /// # Errors
+    /// The address is wrong, or the folder cannot be created.
+    pub fn open(address: &str) -> Result<BackupStore, BackupError> {
+        if let Some(rest) = address.strip_prefix("s3://") {
+            let prefix = rest.split_once('/').map_or("", |(_, prefix)| prefix);
+            let objects = AmazonS3Builder::from_env().with_url(address).build()?;
+            return Ok(BackupStore { objects: Arc::new(objects), prefix: Path::from(prefix) });
+        }
+        let folder = FilePath::new(address);
+        std::fs::create_dir_all(folder).map_err(BackupError::of_file(folder))?;
+        let objects = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false).with_fsync(true);
+        Ok(BackupStore { objects: Arc::new(objects), prefix: Path::default() })
+    }
+
+    /// The objects of the store.
+    pub fn objects(&self) -> &dyn ObjectStore {
+        &*self.objects
+    }
+
+    /// The path of an object of a backup.
+    pub fn path(&self, backup: &str, object: &str) -> Path {
+        let parts = self.prefix.parts().map(|part| part.as_ref().to_owned());
+        let below = [backup].into_iter().chain(object.split('/')).map(str::to_owned);
+        Path::from_iter(parts.chain(below))
+    }
+
+    /// The names of all complete backups, in the order of the alphabet.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn backups(&self) -> Result<Vec<Box<str>>, BackupError> {
+        let folders = self.objects.list_with_delimiter(Some(&self.prefix)).await?.common_prefixes;
+        let mut names = Vec::new();
+        for folder in folders {
+            let Some(name) = folder.filename() else { continue };
+            match self.objects.head(&self.path(name, CONTENTS_NAME)).await {
+                Ok(_) => names.push(name.into()),
+                Err(object_store::Error::NotFound { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The list of contents of a backup.
+    ///
+    /// # Errors
+    /// The backup does not exist or is incomplete, its list is damaged, or the store fails.
+    pub async fn contents(&self, backup: &str) -> Result<Contents, BackupError> {
+        let found = match self.objects.get(&self.path(backup, CONTENTS_NAME)).await {
+            Err(object_store::Error::NotFound { .. }) => {
+                return Err(BackupError::refused(format!("the store has no complete backup '{backup}'")));
+            }
+            found => found?,
+        };
+        Contents::decode(backup, &found.bytes().await?)
+    }
+
+    /// Writes the list of contents, which completes the backup.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn put_contents(&self, backup: &str, contents: &Contents) -> Result<(), BackupError> {
+        self.objects.put(&self.path(backup, CONTENTS_NAME), contents.encode().into()).await?;
+        Ok(())
+    }
+
+    /// Whether any object of this backup exists.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn has_objects(&self, backup: &str) -> Result<bool, BackupError> {
+        let mut objects = self.objects.list(Some(&self.path(backup, "")));
+        Ok(objects.next().await.transpose()?.is_some())
+    }
+}

@@ -1,0 +1,271 @@
+//! Takes a backup of a running server.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Args;
+use junctor_model::stored_identity::Identity;
+use junctor_model::stored_manifest::Manifest;
+
+use crate::BackupError;
+use crate::clock::utc_text;
+use crate::contents::{self, Contents, Object, StoredFile, StoredLog};
+use crate::data_directory::DataDirectory;
+use crate::object::ObjectWriter;
+use crate::progress::Progress;
+use crate::server::{LockedServer, ServerOptions};
+use crate::store::BackupStore;
+
+/// Bytes of a checkpoint's file that are read at a time.
+const READ_BYTES: usize = 1 << 20;
+
+/// Options of a backup.
+#[derive(Clone, Debug, Args)]
+pub struct BackupOptions {
+    /// Where backups are kept: a folder, or s3://BUCKET/PREFIX
+    #[arg(value_name = "STORE")]
+    pub store: String,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "the fields have help texts of their own")]
+    pub server: ServerOptions,
+    /// Name of the backup [default: the time, such as 20260131-235959]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Copy only what the newest backup in the store lacks
+    #[arg(long)]
+    pub incremental: bool,
+    /// Compression level of zstd, 1 to 19
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(i32).range(1..=19), value_name = "N")]
+    pub level: i32,
+}
+
+/// What a backup holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupSummary {
+    /// Name of the backup.
+    pub name: Box<str>,
+    /// Bytes of the data directory that the backup describes.
+    pub bytes: u64,
+    /// Bytes that it added to the store.
+    pub stored_bytes: u64,
+}
+
+/// Takes a backup of a running server.
+///
+/// # Errors
+/// The server, the store or a file fails. Nothing counts as a backup then.
+pub fn backup(options: &BackupOptions) -> Result<BackupSummary, BackupError> {
+    block_on(async {
+        let store = BackupStore::open(&options.store)?;
+        let mut server = LockedServer::open(&options.server)?;
+        let directory = DataDirectory::new(server.data_directory()?);
+        let copy = Copy::begin(&store, directory, options).await?;
+        let (contents, summary) = copy.run().await?;
+        // The list comes last, and only if the server has kept everything to the end.
+        server.unlock()?;
+        store.put_contents(&summary.name, &contents).await?;
+        Ok(summary)
+    })
+}
+
+/// The backups of a store: name, base, end of the log in UTC, bytes in the store.
+///
+/// # Errors
+/// The store fails, or a list of contents is damaged.
+pub fn list(address: &str) -> Result<Vec<[String; 4]>, BackupError> {
+    block_on(async {
+        let store = BackupStore::open(address)?;
+        let mut lines = Vec::new();
+        for name in store.backups().await? {
+            let contents = store.contents(&name).await?;
+            let base = contents.base.as_deref().unwrap_or("-").to_owned();
+            let own = contents.files.iter().filter(|file| file.backup == name).map(|file| file.object.stored_bytes);
+            let bytes = own.sum::<u64>() + contents.log.object.stored_bytes;
+            lines.push([name.into(), base, utc_text(contents.log.wall_clock_us), bytes.to_string()]);
+        }
+        Ok(lines)
+    })
+}
+
+/// Runs a future to its end on this thread.
+pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Result<T, BackupError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| BackupError::refused(format!("cannot start the runtime of the store: {error}")))?.block_on(future)
+}
+
+/// A copy under way.
+struct Copy<'a> {
+    store: &'a BackupStore,
+    directory: DataDirectory,
+    identity: Identity,
+    name: Box<str>,
+    level: i32,
+    base: Option<(Box<str>, Contents)>,
+}
+
+impl<'a> Copy<'a> {
+    async fn begin(
+        store: &'a BackupStore,
+        directory: DataDirectory,
+        options: &BackupOptions,
+    ) -> Result<Copy<'a>, BackupError> {
+        let identity = directory.identity()?;
+        let name = options.name.clone().unwrap_or_else(default_name).into_boxed_str();
+        if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)) {
+            return Err(BackupError::refused("a backup's name consists of letters, digits, '-', '_' and '.'"));
+        }
+        if store.has_objects(&name).await? {
+            return Err(BackupError::refused(format!("the store has objects of a backup '{name}' already")));
+        }
+        let mut base = None;
+        if options.incremental {
+            base = newest_of_log(store, identity.log_id).await?;
+            if base.is_none() {
+                return Err(BackupError::refused("the store has no backup of this server that could be the base"));
+            }
+        }
+        Ok(Copy { store, directory, identity, name, level: options.level, base })
+    }
+
+    async fn run(self) -> Result<(Contents, BackupSummary), BackupError> {
+        let slot = self.directory.manifest()?;
+        let decode = |content: &[u8]| {
+            Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()))
+        };
+        let manifest = slot.as_ref().map(|slot| decode(&slot.content)).transpose()?;
+        let mut stored_manifest = None;
+        if let Some(slot) = &slot {
+            let object = self.put("manifest.zst", &slot.content).await?;
+            stored_manifest = Some(contents::Manifest { generation: slot.generation, object });
+        }
+        let settings = match self.directory.settings()? {
+            Some(slot) => Some(self.put("settings.zst", &slot.content).await?),
+            None => None,
+        };
+        let files = self.copy_files(manifest.as_ref()).await?;
+        let log = self.copy_log(manifest.as_ref().map_or(0, |manifest| manifest.replay_from)).await?;
+        let own = files.iter().filter(|file| file.backup == self.name).map(|file| file.object.stored_bytes);
+        let summary = BackupSummary {
+            name: self.name.clone(),
+            bytes: files.iter().map(|file| file.object.bytes).sum::<u64>() + log.object.bytes,
+            stored_bytes: own.sum::<u64>() + log.object.stored_bytes,
+        };
+        let contents = Contents {
+            format: Contents::version(),
+            base: self.base.map(|(name, _)| name),
+            log_id: self.identity.log_id,
+            segment_bytes: self.identity.segment_bytes,
+            manifest: stored_manifest,
+            settings,
+            files,
+            log,
+        };
+        Ok((contents, summary))
+    }
+
+    async fn put(&self, name: &str, content: &[u8]) -> Result<Object, BackupError> {
+        let mut object = ObjectWriter::create(self.store, &self.name, name, self.level).await?;
+        object.write(content).await?;
+        object.finish().await
+    }
+
+    /// Copies the files of the checkpoint that the base lacks. Files never change once a manifest names them.
+    async fn copy_files(&self, manifest: Option<&Manifest>) -> Result<Vec<StoredFile>, BackupError> {
+        let files = manifest.map(|manifest| &manifest.files[..]).unwrap_or_default();
+        let known: BTreeMap<u32, &StoredFile> = match &self.base {
+            Some((_, contents)) => contents.files.iter().map(|file| (file.number, file)).collect(),
+            None => BTreeMap::new(),
+        };
+        let missing = files.iter().filter(|file| !known.contains_key(&file.number));
+        let progress = Progress::new("checkpoint", missing.map(|file| file.bytes).sum());
+        let mut stored = Vec::new();
+        for file in files {
+            if let Some(known) = known.get(&file.number) {
+                stored.push((*known).clone());
+                continue;
+            }
+            let path = self.directory.checkpoint_file(file.number);
+            let name = format!("checkpoint/{}.data.zst", file.number);
+            let mut object = ObjectWriter::create(self.store, &self.name, &name, self.level).await?;
+            let mut source = File::open(&path).map_err(BackupError::of_file(&path))?.take(file.bytes);
+            let mut bytes = vec![0; READ_BYTES];
+            loop {
+                let count = source.read(&mut bytes).map_err(BackupError::of_file(&path))?;
+                if count == 0 {
+                    break;
+                }
+                object.write(&bytes[..count]).await?;
+                progress.add(count as u64);
+            }
+            let object = object.finish().await?;
+            if object.bytes != file.bytes {
+                let text = format!("{} has {} of its {} bytes", path.display(), object.bytes, file.bytes);
+                return Err(BackupError::refused(text));
+            }
+            stored.push(StoredFile { number: file.number, backup: self.name.clone(), object });
+        }
+        progress.finish();
+        Ok(stored)
+    }
+
+    /// Copies the log to its present end: from the end of the base if the server still has that part, so that
+    /// a restore can reach every moment since the base, else from `replay_from`.
+    async fn copy_log(&self, replay_from: u64) -> Result<StoredLog, BackupError> {
+        let base = self.base.as_ref().map(|(_, contents)| &contents.log);
+        let mut first = base.map_or(replay_from, |log| log.end);
+        let mut reader = self.directory.log(&self.identity, first)?;
+        let mut group = reader.next_group()?;
+        if let Some(log) = base {
+            let continues = group.as_ref().is_some_and(|group| group.header.previous_checksum == log.last_checksum);
+            if !continues && replay_from > log.end {
+                // The log has been trimmed beyond the end of the base.
+                first = replay_from;
+                reader = self.directory.log(&self.identity, first)?;
+                group = reader.next_group()?;
+            } else if !continues && group.is_some() {
+                return Err(BackupError::refused("the log does not continue that of the base; take a full backup"));
+            }
+        }
+        let mut log = StoredLog {
+            first,
+            end: first,
+            replay_from,
+            last_checksum: base.map_or(0, |log| log.last_checksum),
+            wall_clock_us: base.map_or(0, |log| log.wall_clock_us),
+            ..StoredLog::default()
+        };
+        let mut object = ObjectWriter::create(self.store, &self.name, "log.zst", self.level).await?;
+        while let Some(found) = group {
+            object.write(&found.bytes).await?;
+            log.last_checksum = found.checksum;
+            log.wall_clock_us = found.header.wall_clock_us;
+            log.end = reader.position();
+            group = reader.next_group()?;
+        }
+        log.object = object.finish().await?;
+        if log.end == first && base.is_none() {
+            return Err(BackupError::refused(format!("the log has no group at position {first}")));
+        }
+        Ok(log)
+    }
+}
+
+/// The newest backup of this log: the one whose log ends last.
+async fn newest_of_log(store: &BackupStore, log_id: u64) -> Result<Option<(Box<str>, Contents)>, BackupError> {
+    let mut newest: Option<(Box<str>, Contents)> = None;
+    for name in store.backups().await? {
+        let contents = store.contents(&name).await?;
+        let is_newer = newest.as_ref().is_none_or(|(_, found)| contents.log.end >= found.log.end);
+        if contents.log_id == log_id && is_newer {
+            newest = Some((name, contents));
+        }
+    }
+    Ok(newest)
+}
+
+fn default_name() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    utc_text(now.as_micros() as u64).replace(['-', ':'], "").replace(' ', "-")
+}
