@@ -330,12 +330,13 @@ async fn newest(store: &BackupStore) -> Result<Box<str>, BackupError> {
 
 /// Makes the folder in which the directory is written: beside it, so that it can be renamed.
 fn temporary_folder(data_dir: &Path) -> Result<PathBuf, BackupError> {
-    match std::fs::read_dir(data_dir) {
-        Ok(mut entries) if entries.next().is_some() => {
-            return Err(BackupError::refused(format!("{} is not empty", data_dir.display())));
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(BackupError::of_file(data_dir)(error)),
-        _ => {}
+    let is_empty = match std::fs::read_dir(data_dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) => return Err(BackupError::of_file(data_dir)(error)),
+    };
+    if !is_empty {
+        return Err(BackupError::refused(format!("{} is not empty", data_dir.display())));
     }
     let mut name = data_dir.file_name().unwrap_or_default().to_owned();
     name.push(".restoring");

@@ -20,8 +20,8 @@ pub struct ServerOptions {
     /// User of the server
     #[arg(long, default_value = "root", value_name = "NAME")]
     pub user: String,
-    /// Password; better in the variable MYSQL_PWD, because other users see command lines
-    #[arg(long, env = "MYSQL_PWD", hide_env_values = true, value_name = "PASSWORD")]
+    /// Password [default: the variable MYSQL_PWD, which other users of the machine cannot see]
+    #[arg(long, value_name = "PASSWORD")]
     pub password: Option<String>,
 }
 
@@ -37,11 +37,12 @@ impl LockedServer {
     /// # Errors
     /// The server cannot be reached, refuses, or keeps its data in memory only.
     pub fn open(options: &ServerOptions) -> Result<LockedServer, BackupError> {
+        let password = options.password.clone().or_else(|| std::env::var("MYSQL_PWD").ok());
         let login = OptsBuilder::new()
             .ip_or_hostname(Some(&options.host))
             .tcp_port(options.port)
             .user(Some(&options.user))
-            .pass(options.password.as_ref())
+            .pass(password)
             .prefer_socket(false);
         let mut session = Conn::new(login)?;
         session.query_drop("LOCK INSTANCE FOR BACKUP")?;
