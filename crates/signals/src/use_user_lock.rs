@@ -1,4 +1,5 @@
-//! User-level locks (GET_LOCK and related functions), from sql to main, which owns those of the node.
+//! User-level locks (GET_LOCK and related functions) and the backup lock, from sql to main, which owns those
+//! of the node.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;
@@ -34,6 +35,10 @@ pub enum UserLockAction {
         /// Name of the lock.
         name: Box<str>,
     },
+    /// LOCK INSTANCE FOR BACKUP. Any number of sessions may hold this lock.
+    LockForBackup,
+    /// UNLOCK INSTANCE. Error if main has released the lock, because the log was getting full.
+    UnlockForBackup,
 }
 
 /// Performs an action for a session that waits for no other lock.
@@ -67,7 +72,7 @@ pub struct CancelUserLock {
     pub connection: ConnectionId,
 }
 
-/// Releases all locks of a session that has ended. Has no reply.
+/// Releases all locks of a session that has ended, the backup lock included. Has no reply.
 #[derive(Debug)]
 pub struct ReleaseUserLocks {
     /// Connection of the session.

@@ -87,6 +87,11 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             Event::UserLock { value, error, .. } => resume_user_lock(context, *state, value, error),
             other => unexpected("a user-level lock", &other),
         },
+        Execution::BackupLock(_) => match event {
+            Event::UserLock { error: Some(error), .. } => fail(context, &error),
+            Event::UserLock { .. } => finish_ok(context, ChangeCounts::default()),
+            other => unexpected("the backup lock", &other),
+        },
         Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
             Event::Status { rows, .. } => resume_status(context, *state, &rows),

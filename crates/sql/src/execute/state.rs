@@ -57,6 +57,8 @@ pub(crate) enum Execution {
     Compound(Box<CompoundState>),
     /// Waits for a lock call's result from the main block.
     UserLock(Box<UserLockState>),
+    /// Waits until the main block has taken or released the backup lock.
+    BackupLock(OperationId),
     /// Waits for a step of a schema change.
     Schema(Box<SchemaState>),
     /// Waits for the rows of a status table.
@@ -92,6 +94,7 @@ impl Execution {
             Execution::Undoing(_) => "undoing to a savepoint",
             Execution::Killing(_) => "killing",
             Execution::UserLock(_) => "User lock",
+            Execution::BackupLock(_) => "Waiting for backup lock",
             Execution::SettingGlobals { .. } => "setting variables",
             Execution::Tables(_) => "Waiting for table metadata lock",
             Execution::Schema(state) => state.name(),
@@ -109,7 +112,9 @@ impl Execution {
             Execution::UniqueKey(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
             Execution::Compound(state) => state.awaits(operation),
-            Execution::Ending(awaited, _) | Execution::Undoing(awaited) => *awaited == operation,
+            Execution::Ending(awaited, _) | Execution::Undoing(awaited) | Execution::BackupLock(awaited) => {
+                *awaited == operation
+            }
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,

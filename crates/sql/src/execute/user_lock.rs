@@ -104,6 +104,21 @@ pub(crate) fn start_user_locks(
     request_next(context, actions.into(), Vec::new(), (input, statistics))
 }
 
+impl StatementContext<'_, '_> {
+    /// Starts LOCK INSTANCE FOR BACKUP or UNLOCK INSTANCE.
+    pub(crate) fn start_backup_lock(&mut self, action: UserLockAction) -> Progress {
+        match self.engine.gateway.use_user_lock(self.session.connection, action, self.turn) {
+            Ok(operation) => {
+                // The end of the session releases the backup lock with the user-level locks.
+                self.session.holds_user_locks = true;
+                self.session.execution = Execution::BackupLock(operation);
+                Progress::Waiting
+            }
+            Err(error) => fail(self, &error),
+        }
+    }
+}
+
 /// Sends the next call to the main block. After the last call, starts the statement again.
 fn request_next(
     context: &mut StatementContext<'_, '_>,

@@ -39,6 +39,10 @@ pub enum Statement {
     ReleaseSavepoint(String),
     LockTables(Vec<TableLock>),
     UnlockTables,
+    /// LOCK INSTANCE FOR BACKUP.
+    LockInstance,
+    /// UNLOCK INSTANCE.
+    UnlockInstance,
     Kill(Box<Kill>),
     /// `DO expression, ...`
     Do(Vec<Expression>),

@@ -10,6 +10,7 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
+use junctor_signals::use_user_lock::UserLockAction;
 
 use super::command::answer;
 use super::facts::{StatementFacts, with_environment};
@@ -42,6 +43,8 @@ impl StatementContext<'_, '_> {
             Statement::Empty => answer(self, Ok(())),
             Statement::LockTables(locks) => self.start_lock_tables(locks),
             Statement::UnlockTables => self.start_unlock_tables(),
+            Statement::LockInstance => self.start_backup_lock(UserLockAction::LockForBackup),
+            Statement::UnlockInstance => self.start_backup_lock(UserLockAction::UnlockForBackup),
             Statement::Use(name) => {
                 let outcome = self.engine.use_database(self.session, name);
                 answer(self, outcome)

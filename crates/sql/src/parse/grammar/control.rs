@@ -83,11 +83,13 @@ impl Parser<'_> {
         Ok(Statement::ReleaseSavepoint(self.name()?))
     }
 
-    /// LOCK TABLES.
+    /// LOCK TABLES and LOCK INSTANCE.
     pub(super) fn lock(&mut self) -> Parse<Statement> {
         self.advance();
         if self.accept_word(Keyword::Instance) {
-            return self.unsupported("LOCK INSTANCE");
+            self.expect_word(Keyword::For)?;
+            self.expect_word(Keyword::Backup)?;
+            return Ok(Statement::LockInstance);
         }
         if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
             return self.syntax();
@@ -108,11 +110,11 @@ impl Parser<'_> {
         Ok(TableLock { table, alias, write: true, local: false })
     }
 
-    /// UNLOCK TABLES.
+    /// UNLOCK TABLES and UNLOCK INSTANCE.
     pub(super) fn unlock(&mut self) -> Parse<Statement> {
         self.advance();
         if self.accept_word(Keyword::Instance) {
-            return self.unsupported("UNLOCK INSTANCE");
+            return Ok(Statement::UnlockInstance);
         }
         match self.accept_any(&[Keyword::Table, Keyword::Tables]) {
             Some(_) => Ok(Statement::UnlockTables),
