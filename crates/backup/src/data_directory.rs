@@ -72,13 +72,8 @@ impl DataDirectory {
     pub fn log(&self, identity: &Identity, position: u64) -> Result<LogReader, BackupError> {
         let size = SegmentSize::of_bytes(identity.segment_bytes)
             .ok_or_else(|| BackupError::refused("the identity has an invalid size of segments"))?;
-        let from = ChainPosition {
-            log_id: identity.log_id,
-            life: 0,
-            incarnation: 0,
-            previous_checksum: None,
-            position,
-        };
+        let from =
+            ChainPosition { log_id: identity.log_id, life: 0, incarnation: 0, previous_checksum: None, position };
         Ok(LogReader { folder: self.folder.clone(), size, scan: LogScan::new(from, size), bytes: Vec::new(), start: 0 })
     }
 
@@ -86,9 +81,8 @@ impl DataDirectory {
         let slot = |index: u8| {
             let path = self.folder.join(format!("{name}.{index}"));
             match std::fs::read(&path) {
-                Ok(bytes) => decode_slot(kind, &bytes).map_err(|error| {
-                    BackupError::refused(format!("{}: {error}", path.display()))
-                }),
+                Ok(bytes) => decode_slot(kind, &bytes)
+                    .map_err(|error| BackupError::refused(format!("{}: {error}", path.display()))),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(BackupError::of_file(&path)(error)),
             }

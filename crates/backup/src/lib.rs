@@ -19,8 +19,6 @@ mod store;
 mod take;
 
 pub use error::BackupError;
-pub use restore::{RestoreOptions, restore};
-pub use take::{BackupOptions, backup, list};
-
-#[cfg(test)]
-mod tests;
+pub use restore::{RestoreOptions, RestoreSummary, restore};
+pub use server::ServerOptions;
+pub use take::{BackupOptions, BackupSummary, backup, list};

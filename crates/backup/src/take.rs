@@ -92,7 +92,9 @@ pub fn list(address: &str) -> Result<Vec<[String; 4]>, BackupError> {
 /// Runs a future to its end on this thread.
 pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Result<T, BackupError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| BackupError::refused(format!("cannot start the runtime of the store: {error}")))?.block_on(future)
+    runtime
+        .map_err(|error| BackupError::refused(format!("cannot start the runtime of the store: {error}")))?
+        .block_on(future)
 }
 
 /// A copy under way.
@@ -131,9 +133,8 @@ impl<'a> Copy<'a> {
 
     async fn run(self) -> Result<(Contents, BackupSummary), BackupError> {
         let slot = self.directory.manifest()?;
-        let decode = |content: &[u8]| {
-            Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()))
-        };
+        let decode =
+            |content: &[u8]| Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()));
         let manifest = slot.as_ref().map(|slot| decode(&slot.content)).transpose()?;
         let mut stored_manifest = None;
         if let Some(slot) = &slot {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use junctor_backup::{BackupError, BackupOptions, BackupSummary, RestoreOptions, RestoreSummary};
 use junctor_bench::{autobench, lab};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, parse_bytes, parse_user};
@@ -29,6 +30,18 @@ enum Command {
     /// Compare thread configurations and read routing rules: throughput, latency, thread load, paired ratios.
     #[command(after_help = LAB_HELP)]
     Lab(lab::LabOptions),
+    /// Copy the data of a running server to a store: a folder, or a bucket of an S3-compatible service.
+    #[command(after_help = BACKUP_HELP)]
+    Backup(BackupOptions),
+    /// List the backups of a store.
+    Backups {
+        /// Where backups are kept: a folder, or s3://BUCKET/PREFIX
+        #[arg(value_name = "STORE")]
+        store: String,
+    },
+    /// Make a data directory from a backup.
+    #[command(after_help = RESTORE_HELP)]
+    Restore(RestoreOptions),
     /// Print every setting of the configuration file: name, default, allowed values, meaning.
     Settings,
 }
@@ -68,6 +81,25 @@ measured is idle. docs/lab.md explains the output. Ctrl-C stops the nodes.
 Try it:
   junctor lab --quick --json lab.json
   junctor lab --workloads in_list,range --setups ldm,receive,adaptive --repetitions 10";
+
+const BACKUP_HELP: &str = "\
+The server goes on meanwhile. The backup holds every commit that was on disk when it began, and is consistent at
+one commit. It must run on the server's machine, as a user who may read the data directory. Credentials, region
+and endpoint of an S3-compatible service come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
+AWS_ENDPOINT_URL and AWS_ALLOW_HTTP.
+
+Try it:
+  junctor backup /var/backups/junctor
+  junctor backup /var/backups/junctor --incremental
+  junctor backups /var/backups/junctor";
+
+const RESTORE_HELP: &str = "\
+The directory recovers when a server starts with it.
+
+Try it:
+  junctor restore /var/backups/junctor new-data
+  junctor restore /var/backups/junctor new-data --until '2026-01-31 12:00:00'
+  junctor serve --data-dir new-data";
 
 #[derive(Debug, Args)]
 struct ServeOptions {
@@ -129,6 +161,9 @@ pub fn run() -> ExitCode {
         Command::Bench(options) => exit_code(autobench::run(&options)),
         Command::Lab(options) => exit_code(lab::run(&options)),
         Command::Serve(options) => exit_code(serve(options)),
+        Command::Backup(options) => exit_code(backup(&options)),
+        Command::Backups { store } => exit_code(list_backups(&store)),
+        Command::Restore(options) => exit_code(restore(&options)),
     }
 }
 
@@ -177,6 +212,27 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::Confi
     config.is_durable = options.durable;
     config.users.extend(options.user);
     Ok(config)
+}
+
+fn backup(options: &BackupOptions) -> Result<(), BackupError> {
+    let BackupSummary { name, bytes, stored_bytes } = junctor_backup::backup(options)?;
+    println!("backup {name}: {bytes} bytes of data, {stored_bytes} bytes added to the store");
+    Ok(())
+}
+
+fn list_backups(store: &str) -> Result<(), BackupError> {
+    println!("{:24} {:24} {:20} {:>16}", "backup", "base", "until (UTC)", "bytes");
+    for [name, base, until, bytes] in junctor_backup::list(store)? {
+        println!("{name:24} {base:24} {until:20} {bytes:>16}");
+    }
+    Ok(())
+}
+
+fn restore(options: &RestoreOptions) -> Result<(), BackupError> {
+    let RestoreSummary { name, last_commit, until } = junctor_backup::restore(options)?;
+    let folder = options.data_dir.display();
+    println!("restored backup {name} to {folder}: the last commit is {last_commit}, of {until} UTC");
+    Ok(())
 }
 
 fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {

@@ -24,7 +24,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("node", LOWER_LEVELS_OF_SIM.split_at(LOWER_LEVELS_OF_SIM.len() - 2).0),
     ("sim", LOWER_LEVELS_OF_SIM),
     ("bench", LOWER_LEVELS_OF_SERVER),
-    ("server", &["node", "bench", "model"]),
+    ("backup", &["storage", "model"]),
+    ("server", &["node", "bench", "backup", "model"]),
     ("xtask", &[]),
 ];
 

@@ -10,6 +10,7 @@ use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::{MainSignal, Signal};
 
+use super::backup_lock::BackupLocks;
 use super::lock_tables::LockedTables;
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
@@ -63,6 +64,7 @@ pub struct MainBlock {
     /// Number of the current stage. Answers repeat it.
     pub(super) stage: u64,
     pub(super) user_locks: UserLocks,
+    pub(super) backup_locks: BackupLocks,
     /// Tables locked by sessions.
     pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
@@ -98,6 +100,7 @@ impl MainBlock {
             wait_timer_runs: false,
             stage: 0,
             user_locks: UserLocks::default(),
+            backup_locks: BackupLocks::default(),
             locked: Vec::new(),
             user_lock_timer_runs: false,
             counted: MainCounters::default(),

@@ -19,7 +19,8 @@
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
 //! [`records`], what main writes to the log; [`recover`], the start of a durable node; [`restore`], the
-//! schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`] and [`user_locks`].
+//! schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`], [`user_locks`] and
+//! [`backup_lock`].
 
 pub mod block;
 mod state;
@@ -28,6 +29,7 @@ mod wait_for_tables;
 mod change_schema;
 mod plan;
 mod alter_table;
+mod backup_lock;
 mod definition;
 mod foreign_key;
 mod reserve_auto_increment;

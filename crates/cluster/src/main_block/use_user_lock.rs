@@ -1,5 +1,5 @@
-//! GET_LOCK and related functions. A request is answered immediately, or when its lock is free or its timeout
-//! expires.
+//! GET_LOCK and related functions, and the backup lock. A request is answered immediately, or when its lock is
+//! free or its timeout expires.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
@@ -56,6 +56,14 @@ impl MainBlock {
             UserLockAction::IsUsed { name } => {
                 self.user_locks.holder(&name).map_or(Value::Null, |holder| Value::UInt(u64::from(holder.0)))
             }
+            UserLockAction::LockForBackup => {
+                self.backup_locks.lock(connection);
+                Value::Int(1)
+            }
+            UserLockAction::UnlockForBackup => match self.backup_locks.unlock(connection) {
+                Ok(()) => Value::Int(1),
+                Err(error) => return refuse(operation, reply_to, error, outbox),
+            },
         };
         answer(operation, reply_to, value, outbox);
     }
@@ -70,6 +78,8 @@ impl MainBlock {
     pub(super) fn on_release_user_locks(&mut self, signal: ReleaseUserLocks, outbox: &mut Outbox<Signal>) {
         let (_, granted) = self.user_locks.release_all(signal.connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
+        // Nobody is left to learn of a revoked lock.
+        let _ = self.backup_locks.unlock(signal.connection);
     }
 
     /// Replies with the rows of `junctor_info.user_locks`, or with the counters of main and of all threads.

@@ -3,6 +3,7 @@
 mod crash_points;
 mod disk_full;
 mod faults;
+mod backup;
 mod kill;
 mod memory;
 mod restart;

@@ -8,7 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
-use super::completion::{ChangeCounts, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{continue_compound, resume_compound};
 use super::compute::compute_rows;
 use super::context::StatementContext;
