@@ -44,3 +44,6 @@ timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
 
 echo "== random statements, compared with MariaDB"
 timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
+
+echo "== backup to an S3-compatible store"
+timeout 300 sh tests/backup-s3.sh "$target/$profile/junctor"
