@@ -47,17 +47,17 @@ from moto.server import ThreadedMotoServer
 import threading
 server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
 server.start()
-print(server.get_host_and_port()[1], flush=True)
+print("port", server.get_host_and_port()[1], flush=True)
 threading.Event().wait()
 PYTHON
 store=$!
 for _ in $(seq 300); do
-    [ -s "$folder/moto" ] && break
+    grep -q "^port" "$folder/moto" && break
     sleep 0.1
 done
-[ -s "$folder/moto" ] || fail "the store did not start"
+grep -q "^port" "$folder/moto" || fail "the store did not start"
 export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_ALLOW_HTTP=true
-AWS_ENDPOINT_URL="http://127.0.0.1:$(cat "$folder/moto")"
+AWS_ENDPOINT_URL="http://127.0.0.1:$(sed -n "s/^port //p" "$folder/moto")"
 export AWS_ENDPOINT_URL
 "$folder/venv/bin/python" -c "
 import boto3, os

@@ -17,7 +17,7 @@ need valgrind valgrind
 need strace strace
 need cc gcc
 need setpriv util-linux
-need python3 python3-venv
+python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install Rust from https://rustup.rs" >&2
