@@ -1,9 +1,9 @@
 //! A partition's part of a checkpoint round: which pages and cells to write, and which frames hold them.
 //!
 //! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, and then
-//! reads each visited cell in one turn at the commit number that is stable in that turn. A version that is not
-//! visible then touches its cell again. Nothing changes in the store until the end of the round: the cursor
-//! holds the round's results, so an abandoned round only returns its marks.
+//! reads each visited cell in one turn at the commit number that is stable in that turn. A version that is
+//! not visible then touches its cell again. Nothing changes in the store until the end of the round: the
+//! cursor holds the round's results, so an abandoned round only returns its marks.
 
 mod load;
 mod step;
@@ -135,6 +135,20 @@ impl PartitionStore {
         let (row_bytes, _, overflow_bytes) = self.rows.bytes();
         let cells = self.row_id_limit().0.div_ceil(ROWS_PER_CELL).max(1);
         cursor.cells_left() * (row_bytes + overflow_bytes) / u64::from(cells)
+    }
+
+    /// The results of a round, for tests that spoil them.
+    #[cfg(test)]
+    pub(in crate::partition_store) fn spoil_round(cursor: &mut CheckpointCursor, spoil: impl Fn(&mut u64, &mut bool)) {
+        for result in cursor.results_mut() {
+            spoil(&mut result.retouched, &mut result.is_whole);
+        }
+    }
+
+    /// The number of each page's newest entry, and its cells of the present round, for tests that spoil them.
+    #[cfg(test)]
+    pub(in crate::partition_store) fn spoil_pages(&mut self, spoil: impl Fn(&mut CommitNumber, &mut u64)) {
+        self.checkpointed.pages.iter_mut().for_each(|record| spoil(&mut record.written, &mut record.visited));
     }
 
     /// Every page with the frames that count after the round.

@@ -121,6 +121,11 @@ impl CheckpointCursor {
         &self.results
     }
 
+    #[cfg(test)]
+    pub(super) fn results_mut(&mut self) -> &mut [PageResult] {
+        &mut self.results
+    }
+
     pub(super) fn into_results(self) -> Vec<PageResult> {
         require!(self.is_done, "a round that is kept is done");
         self.results

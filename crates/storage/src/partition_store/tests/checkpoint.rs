@@ -4,16 +4,16 @@ use super::*;
 use crate::checkpoint::{CheckpointError, FRAME_BYTES_MAX, FrameBuilder, FrameLocation, decode_frame};
 use crate::partition_store::{CheckpointCursor, CheckpointStep, IndexRebuild};
 
-const PARTITION: PartitionId = PartitionId { table: junctor_model::id::TableId(1), index: 3 };
+pub(super) const PARTITION: PartitionId = PartitionId { table: junctor_model::id::TableId(1), index: 3 };
 
 /// The checkpoint files of one partition.
 #[derive(Clone, Debug, Default)]
-struct Files {
-    files: BTreeMap<u32, Vec<u8>>,
+pub(super) struct Files {
+    pub(super) files: BTreeMap<u32, Vec<u8>>,
 }
 
 impl Files {
-    fn place(&mut self, cursor: &mut CheckpointCursor, frame: &mut FrameBuilder, file: u32) {
+    pub(super) fn place(&mut self, cursor: &mut CheckpointCursor, frame: &mut FrameBuilder, file: u32) {
         let bytes = self.files.entry(file).or_default();
         let offset = bytes.len() as u64;
         let placed = cursor.place_frame(frame, file, offset);
@@ -21,7 +21,7 @@ impl Files {
         bytes.extend_from_slice(placed);
     }
 
-    fn read(&self, location: FrameLocation) -> &[u8] {
+    pub(super) fn read(&self, location: FrameLocation) -> &[u8] {
         let start = location.offset as usize;
         &self.files[&location.file][start..start + location.length as usize]
     }
@@ -44,7 +44,7 @@ fn write(store: &mut PartitionStore, files: &mut Files, file: u32, stable: u64) 
     (cursor, table)
 }
 
-fn load(files: &Files, table: &[u8]) -> Result<PartitionStore, CheckpointError> {
+pub(super) fn load(files: &Files, table: &[u8]) -> Result<PartitionStore, CheckpointError> {
     let mut store = PartitionStore::new(layout(), pool(8192));
     for location in store.load_page_table(PARTITION, table)? {
         store.load_frame(location, files.read(location))?;
@@ -52,7 +52,7 @@ fn load(files: &Files, table: &[u8]) -> Result<PartitionStore, CheckpointError> 
     Ok(store)
 }
 
-fn build(store: &mut PartitionStore) {
+pub(super) fn build(store: &mut PartitionStore) {
     let mut rebuild = IndexRebuild::new();
     while !store.build_indexes_step(&mut rebuild, 1_000).expect("memory") {}
     store.check().unwrap();

@@ -1,6 +1,7 @@
 //! Tests of a partition as a whole.
 
 mod checkpoint;
+mod checkpoint_recovery;
 mod memory;
 mod model;
 mod ordered_index;
