@@ -59,10 +59,10 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
     with_scale(product, scale)
 }
 
-/// The truncated quotient, with more digits than its type has (guard digits), so that `1 / 3 * 3` is 1 after
-/// rounding to the scale of its type. MySQL stores digits in groups of nine. After the point, its quotient
-/// has as many groups as the two operands have, plus those for `increment` more digits. The divisor must not
-/// be 0.
+/// The truncated quotient with guard digits: more digits than the type of the result has, so that `1 / 3 * 3`
+/// is 1 after rounding to that type. As in MySQL, digits are counted in groups of nine. After the point, the
+/// quotient has as many groups as the two operands together, plus those for `increment` more digits. The
+/// divisor must not be 0.
 pub(crate) fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let padding_digits = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;

@@ -331,8 +331,8 @@ fn send_read(to: Address, request: ReadRows, turn: &mut TurnContext<'_>) {
     }
 }
 
-/// Sends a part of a read. If the part runs on this thread, a long part goes to the outbox's queue of
-/// long-running work, and one of several parts is held back. Returns whether one of several parts went to
+/// Sends a part of a read. If the part runs on this thread, a long part is queued as long-running work, and
+/// one of several parts is held until the others are sent. Returns whether one of several parts went to
 /// another thread.
 #[inline]
 fn send_part(

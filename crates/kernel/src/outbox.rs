@@ -15,8 +15,8 @@
 //!    credit; by (1) it gets a slot.
 //! 3. *A deferred signal is handled eventually*: usually when all links have space for what it may emit. If
 //!    the thread handled none for `stall_ns`, it handles some without space; each further stall in a row
-//!    takes twice as many, up to a bound. In a circle of threads that all wait for each other's credits, each
-//!    one therefore handles a deferred signal now and then, which returns a credit, and the circle moves.
+//!    doubles that number, up to a maximum. If threads wait for each other's credits in a cycle, each of them
+//!    therefore handles a deferred signal from time to time. This returns a credit and resolves the cycle.
 //! 4. *The number of waiting signals is bounded*: a thread with a backlog or deferred signals reads no
 //!    socket, and other threads run out of credits towards it and stop reading theirs. The remaining work is
 //!    what the blocks admitted, each piece a bounded number of signals. `waiting_max` lies above that;

@@ -494,7 +494,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
         let connection = with_items(&node).await;
         let reader = connection.key_reader("item", &["id"]).await?;
         for _ in 0..20 {
-            // Polled once, the request is sent; when it is dropped, its answer is skipped.
+            // The poll sends the request. The answer is skipped, because the future is dropped.
             let _ = poll_once(connection.query("SELECT SUM(price) FROM item", params![])).await;
             let _ = poll_once(reader.read_many(&[1, 2])).await;
             let dropped = poll_once(connection.prepare("SELECT 1")).await;

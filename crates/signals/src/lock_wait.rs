@@ -74,7 +74,7 @@ pub struct ProbeDeadlock {
     pub victim_at: Address,
     /// Number of the victim's wait.
     pub victim_sequence: u64,
-    /// How often the initiator searched from this wait before.
+    /// Number of earlier searches that the initiator has started from this wait.
     pub round: u16,
     /// The action that the receiver must take.
     pub step: ProbeStep,

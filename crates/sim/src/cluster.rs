@@ -175,8 +175,7 @@ pub fn end_all(simulation: &mut ClusterSimulation, nodes: usize, end: NodeEnd) {
     }
 }
 
-/// Stops all nodes in good order. They end when they have become idle. A node that crashes meanwhile ends the
-/// stop.
+/// Asks all nodes to stop, and returns when all are idle or one of them has crashed.
 ///
 /// # Errors
 /// A node did not become idle in time.
@@ -204,7 +203,7 @@ pub struct SlowReader<'a> {
 }
 
 impl SlowReader<'_> {
-    /// How many times it has held a partition.
+    /// Number of times that the slow reader has held a partition.
     pub fn held(&self) -> u64 {
         self.held
     }

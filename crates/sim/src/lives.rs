@@ -62,7 +62,7 @@ pub struct PlannedEnd {
     pub armed: Option<ArmedCrash>,
     /// The operation of the serving node's disk in the middle of which the life ends, if it comes in time.
     pub disk: Option<DiskCrash>,
-    /// How much longer everything on the disks takes during the life.
+    /// Factor by which disk operations are slower than usual until the next end.
     pub disk_slowness: u64,
     /// The way in which nodes crash.
     pub crash: NodeEnd,
@@ -93,7 +93,7 @@ impl<'p> Ends<'p> {
         });
         let is_stop = random.one_in(plan.stop_one_in);
         let crash = if random.one_in(plan.power_one_in) { NodeEnd::Power } else { NodeEnd::Process };
-        // Connections that end in place of durable nodes show what must hold, since nothing is lost then.
+        // Durable nodes that cannot keep their data are spared: all connections end instead.
         let spares_nodes = plan.durable && !DURABLE_NODES;
         let disk = random.one_in(plan.disk_one_in).then(|| {
             let operation = DISK_OPERATIONS[random.below(DISK_OPERATIONS.len() as u64) as usize];

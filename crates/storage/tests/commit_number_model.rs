@@ -641,9 +641,9 @@ impl Model for CommitModel {
             without(NUMBERED, |_, state| state.faults.0 & Faults::NUMBERED_UNDONE == 0),
             without(PREPARED, |_, state| state.faults.0 & Faults::STAMPED_UNPREPARED == 0),
             Property::always(HOLE, |model: &Self, state| model.has_no_hole(state)),
-            // Every run ends, because each step uses up a signal, the crash or a read. So this property
-            // states that the stable number gets everywhere it must. Unlike an "eventually" property, it also
-            // covers paths that merge.
+            // Every run ends, because each step uses up a signal, the crash or a read. This property
+            // therefore states that every block finally learns the stable number. Unlike an "eventually"
+            // property, it also covers paths that merge.
             Property::always(SETTLED, |model: &Self, state: &State| !state.is_quiet() || model.is_settled(state)),
             Property::eventually(REACHED, |model: &Self, state: &State| state.is_quiet() && model.is_settled(state)),
             Property::sometimes(ALL_COMMIT, |model: &Self, state: &State| state.stable as usize == model.plans.len()),

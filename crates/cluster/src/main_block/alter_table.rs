@@ -97,8 +97,9 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Puts the table into the catalog. Also puts its hidden tables and its children there if they contain a
-    /// name that changes. Returns the old and new names of the table, and the work on the hidden tables.
+    /// Replaces the table in the catalog, and also the hidden tables and children whose definitions contain a
+    /// changed name. Returns the old and new names of the table, and the work on the partitions of the hidden
+    /// tables.
     fn put_altered(
         &self,
         catalog: &mut Catalog,

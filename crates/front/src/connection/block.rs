@@ -37,8 +37,8 @@ pub struct RecvSettings {
     pub readiness: Arc<Readiness>,
 }
 
-/// Whether a node serves clients. The recv blocks set this published word. They read it, and so does whoever
-/// starts the node.
+/// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
+/// the node waits for it.
 #[derive(Debug)]
 pub struct Readiness {
     is_open: AtomicBool,

@@ -341,8 +341,8 @@ pub(super) fn send_progress(
     }
 }
 
-/// Marks a part of an answer as too much for a delegated turn, in which another thread would handle it. The
-/// socket's own thread is woken, and writes this part before it asks for the next one.
+/// Marks a part of an answer as too long for a delegated turn, which another thread runs for the sleeping
+/// owner of the socket. The owner is woken instead, and writes this part before it requests the next one.
 pub(super) fn mark_part(recv: Address, turn: &mut TurnContext<'_>) {
     turn.outbox.mark_heavy(recv);
 }

@@ -61,7 +61,7 @@ pub(super) enum NextStatement {
     Queued,
     /// When the client has space for more of the answer.
     AwaitsRoom,
-    /// When it gets a ticket of admission. The earlier statements of the text needed none.
+    /// When the session gets a ticket of admission. The earlier statements of the text needed none.
     AwaitsAdmission,
 }
 

@@ -48,7 +48,7 @@ const LATENCY_GUESS_NS: [u64; ThreadState::COUNT] = [4_000, 4_000, 2_000, 30_000
 /// Another location must be cheaper than this thread by the read's own cost shifted right by this.
 const STAY_SHIFT: u32 = 3;
 
-/// A thread that is less busy than this one by at most this many thousandths counts as equally busy.
+/// Maximum difference in busy time, in thousandths, between two threads that count as equally busy.
 const SAME_PER_MILLE: u32 = 100;
 
 /// A read with at least this much work, 50 microseconds, goes to the queue of long-running work even on this
@@ -179,9 +179,9 @@ struct ThreadFigures {
     outstanding: u64,
     /// The long-running part of that work, for which a short read on this thread does not wait.
     long_outstanding: u64,
-    /// Units of known work that were sent to the thread since the last refresh, and the share of time that
-    /// such work took recently, in thousandths.
+    /// Units of work of known cost that were sent to the thread since the last refresh.
     seen: u64,
+    /// Share of time that such work took recently, in thousandths.
     seen_per_mille: u32,
 }
 

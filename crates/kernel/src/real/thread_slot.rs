@@ -89,9 +89,9 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
         sleeps
     }
 
-    /// For the thread itself: writes its output if it must. Releases the slot meanwhile if other threads
-    /// compete for its CPU. A thread that keeps its CPU finishes its write before anybody could run a turn
-    /// for it, and saves the cost of detaching.
+    /// Called by the slot's own thread: writes its output if necessary. If other threads compete for the CPU,
+    /// the slot is released during the write. Otherwise the write ends before another thread could run a turn
+    /// in the slot, and keeping the slot saves the cost of detaching.
     #[inline]
     fn write(&mut self, is_idle: bool, poller: &mut Poller, detached_io: &mut DetachedIo) {
         let Some((mut sockets, detaches_io)) =

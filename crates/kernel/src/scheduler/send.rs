@@ -282,7 +282,7 @@ impl Candidate {
 pub struct HelpedThread {
     /// State by its own work.
     pub state: SendState,
-    /// How many helpers it uses in addition to those that its state calls for.
+    /// Number of helpers in addition to those that the state requires.
     pub extra: usize,
     /// Its number among the threads with sockets, from 0.
     pub position_among_peers: usize,
@@ -305,8 +305,7 @@ pub fn choose_helpers(settings: &SendSettings, thread: HelpedThread, candidates:
         SendAssistance::Never => return,
         SendAssistance::Always => SendState::Overload,
     };
-    // Without send threads, all helpers have work of their own. Their time is as valuable as that of a thread
-    // that still sleeps now and then.
+    // Without send threads, all possible helpers have other work, so only an overloaded thread uses them.
     if state == SendState::Light || helpers.is_empty() && state != SendState::Overload {
         return helpers.clear();
     }

@@ -44,7 +44,7 @@ pub struct Delivery<S> {
     pub written: Vec<u8>,
     /// Whether answers to file requests stay in `held_files` instead of being sent.
     pub holds_files: bool,
-    /// Answers to file requests that are held, with the block that asked.
+    /// Held answers to file requests, each with the address of the requesting block.
     pub held_files: Vec<(Address, S)>,
     deliveries: usize,
 }

@@ -179,7 +179,7 @@ fn a_crash_keeps_what_was_synced_and_breaks_connections() {
 /// Echoes lines until the armed hit. Returns the number of lines that the client received.
 fn echo_until_crash(seed: u64, point: CrashPoint) -> usize {
     let mut options = SimulationOptions::new(seed);
-    // A line stays in one piece, so that each is one hit.
+    // Without short reads and writes, each line hits the crash point once.
     (options.sockets.short_read_one_in, options.sockets.short_write_one_in) = (0, 0);
     let mut simulation = start(options, &four_threads(), ToyPlan::default());
     let socket = simulation.connect(NODE, 0).unwrap();

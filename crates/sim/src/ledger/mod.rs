@@ -115,7 +115,8 @@ impl Ledger {
             let value = found.get(&key).copied();
             let matches = versions.iter().enumerate().filter(|(_, version)| version.value == value);
             let mut positions: Vec<usize> = matches.map(|(position, _)| position).collect();
-            // A key may be absent in several versions. It can have none before one that must survive.
+            // If a key is absent, any of its versions without a value may be the one found. Those before a
+            // version that must survive are excluded.
             let least = if durability == Durability::Disk { self.last_acknowledged(versions) } else { 0 };
             if positions.last().is_some_and(|&last| last >= least) {
                 positions.retain(|&position| position >= least);

@@ -151,8 +151,8 @@ fn alterations() -> Vec<Statement> {
     texts.map(Statement::plain).into()
 }
 
-/// Called for two replies: records the parents of the first, then checks that every child in the second,
-/// which has a temporary foreign key, references one of them.
+/// Checks the replies to two queries. Records the parents that the first query returns. Checks that the
+/// second query, which returns the references of children under a temporary foreign key, returns no others.
 fn check_bare_child(seen: &mut [BTreeSet<i64>; 3], lists_parents: bool, reply: &Reply) -> Result<(), String> {
     let values: BTreeSet<i64> = reply.integers()?.into_iter().map(|row| row[0]).collect();
     if lists_parents {

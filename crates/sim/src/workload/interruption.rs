@@ -1,6 +1,5 @@
-//! Transactions with savepoints that KILL interrupts at any moment. Whatever was interrupted is undone
-//! completely, statement or transaction, and committed writes exist. Connections that ended leave nothing
-//! behind.
+//! Transactions with savepoints that KILL interrupts at any moment. An interrupted statement or transaction
+//! is undone completely, and committed writes exist. Ended connections leave nothing behind.
 
 use junctor_kernel::Random;
 

@@ -176,9 +176,9 @@ pub struct PartitionGuard<T> {
 
 // SAFETY: several threads reach `value` only through `read`, `owner_read` and a `WriteGuard`. By the protocol
 // at the top of this file a `WriteGuard` exists only while no slot is taken, and no slot is taken while one
-// exists. The `&mut OwnerToken` inside it excludes a second one and `owner_read`. So a `&mut T` never
-// coexists with another reference. References go to the threads of readers (`T: Sync`), and the owner's token
-// may move (`T: Send`).
+// exists. A `WriteGuard` borrows the owner's token mutably, which excludes a second `WriteGuard` and
+// `owner_read`. So a `&mut T` never coexists with another reference. Readers on several threads get
+// references (`T: Sync`), and the owner may move to another thread with its token (`T: Send`).
 unsafe impl<T: Send + Sync> Sync for PartitionGuard<T> {}
 
 impl<T> PartitionGuard<T> {

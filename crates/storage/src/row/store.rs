@@ -108,8 +108,8 @@ impl RowStore {
         own: Option<TransactionId>,
     ) -> Option<RowVersion<'a>> {
         let mut version = newest;
-        // If a settled transaction (committed, with unstamped versions) has several versions of the row, its
-        // newest is met first, and that is the committed one.
+        // If a settled transaction (committed, with unstamped versions) has several versions of the row, the
+        // newest one comes first, and only that one is committed.
         while !version.is_seen_by(snapshot, own) && !self.is_settled_within(&version, snapshot) {
             version = self.older(&version)?;
         }

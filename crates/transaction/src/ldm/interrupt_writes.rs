@@ -16,7 +16,7 @@ impl LdmBlock {
         if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
-        // Writes held back by a log that is behind have not begun.
+        // Writes that wait because the log is behind have not begun.
         for _ in 0..self.records.held_writes.len() {
             let Some(request) = self.records.held_writes.pop_front() else { break };
             match request.transaction == transaction && request.statement <= statement {

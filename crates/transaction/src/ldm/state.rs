@@ -122,7 +122,7 @@ pub(super) struct Resolution {
     pub is_done: bool,
 }
 
-/// How a transaction commits, as its records name it.
+/// The decision to commit, as the transaction's log records contain it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CommitDecision {
     pub number: CommitNumber,

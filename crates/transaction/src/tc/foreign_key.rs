@@ -221,8 +221,8 @@ impl TcBlock {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
         let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
-        // An updating cascade that returns to a table that it has changed might never end, so it is
-        // restricted.
+        // A cascade of updates that returns to a table that it has already changed might never end, so the
+        // action is RESTRICT there.
         let comes_back = cascade.contains(child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
         for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {

@@ -19,7 +19,7 @@ pub(super) fn machine(core_count: u32, l3_core_count: u32, affinity: impl IntoIt
     Topology { cpus: cpus.iter().map(|&number| cpu(number)).collect(), cpu_quota_milli: None, notices: Vec::new() }
 }
 
-/// A folder of its own that stands for `/`, removed at the end of the test.
+/// A temporary folder that stands for `/`, removed at the end of the test.
 pub(super) struct Root(PathBuf);
 
 impl Root {
