@@ -12,8 +12,8 @@ pub fn utc_text(moment_us: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// The last microsecond of the second that `YYYY-MM-DD hh:mm:ss` names, in UTC. A fraction of up to six digits
-/// names a microsecond.
+/// Parses a time in UTC, `YYYY-MM-DD hh:mm:ss`. Without a fraction, returns the last microsecond of that
+/// second. A fraction of up to six digits selects the microsecond.
 ///
 /// # Errors
 /// The text is not a moment since 1970.

@@ -17,13 +17,13 @@ const CONTENTS_USE: u16 = 4;
 pub struct Contents {
     /// Version of this list.
     pub format: u32,
-    /// The backup that holds the objects which this one does not repeat; none for a full backup.
+    /// The backup that this one continues, whose objects it does not repeat; `None` for a full backup.
     pub base: Option<Box<str>>,
-    /// The log that the data directory had.
+    /// Id of the log of the copied data directory.
     pub log_id: u64,
-    /// Size of its segments in bytes.
+    /// Size of the log's segments in bytes.
     pub segment_bytes: u64,
-    /// The checkpoint; none if the server had made none.
+    /// The checkpoint; `None` if the server had made none.
     pub manifest: Option<Manifest>,
     /// The values of SET PERSIST, if any were set.
     pub settings: Option<Object>,
@@ -39,7 +39,7 @@ pub struct Contents {
 pub struct Manifest {
     /// Its generation.
     pub generation: u64,
-    /// Its object in this backup: the content of the manifest.
+    /// The object with the content of the manifest.
     pub object: Object,
 }
 
@@ -63,7 +63,8 @@ pub struct StoredLog {
     pub first: u64,
     /// Position after the last group, in blocks.
     pub end: u64,
-    /// Recovery of the backup's checkpoint begins here, in blocks. Positions before `first` are in the base.
+    /// Position at which recovery of the backup's checkpoint begins, in blocks. The log before `first` is in
+    /// the base.
     pub replay_from: u64,
     /// Checksum of the header of the last group; the base of an incremental backup continues from it.
     pub last_checksum: u32,
@@ -90,7 +91,7 @@ pub struct Object {
 impl Contents {
     /// The bytes of the object.
     pub fn encode(&self) -> Vec<u8> {
-        // Structures of strings and numbers have no way to fail.
+        // Serialising a structure of strings and numbers cannot fail.
         encode_slot(CONTENTS_USE, 1, &serde_json::to_vec(self).expect("a list of contents is JSON"))
     }
 

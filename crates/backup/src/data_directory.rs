@@ -1,7 +1,6 @@
-//! Reads the data directory of a server that runs.
+//! Reads the data directory of a running server.
 //!
-//! The server writes to the log meanwhile. Groups carry checksums, so that a group that is being written is
-//! told apart from a complete one.
+//! The server writes to the log meanwhile. The checksum of a group shows whether the group is complete.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -38,7 +37,7 @@ impl DataDirectory {
     /// The identity of the directory.
     ///
     /// # Errors
-    /// The directory has none that this program understands.
+    /// The directory has no identity, or one of an unknown version.
     pub fn identity(&self) -> Result<Identity, BackupError> {
         let Some(slot) = self.newest("identity", IDENTITY_USE)? else {
             let text = format!("{} is not the data directory of a durable server", self.folder.display());
@@ -91,26 +90,26 @@ impl DataDirectory {
     }
 }
 
-/// Reads the chain of groups to its present end.
+/// Reads the groups of the log in order, up to the current end of the log.
 #[derive(Debug)]
 pub struct LogReader {
     folder: PathBuf,
     size: SegmentSize,
     scan: LogScan,
-    /// Bytes that were read from the present segment.
+    /// Bytes that were read from the current segment.
     bytes: Vec<u8>,
-    /// Where the next group begins in them.
+    /// Offset of the next group in `bytes`.
     start: usize,
 }
 
-/// A group as it lies in the log.
+/// A group of the log, as stored.
 #[derive(Debug)]
 pub struct RawGroup {
     /// Its header.
     pub header: GroupHeader,
     /// Checksum of the header.
     pub checksum: u32,
-    /// Its blocks.
+    /// The stored bytes, including the header.
     pub bytes: Vec<u8>,
 }
 
@@ -123,7 +122,7 @@ impl LogReader {
     /// The next group; `None` at the end of the chain.
     ///
     /// # Errors
-    /// A file cannot be read, or a later release has written the group.
+    /// A file cannot be read, or a later version of Junctor wrote the group.
     pub fn next_group(&mut self) -> Result<Option<RawGroup>, BackupError> {
         loop {
             match self.scan.step(&self.bytes[self.start..]) {
@@ -143,7 +142,7 @@ impl LogReader {
                     }
                 }
                 ScanStep::NoGroup => {
-                    // Fewer bytes than the largest group may only be the end of what was read.
+                    // The next group may be longer than the bytes that were read. Read more bytes.
                     if self.bytes.len() - self.start < GROUP_BYTES_MAX && self.read(READ_BYTES)? {
                         continue;
                     }
@@ -164,7 +163,7 @@ impl LogReader {
         }
     }
 
-    /// Reads more bytes of the present segment. Returns false at its end.
+    /// Reads more bytes of the current segment. Returns false at the end of the segment.
     fn read(&mut self, bytes: usize) -> Result<bool, BackupError> {
         self.bytes.drain(..std::mem::take(&mut self.start));
         let position = self.position();

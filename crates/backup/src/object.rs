@@ -1,4 +1,4 @@
-//! Objects of a backup: compressed while they are written, checked while they are read.
+//! Objects of a backup. They are compressed while they are written, and checked while they are read.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::store::BackupStore;
 
 /// Size in bytes of the parts that are sent to the store. S3 takes up to 10,000 parts an object.
 const PART_BYTES: usize = 16 << 20;
-/// Parts on their way to the store at a time.
+/// Maximum number of parts that are being uploaded at the same time.
 const PARTS_UNDER_WAY: usize = 3;
 
 /// Writes an object.
@@ -88,7 +88,8 @@ pub async fn read_object<W: Write>(
     let mut chunks = store.objects().get(&store.path(backup, &object.name)).await?.into_stream();
     while let Some(chunk) = chunks.next().await.transpose()? {
         if let Err(error) = decoder.write_all(&chunk) {
-            // An error of the target is told apart from compressed bytes that make no sense.
+            // Report an error of the target as such. Any other error means that the compressed bytes are
+            // damaged.
             return Err(decoder.get_mut().failed.take().unwrap_or_else(|| damaged(&error)));
         }
     }

@@ -37,7 +37,7 @@ pub struct RestoreOptions {
     pub until: Option<String>,
 }
 
-/// What a restored directory holds.
+/// Contents of a restored directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreSummary {
     /// The backup whose checkpoint was restored.
@@ -92,9 +92,9 @@ impl Plan {
             None => newest(store).await?,
         };
         let mut contents = store.contents(&name).await?;
-        // The backups that follow on the one that is restored, in order.
+        // The backups that continue the restored one, in order.
         let mut later = Vec::new();
-        // A checkpoint that is newer than the requested time is of no use.
+        // A checkpoint that is newer than the requested time cannot be used.
         while until_us.is_some_and(|until_us| until_us < contents.log.wall_clock_us) {
             let Some(base) = contents.base.clone() else {
                 let end = utc_text(contents.log.wall_clock_us);
@@ -127,7 +127,7 @@ impl Plan {
     /// Writes the directory. Its identity comes last.
     async fn write(&self, store: &BackupStore, folder: &Path) -> Result<RestoreSummary, BackupError> {
         let contents = &self.contents;
-        // The restored server writes another future into its log. Another id keeps it apart from the first.
+        // From here on, the restored log differs from the original one. A new id distinguishes the two.
         let log_id = random()?;
         for below in ["checkpoint", "log"] {
             make_folder(&folder.join(below))?;
@@ -201,7 +201,7 @@ impl Plan {
     }
 }
 
-/// Takes the bytes of groups, and writes those that are restored to their segments.
+/// Receives the bytes of groups, and writes the groups that are restored to their segments.
 struct LogWriter {
     folder: PathBuf,
     size: SegmentSize,
@@ -284,7 +284,7 @@ impl Write for LogWriter {
     }
 }
 
-/// A file that did not exist.
+/// A new file.
 struct NewFile {
     file: File,
     path: PathBuf,
@@ -328,7 +328,8 @@ async fn newest(store: &BackupStore) -> Result<Box<str>, BackupError> {
     Ok(name)
 }
 
-/// Makes the folder in which the directory is written: beside it, so that it can be renamed.
+/// Creates the folder in which the restore writes. It is next to the data directory, so that it can be
+/// renamed.
 fn temporary_folder(data_dir: &Path) -> Result<PathBuf, BackupError> {
     let is_empty = match std::fs::read_dir(data_dir) {
         Ok(mut entries) => entries.next().is_none(),

@@ -31,8 +31,8 @@ pub struct LockedServer {
 }
 
 impl LockedServer {
-    /// Logs in and takes the lock: from now on the server keeps its checkpoint and its log. Every commit that
-    /// was acknowledged before is in the log on disk.
+    /// Logs in and takes the backup lock. From then on, the server keeps its checkpoint and its log. Every
+    /// commit that was acknowledged earlier is in the log on disk.
     ///
     /// # Errors
     /// The server cannot be reached, refuses, or keeps its data in memory only.

@@ -51,7 +51,7 @@ impl BackupStore {
         Path::from_iter(parts.chain(below))
     }
 
-    /// The names of all complete backups, in the order of the alphabet.
+    /// The names of all complete backups, in alphabetical order.
     ///
     /// # Errors
     /// The store fails.

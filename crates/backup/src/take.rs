@@ -97,7 +97,7 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Resu
         .block_on(future)
 }
 
-/// A copy under way.
+/// A backup that is being taken.
 struct Copy<'a> {
     store: &'a BackupStore,
     directory: DataDirectory,
@@ -211,8 +211,9 @@ impl<'a> Copy<'a> {
         Ok(stored)
     }
 
-    /// Copies the log to its present end: from the end of the base if the server still has that part, so that
-    /// a restore can reach every moment since the base, else from `replay_from`.
+    /// Copies the log to its current end. The copy begins at the end of the base, so that a restore can reach
+    /// every moment since then. If the server has already trimmed that part of the log, the copy begins at
+    /// `replay_from`.
     async fn copy_log(&self, replay_from: u64) -> Result<StoredLog, BackupError> {
         let base = self.base.as_ref().map(|(_, contents)| &contents.log);
         let mut first = base.map_or(replay_from, |log| log.end);
