@@ -29,5 +29,7 @@ pub use recovery::{Decision, Incarnation, LogAnalysis, LogDamage, RecoveryPlan};
 pub use scan::{ChainPosition, LogScan, ScanStep, is_beyond_end};
 pub use stream::{MAIN_STREAM, StreamCutter, StreamId, StreamReader};
 
+#[cfg(all(test, loom))]
+mod loom_tests;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
