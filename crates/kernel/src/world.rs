@@ -197,7 +197,7 @@ pub enum WorldRequest {
         path: Box<str>,
         /// The operations that the opened file allows.
         mode: FileMode,
-        /// Carries out this request and all that name the file.
+        /// Carries out this request and all requests for the opened file.
         lane: FileLane,
         /// Whether reads and writes bypass the operating system's cache, if the file system supports that.
         /// Offsets and lengths must be multiples of [`crate::file_buffer::FILE_BLOCK_BYTES`] even if it does

@@ -156,7 +156,7 @@ impl BorrowableThread {
         }
     }
 
-    /// The same for a thread that detaches now and then.
+    /// Like `receive_all`, but the thread also detaches and reattaches.
     fn receive_and_detach(&self) {
         loop {
             if self.take() {
@@ -171,8 +171,9 @@ impl BorrowableThread {
         }
     }
 
-    /// Another thread's steps: publish, fence, then take for the thread what was published, or wake it. After
-    /// the last item the state is returned awake, because the thread waits for nothing more.
+    /// The steps of a sender: it publishes an item. Then it borrows the slot and takes the item for the
+    /// sleeping thread, or wakes that thread. After the last item, the thread is left awake, because it waits
+    /// for nothing more.
     fn send(&self, producer: &mut Producer<u32>) {
         producer.push(1).unwrap();
         producer.publish();

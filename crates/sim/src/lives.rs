@@ -60,7 +60,7 @@ pub struct PlannedEnd {
     pub is_stop: bool,
     /// The crash point at which the life ends, if it is hit in time.
     pub armed: Option<ArmedCrash>,
-    /// The operation of the serving node's disk in the middle of which the life ends, if it comes in time.
+    /// The disk operation of the serving node during which the life ends, if the operation occurs in time.
     pub disk: Option<DiskCrash>,
     /// Factor by which disk operations are slower than usual until the next end.
     pub disk_slowness: u64,

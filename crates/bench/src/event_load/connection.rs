@@ -32,7 +32,7 @@ impl SharedBuffers {
     }
 }
 
-/// What ended with the received bytes.
+/// What the received bytes complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Nothing: the reply is incomplete.

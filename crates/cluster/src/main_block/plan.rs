@@ -217,8 +217,9 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// Increments the versions of tables that foreign keys relate to the change, before or after it. Excludes
-    /// the tables in `changed`, whose versions the change sets itself. Returns the work on their partitions.
+    /// Increments the versions of the tables that foreign keys relate to the named tables, before the change
+    /// or after it. Excludes the tables in `changed`, whose versions the change sets itself. Returns the work
+    /// on their partitions.
     pub(super) fn renew_related(
         &self,
         catalog: &mut Catalog,

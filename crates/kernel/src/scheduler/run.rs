@@ -238,8 +238,8 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.outbox.take_next_turn();
         self.drain_local();
         self.run_timers();
-        // A handler that took long stops the intake until the end of the turn. Resume the intake twice, so
-        // that local work does not hold up deferred signals, nor deferred signals newer ones.
+        // A handler that took long stops the intake of further signals. The intake resumes before deferred
+        // signals and again before the rings, so that each of them makes progress in every turn.
         self.outbox.resume_intake();
         self.run_deferred();
         self.outbox.resume_intake();
@@ -520,7 +520,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.digest.as_mut().map_or(0, std::mem::take)
     }
 
-    /// Whether a handler that took long made the last turn leave signals in the rings.
+    /// Whether the last turn left signals in the rings because a handler took long.
     #[inline]
     pub(crate) fn is_intake_stopped(&self) -> bool {
         self.outbox.is_intake_stopped()

@@ -178,8 +178,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         node.is_some_and(|node| !node.threads.is_empty())
     }
 
-    /// Makes a node end in this way at the armed hit of a crash point. Replaces what was armed; `None`
-    /// disarms.
+    /// Makes a node end as `end` says at the armed hit of a crash point. Replaces the hit that was armed
+    /// before; `None` disarms.
     pub fn arm_crash(&mut self, node: NodeId, armed: Option<ArmedCrash>, end: NodeEnd) {
         if let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) {
             node.crash_watch.arm(armed);

@@ -66,9 +66,9 @@ impl PartitionStore {
         !self.stamping.is_empty()
     }
 
-    /// Stamps a row whose newest version is committed and unstamped. Returns whether it was; the row may be
-    /// gone then. Writers and purge call this first, so that unstamped versions lie on top of a row and
-    /// belong to one transaction.
+    /// Stamps a row whose newest version is committed and unstamped. Returns whether the row had such a
+    /// version; stamping may have removed the row. Writers and purge call this first, so that unstamped
+    /// versions lie on top of a row and belong to one transaction.
     #[inline]
     pub(super) fn stamp_settled(&mut self, row: RowId) -> bool {
         self.rows.has_settled() && self.stamp_if_settled(row)

@@ -118,8 +118,8 @@ impl PartitionStore {
         match newer {
             _ if !is_deleted => {}
             None => self.remove_row(row),
-            // A deletion with nothing below it is equivalent to no version, so remove it together with the
-            // version that it hides.
+            // Below `newer`, only the deletion and the version below it are left. Remove both, because a row
+            // that ends with a deletion and a row without a version look the same to readers.
             Some(newer) => _ = self.remove_all_below(row, newer, horizon, &mut 2),
         }
         if walked > PURGE_WALK_MAX {

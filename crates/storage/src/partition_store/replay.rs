@@ -22,7 +22,7 @@ const BATCH_ROWS: usize = 32;
 const RUN_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes of entries of all ordered indexes of a partition that are collected at a time.
 const RUNS_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Number of pages of the hash index that are taken in place of this many rows of a step.
+/// Number of rows in the budget of a step that pay for one new page of the hash index.
 const ROWS_PER_HASH_PAGE: usize = 64;
 
 /// Why an operation of the log cannot be applied.

@@ -1,7 +1,7 @@
 //! The bytes of one file: as reads see them, and as a crash may leave them.
 //!
 //! A device writes whole sectors. Until a sync, a sector on the medium may have any of the versions that
-//! writes gave it, whatever became of the other sectors and of the file's length.
+//! writes gave it, independent of the other sectors and of the file's length.
 
 use std::collections::BTreeMap;
 
