@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadlock_closes_when_the_second_has_asked() {
+    fn a_deadlock_exists_from_the_second_request_on() {
         let start = Instant::now();
         let attempt = |held: u32, asked: u64, answered: u64, is_victim: bool| Attempt {
             held,

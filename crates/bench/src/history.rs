@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_stand_in_the_place_of_marks() {
+    fn parameter_marks_are_replaced_by_values() {
         let request = Request { text: "SELECT ? WHERE id = ?".into(), parameters: vec![1, -2] };
         assert_eq!(as_text(&request), "SELECT 1 WHERE id = -2");
     }

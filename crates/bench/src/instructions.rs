@@ -192,7 +192,7 @@ mod tests {
     use super::total;
 
     #[test]
-    fn a_count_that_contradicts_itself_is_none() {
+    fn a_contradictory_count_is_rejected() {
         assert_eq!(total("events: Ir\nsummary: 1233\nfn=(1)\n\ntotals: 1234\n"), Some(1234));
         assert_eq!(total("summary: 18446744072991538731\ntotals: 22984848\n"), None);
         assert_eq!(total("summary: 0\ntotals: 73053\n"), None);

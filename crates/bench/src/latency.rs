@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_not_below_and_hardly_above() {
+    fn percentiles_are_never_too_low_and_hardly_too_high() {
         let mut latencies = Latencies::default();
         assert_eq!(latencies.percentile(500), 0);
         let mut other = Latencies::default();

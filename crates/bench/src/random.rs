@@ -29,7 +29,7 @@ mod tests {
     use super::Random;
 
     #[test]
-    fn every_number_of_a_small_range_comes() {
+    fn every_number_of_a_small_range_occurs() {
         let mut random = Random::new(0);
         let mut seen = [0_u32; 7];
         for _ in 0..7000 {

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_is_not_met() {
+    fn a_target_without_a_measurement_is_not_met() {
         let verdict = |measured| Verdict { what: String::new(), allowed_max: 1.0, measured };
         assert!(verdict(1.0).is_met());
         assert!(!verdict(1.1).is_met());

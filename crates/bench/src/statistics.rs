@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_is_as_the_textbook_has_it() {
+    fn an_interval_equals_the_textbook_example() {
         // Logarithms 0.0, 0.1 and 0.2: mean 0.1, standard deviation 0.1, standard error 0.0577, quantile
         // 4.303.
         let ratios = [1.0, 0.1_f64.exp(), 0.2_f64.exp()];
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn one_ratio_has_no_limits_and_none_no_mean() {
+    fn one_ratio_has_no_interval_and_an_empty_list_no_mean() {
         let single = ratio_interval(&[2.0]).expect("one ratio");
         assert!((single.mean - 2.0).abs() < 1e-12);
         assert_eq!((single.low, single.high), (0.0, f64::INFINITY));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_fall_towards_the_normal_distribution() {
+    fn quantiles_approach_those_of_the_normal_distribution() {
         let quantiles: Vec<f64> = (1..200).filter_map(student_quantile).collect();
         assert!(quantiles.windows(2).all(|pair| pair[0] > pair[1]), "{quantiles:?}");
         assert!((quantiles[198] - 1.972).abs() < 0.001);

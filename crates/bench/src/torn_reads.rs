@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_pairs_are_fine() {
+    fn consistent_pairs_are_accepted() {
         let rows = [
             row(["0", "0", "900", "900", "900", "7", "3", "aa"]),
             row(["1", "0", "1100", "1100", "1100", "7", "9", "aa"]),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_compared_with_what_was_filled_in() {
+    fn sums_are_compared_with_the_initial_balances() {
         let sums = |sum: &str| vec![vec![Some("4".into()), Some("4000".into()), Some("4000".into()), Some(sum.into())]];
         assert_eq!(check_sums(&sums("4000"), 2), None);
         assert!(check_sums(&sums("3999"), 2).is_some());

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_that_did_not_run_are_sent_again_if_none_behind_them_ran() {
+    fn refused_statements_are_sent_again_if_no_later_one_ran() {
         const FULL: Option<u16> = Some(1461);
         assert_eq!(run(&[(READ, FULL), (READ, FULL)]), (vec![0, 0], 2));
         assert_eq!(run(&[(WRITE, None), (WRITE, FULL), (READ, FULL)]), (vec![0, 0, 0], 2));

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_begins_when_there_is_room() {
+    fn a_transaction_begins_when_the_queue_has_space() {
         let (node, mut connection) = connected();
         node.stop();
         fill(&connection);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_ends_when_there_is_room_and_dropped_on_the_way_it_is_rolled_back() {
+    fn a_transaction_ends_when_the_queue_has_space_and_is_rolled_back_if_dropped_before() {
         for commits in [true, false] {
             let (node, mut connection) = connected();
             node.answer(ScriptedNode::done);

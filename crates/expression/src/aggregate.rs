@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_and_only_nulls_give_null_but_for_counts() {
+    fn without_rows_or_values_only_counts_are_not_null() {
         let operand = ResultType::integer(false, 11);
         assert_eq!(results(operand, &[]), ["0", "0", "0", "NULL", "NULL", "NULL", "NULL"]);
         assert_eq!(results(operand, &[ValueRef::Null]), ["1", "0", "0", "NULL", "NULL", "NULL", "NULL"]);

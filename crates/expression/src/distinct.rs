@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_set_is_that_of_an_ordered_set(values in prop::collection::vec(prop::collection::vec(0u8..3, 0..12), 0..4000)) {
+        fn the_set_has_the_elements_of_an_ordered_set(values in prop::collection::vec(prop::collection::vec(0u8..3, 0..12), 0..4000)) {
             let mut set = DistinctSet::default();
             let mut model = BTreeSet::new();
             for value in &values {

@@ -400,7 +400,7 @@ mod tests {
         }
 
         #[test]
-        fn broken_bytes_never_panic(
+        fn arbitrary_bytes_never_panic_a_reader(
             parameters in given(5),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
             keep in any::<prop::sample::Index>(),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_integers_with_too_large_a_count_is_malformed() {
+    fn a_list_that_claims_too_many_integers_is_malformed() {
         let mut bytes = encoded(&[Given::Integers(vec![1, 2, 3])]);
         // The count follows the tag byte.
         bytes[1] += 1;

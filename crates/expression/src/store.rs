@@ -296,7 +296,7 @@ mod tests {
     const NAME: ColumnType = ColumnType::VarChar { length: 2, collation: CollationId::DEFAULT };
 
     #[test]
-    fn refusals_are_in_the_words_of_mysql() {
+    fn errors_have_mysqls_texts() {
         let cases = [
             (TINY, ValueRef::Int(128), "ERROR 1264 (22003): Out of range value for column 'price' at row 3"),
             (TINY, ValueRef::Null, "ERROR 1048 (23000): Column 'price' cannot be null"),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn null_in_a_not_null_column_is_zero_or_empty_when_lenient() {
+    fn in_lenient_mode_null_in_a_not_null_column_becomes_zero_or_empty() {
         let scratch = Scratch::new();
         let stored = |column_type: ColumnType| {
             let column = column(column_type, false);
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut_between_characters_when_lenient() {
+    fn in_lenient_mode_a_long_text_is_truncated_between_characters() {
         let column = column(ColumnType::Text { length_bytes: 1, collation: CollationId::DEFAULT }, false);
         let target = StoreTarget { column: &column, row_number: 1, mode: StoreMode::Lenient };
         let scratch = Scratch::new();

@@ -288,7 +288,7 @@ fn a_strict_write_turns_warnings_into_errors() {
 }
 
 #[test]
-fn errors_name_the_expression_as_mysql_does() {
+fn errors_quote_the_expression_as_mysql_does() {
     let column = Expression::column(ColumnNumber(1), &columns()[1], "`t`.`c`");
     let parameter = Expression::parameter(0, Kind::Int, 0, CollationId::DEFAULT);
     let difference = Expression::arithmetic(ArithmeticOperator::Subtract, column, parameter);

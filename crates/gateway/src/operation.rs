@@ -83,7 +83,7 @@ pub(crate) struct ReadWork {
     /// Number of outstanding replies that begin with the session's bytes: the first of each partition, or
     /// none.
     pub prefixed: u32,
-    pub cut: Vec<CutPart>,
+    pub stopped: Vec<StoppedPart>,
     /// The partition of the measured part, and its sample.
     pub sample: Option<Box<(u16, Sample)>>,
     /// The session has ended the read; outstanding replies are dropped.
@@ -92,7 +92,7 @@ pub(crate) struct ReadWork {
 
 /// A part that stopped at a limit and has more rows.
 #[derive(Debug)]
-pub(crate) struct CutPart {
+pub(crate) struct StoppedPart {
     pub partition: PartitionId,
     pub to: Address,
     pub booked_cost: BookedCost,
@@ -105,17 +105,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_of_replies_is_never_used_up() {
+    fn a_maximum_per_reply_is_never_used_up() {
         assert_eq!([0, 7, u32::MAX].map(|rows| RowBound::Reply(100).left(rows)), [100; 3]);
     }
 
     #[test]
-    fn a_partition_gives_no_more_than_its_bound_in_all() {
+    fn a_maximum_per_partition_counts_all_its_replies() {
         assert_eq!([0, 60, 100, 101].map(|rows| RowBound::Partition(100).left(rows)), [100, 40, 0, 0]);
     }
 
     #[test]
-    fn all_rows_stay_all_rows() {
+    fn an_unlimited_number_of_rows_stays_unlimited() {
         assert_eq!([0, 60, u32::MAX].map(|rows| RowBound::Partition(u32::MAX).left(rows)), [u32::MAX; 3]);
     }
 }

@@ -15,7 +15,7 @@ use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
 use crate::event::{Event, Next};
 use crate::gateway::{Gateway, ReadOptions};
 use crate::keys::PartitionInputs;
-use crate::operation::{CutPart, Operation, ReadWork, Work};
+use crate::operation::{Operation, ReadWork, StoppedPart, Work};
 use crate::route::{Choice, RoutedRead, is_long};
 use crate::transaction::{Isolation, Transaction};
 use crate::turn_context::TurnContext;
@@ -98,7 +98,7 @@ impl Gateway {
             transaction: transaction.id,
             outstanding: inputs.len() as u32,
             prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
-            cut: Vec::new(),
+            stopped: Vec::new(),
             sample: None,
             abandoned: false,
         };
@@ -159,13 +159,13 @@ impl Gateway {
             invariant::fail("a session continues a read only while it is in progress", format_args!("{}", operation.0));
         };
         require!(
-            work.outstanding == 0 && !work.cut.is_empty(),
+            work.outstanding == 0 && !work.stopped.is_empty(),
             "a read continues when every part has answered and some have more rows"
         );
-        work.outstanding += work.cut.len() as u32;
-        let several = work.cut.len() > 1 && self.route.is_adaptive();
+        work.outstanding += work.stopped.len() as u32;
+        let several = work.stopped.len() > 1 && self.route.is_adaptive();
         let mut goes_away = false;
-        for CutPart { partition, to, booked_cost, input, resume } in work.cut.drain(..) {
+        for StoppedPart { partition, to, booked_cost, input, resume } in work.stopped.drain(..) {
             let at_owner = to.module == Module::Ldm;
             self.route.book(booked_cost);
             let request = ReadRows {
@@ -196,7 +196,7 @@ impl Gateway {
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
         work.abandoned = true;
-        for part in work.cut.drain(..) {
+        for part in work.stopped.drain(..) {
             turn.buffers.give(part.input);
         }
         if work.outstanding == 0 {
@@ -241,7 +241,7 @@ impl Gateway {
         match resume {
             Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
                 let booked_cost = self.route.booked_cost_at(booked_cost, from);
-                work.cut.push(CutPart { partition, to: from, booked_cost, input, resume })
+                work.stopped.push(StoppedPart { partition, to: from, booked_cost, input, resume })
             }
             _ => turn.buffers.give(input),
         }
@@ -258,7 +258,7 @@ impl Gateway {
             self.end_read(operation, turn);
             return told.map(|error| (session, Event::ReadFailed { operation, diagnostics, error }));
         }
-        let next = match (outstanding, work.cut.is_empty()) {
+        let next = match (outstanding, work.stopped.is_empty()) {
             (0, true) => Next::Done,
             (0, false) => Next::Ask,
             _ => Next::Coming,

@@ -197,11 +197,11 @@ impl Finder<'_> {
     /// The writers of a list's values. Each value may occur once, and a transaction's values must be in its
     /// own order.
     fn check_order(&mut self, key: Key, order: &[u64]) -> Vec<Option<usize>> {
-        let mut met = BTreeSet::new();
+        let mut values_seen = BTreeSet::new();
         let mut places: BTreeMap<usize, usize> = BTreeMap::new();
         let mut writers = Vec::with_capacity(order.len());
         for &value in order {
-            if !met.insert(value) {
+            if !values_seen.insert(value) {
                 self.fault(Anomaly::ConflictingOrder, format!("{key} contains {value} twice: {order:?}"), None);
             }
             let write = self.writes.get(&(key, value)).copied();

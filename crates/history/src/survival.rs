@@ -209,13 +209,13 @@ mod tests {
     }
 
     #[test]
-    fn on_disk_every_acknowledged_transaction_survives() {
+    fn with_disk_durability_every_acknowledged_transaction_survives() {
         assert_eq!(judged(&three(), &[1, 2], &[2, 3], Durability::Disk), (0, vec![]));
         assert_eq!(judged(&three(), &[1, 2], &[2], Durability::Disk), (1, vec![2]));
     }
 
     #[test]
-    fn in_memory_the_last_ones_may_be_lost_but_not_the_middle() {
+    fn with_memory_durability_only_the_last_transactions_may_be_lost() {
         assert_eq!(judged(&three(), &[1, 2], &[2], Durability::Memory), (0, vec![2]));
         assert_eq!(judged(&three(), &[1], &[], Durability::Memory), (0, vec![1, 2]));
         assert_eq!(judged(&three(), &[], &[], Durability::Memory), (0, vec![0, 1, 2]));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_restart_kept_stays() {
+    fn transactions_that_survived_an_earlier_restart_survive() {
         let survival = judge(&three(), 1, &found(&[], &[]), Durability::Memory);
         assert!(survival.faults.len() == 1 && survival.faults[0].contains("transaction 0 was acknowledged"));
     }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_tell_by_their_versions() {
+    fn register_versions_show_which_writes_survived() {
         let version =
             |version, value| Operation::Read { key: R, seen: ReadValue::Version { version, value }, locks: false };
         let transactions =

@@ -53,7 +53,7 @@ fn anomalies(history: &History) -> Vec<Anomaly> {
 }
 
 #[test]
-fn a_serial_history_shows_nothing() {
+fn a_serial_history_has_no_anomaly() {
     let history = history(&[
         &[write(X, 1), read(X, &[1]), write(Y, 1)],
         &[read(X, &[1]), write(X, 2), read(X, &[1, 2]), read(Y, &[1])],
@@ -63,13 +63,13 @@ fn a_serial_history_shows_nothing() {
 }
 
 #[test]
-fn writes_over_writes_in_a_cycle_are_dirty() {
+fn a_cycle_of_write_dependencies_is_a_dirty_write() {
     let history = history(&[&[write(X, 1), write(Y, 1)], &[write(X, 2), write(Y, 2)]]);
     assert_eq!(anomalies(&with_finals(history, &[(X, &[1, 2]), (Y, &[2, 1])])), [Anomaly::DirtyWrite]);
 }
 
 #[test]
-fn what_was_undone_must_not_be_seen() {
+fn reading_an_undone_write_is_an_aborted_read() {
     let seen = aborted(history(&[&[write(X, 1)], &[read(X, &[1])]]), 0);
     assert_eq!(anomalies(&seen), [Anomaly::AbortedRead]);
     let at_the_end = aborted(with_finals(history(&[&[write(X, 1)]]), &[(X, &[1])]), 0);
@@ -81,7 +81,7 @@ fn what_was_undone_must_not_be_seen() {
 }
 
 #[test]
-fn what_was_replaced_before_the_end_must_not_be_seen() {
+fn reading_a_replaced_write_is_an_intermediate_read() {
     let lists = with_finals(history(&[&[write(X, 1), write(X, 2)], &[read(X, &[1])]]), &[(X, &[1, 2])]);
     assert!(anomalies(&lists).contains(&Anomaly::IntermediateRead));
     let registers =
@@ -90,13 +90,13 @@ fn what_was_replaced_before_the_end_must_not_be_seen() {
 }
 
 #[test]
-fn transactions_that_read_from_each_other_are_circular() {
+fn transactions_that_read_from_each_other_have_circular_information() {
     let history = history(&[&[write(X, 1), read(Y, &[1])], &[write(Y, 1), read(X, &[1])]]);
     assert_eq!(anomalies(&history), [Anomaly::CircularInformation]);
 }
 
 #[test]
-fn a_locked_read_is_not_overtaken() {
+fn a_write_that_overtakes_a_locking_read_is_an_anomaly() {
     let transactions: [&[Operation]; 2] = [&[locked(X, &[]), read(Y, &[1])], &[write(X, 1), write(Y, 1)]];
     let finals: &[(Key, &[u64])] = &[(X, &[1]), (Y, &[1])];
     assert_eq!(anomalies(&with_finals(history(&transactions), finals)), [Anomaly::LockedReadOvertaken]);
@@ -105,7 +105,7 @@ fn a_locked_read_is_not_overtaken() {
 }
 
 #[test]
-fn a_part_of_a_transaction_is_read_skew() {
+fn reading_part_of_a_transaction_is_read_skew() {
     let history =
         with_finals(history(&[&[read(X, &[]), read(Y, &[1])], &[write(X, 1), write(Y, 1)]]), &[(X, &[1]), (Y, &[1])]);
     assert_eq!(anomalies(&history), [Anomaly::ReadSkew]);
@@ -114,7 +114,7 @@ fn a_part_of_a_transaction_is_read_skew() {
 }
 
 #[test]
-fn a_part_of_a_transaction_in_one_statement_is_wrong_at_every_level() {
+fn one_statement_that_reads_part_of_a_transaction_is_wrong_at_every_level() {
     let mut history =
         with_finals(history(&[&[read(X, &[]), read(Y, &[1])], &[write(X, 1), write(Y, 1)]]), &[(X, &[1]), (Y, &[1])]);
     let moved = history.transactions[0].statements.remove(1).operations;
@@ -126,7 +126,7 @@ fn a_part_of_a_transaction_in_one_statement_is_wrong_at_every_level() {
 }
 
 #[test]
-fn a_write_over_what_was_not_read_is_a_lost_update() {
+fn a_write_over_an_unread_version_is_a_lost_update() {
     let history = with_finals(history(&[&[read(X, &[]), write(X, 1)], &[read(X, &[]), write(X, 2)]]), &[(X, &[1, 2])]);
     assert_eq!(anomalies(&history), [Anomaly::LostUpdate]);
     assert_eq!(check(&history, Level::RepeatableRead).forbidden, 0);
@@ -134,14 +134,14 @@ fn a_write_over_what_was_not_read_is_a_lost_update() {
 }
 
 #[test]
-fn one_anti_dependency_into_a_writer_of_something_else_is_g_single() {
+fn one_anti_dependency_to_a_writer_of_another_object_is_g_single() {
     let history =
         with_finals(history(&[&[read(X, &[]), write(Y, 2)], &[write(X, 1), write(Y, 1)]]), &[(X, &[1]), (Y, &[1, 2])]);
     assert_eq!(anomalies(&history), [Anomaly::SingleAntiDependency]);
 }
 
 #[test]
-fn two_that_read_what_the_other_writes_are_write_skew() {
+fn two_transactions_that_read_what_the_other_writes_are_write_skew() {
     let history =
         with_finals(history(&[&[read(X, &[]), write(Y, 1)], &[read(Y, &[]), write(X, 1)]]), &[(X, &[1]), (Y, &[1])]);
     assert_eq!(anomalies(&history), [Anomaly::WriteSkew]);
@@ -150,7 +150,7 @@ fn two_that_read_what_the_other_writes_are_write_skew() {
 }
 
 #[test]
-fn two_that_add_to_what_the_other_has_counted_are_phantoms() {
+fn two_transactions_that_add_to_what_the_other_counted_are_phantoms() {
     let history = with_finals(
         history(&[&[read(FAMILY, &[]), write(FAMILY, 1)], &[read(FAMILY, &[]), write(FAMILY, 2)]]),
         &[(FAMILY, &[1, 2])],
@@ -160,7 +160,7 @@ fn two_that_add_to_what_the_other_has_counted_are_phantoms() {
 }
 
 #[test]
-fn a_read_must_see_what_was_acknowledged_before() {
+fn a_read_must_observe_earlier_acknowledged_commits() {
     let history = |began: u64| History {
         transactions: vec![span(1, 2, &[write(X, 1)]), span(began, 9, &[read(X, &[])])],
         finals: [(X, ReadValue::Values(vec![1]))].into(),
@@ -171,7 +171,7 @@ fn a_read_must_see_what_was_acknowledged_before() {
 }
 
 #[test]
-fn what_was_seen_by_a_lock_is_seen_by_the_next_statement() {
+fn the_next_statement_observes_what_a_locking_read_observed() {
     let mut reader = span(1, 2, &[locked(X, &[1]), read(Y, &[])]);
     reader.statements[1].sent = 3;
     reader.statements[1].answered = 4;
@@ -189,7 +189,7 @@ fn writes_follow_the_order_in_which_they_were_acknowledged() {
 }
 
 #[test]
-fn own_writes_are_seen_and_none_are_lost_or_invented() {
+fn a_transaction_observes_its_own_writes_and_no_write_is_lost_or_invented() {
     assert_eq!(anomalies(&history(&[&[write(X, 1), read(X, &[])]])), [Anomaly::OwnWriteMissed]);
     assert_eq!(anomalies(&history(&[&[read(X, &[1]), write(X, 1)]])), [Anomaly::InventedValue]);
     assert_eq!(anomalies(&history(&[&[read(X, &[7])]])), [Anomaly::InventedValue]);
@@ -212,7 +212,7 @@ fn reads_agree_about_the_order_of_writes() {
 }
 
 #[test]
-fn a_commit_of_unknown_end_counts_if_it_was_seen() {
+fn a_transaction_with_unknown_outcome_committed_if_it_was_observed() {
     let mut history = history(&[&[write(X, 1), write(Y, 1)], &[read(X, &[1]), read(Y, &[])]]);
     history.transactions[0].outcome = Outcome::Unknown;
     let history = with_finals(history, &[(X, &[1]), (Y, &[])]);
@@ -233,7 +233,7 @@ fn report_over_seeds(implemented: Level, checked: Level, defect: Defect) -> Repo
 }
 
 #[test]
-fn a_database_that_is_right_is_found_right() {
+fn a_correct_database_has_no_violations() {
     for level in Level::ALL {
         let report = report_over_seeds(level, level, Defect::Nothing);
         assert!(report.forbidden == 0 && report.committed > 400, "{level:?}: {report}");
@@ -241,7 +241,7 @@ fn a_database_that_is_right_is_found_right() {
 }
 
 #[test]
-fn a_weaker_level_is_told_from_a_stronger_one() {
+fn a_stronger_level_detects_a_weaker_database() {
     let finds = |implemented: Level, checked: Level, anomaly: Anomaly| {
         let report = report_over_seeds(implemented, checked, Defect::Nothing);
         assert!(checked.forbids(anomaly) && report.anomalies.contains_key(&anomaly), "{anomaly}: {report}");
@@ -254,7 +254,7 @@ fn a_weaker_level_is_told_from_a_stronger_one() {
 }
 
 #[test]
-fn each_fault_of_a_database_is_found_at_every_level_where_it_shows() {
+fn each_defect_is_found_at_every_level_that_forbids_it() {
     // With one snapshot per transaction, a stale or torn statement shows as skew of the transaction.
     let skew = |level: Level| if level == Level::ReadCommitted { Anomaly::StatementSkew } else { Anomaly::ReadSkew };
     for (defect, anomaly) in [

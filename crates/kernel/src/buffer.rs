@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_given_buffer_is_taken_again_empty() {
+    fn a_returned_buffer_is_reused_empty() {
         let mut pool = BufferPool::new(1 << 20);
         let mut buffer = pool.take(100);
         buffer.extend_from_slice(b"old");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_bytes_never_pass_the_maximum() {
+    fn idle_bytes_never_exceed_the_maximum() {
         let mut pool = BufferPool::new(10_000);
         for size in [0, 100, 600, 5_000, 20_000, 70_000, 1 << 20] {
             for _ in 0..20 {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_capacity_asked_for_is_there() {
+    fn every_requested_capacity_is_available() {
         let mut pool = BufferPool::new(1 << 20);
         for capacity in [0, 1, 512, 513, 4096, 65_536, 65_537, 1_000_000] {
             let buffer = pool.take(capacity);

@@ -219,7 +219,7 @@ mod tests {
     const ABSENT: ModuleId = ModuleId::new(15);
 
     #[test]
-    fn every_instance_is_found_on_its_thread_and_others_nowhere() {
+    fn only_existing_instances_have_a_thread() {
         let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (A, 1)], &[(A, 0)], &[(B, 0)]]);
         let directory = Directory::new(NodeId(1), &layout).unwrap();
         assert_eq!(directory.thread_of(A, 0), Some(1));
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_with_gaps_or_doubles_are_refused() {
+    fn layouts_with_missing_or_duplicate_instances_are_refused() {
         let refused =
             |threads: &[&[(ModuleId, u16)]]| Directory::new(NodeId(1), &NodeLayout::new(threads)).unwrap_err();
         assert_eq!(refused(&[]), LayoutError::NoThread);

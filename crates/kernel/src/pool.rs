@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn generations_begin_where_they_are_told_to_and_stay_odd() {
+    fn generations_begin_at_the_given_value_and_stay_odd() {
         let mut pool = Pool::new(2);
         pool.begin_generations_at(0xFFFF_FFFE);
         let first = pool.insert(1).unwrap();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_no_pool_gave_find_nothing() {
+    fn words_that_are_no_handles_find_nothing() {
         let mut pool = Pool::new(4);
         pool.insert(7).unwrap();
         for word in [0, 1, u64::MAX, 1 << 33, 5] {

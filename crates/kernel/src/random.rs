@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_fills_lengths_that_are_no_multiple_of_a_word() {
+    fn bytes_can_fill_a_partial_word() {
         let mut bytes = [0u8; 21];
         Random::new(3).bytes(&mut bytes);
         assert!(bytes[16..].iter().any(|&byte| byte != 0));

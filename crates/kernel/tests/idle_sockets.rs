@@ -69,7 +69,7 @@ fn talk(stream: &mut TcpStream) {
 }
 
 #[test]
-fn an_idle_connection_holds_less_than_two_kibibytes() {
+fn an_idle_connection_uses_less_than_two_kibibytes() {
     let listeners = vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))];
     let options = NodeOptions { listeners, pin: false, ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)]]);

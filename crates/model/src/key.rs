@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_integers_are_those_of_their_values() {
+    fn integer_keys_equal_the_keys_of_their_values() {
         fn check<const BYTES: usize>(values: &[i64]) {
             for unsigned in [false, true] {
                 let bits = BYTES as u32 * 8;
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_out_of_range_takes_the_key_of_the_nearest_in_range() {
+    fn a_number_out_of_range_has_the_key_of_the_nearest_number() {
         let tiny = ColumnType::Integer { bytes: 1, unsigned: false };
         let int_unsigned = ColumnType::Integer { bytes: 4, unsigned: true };
         assert_eq!(key(tiny, false, &Value::Int(1000)), key(tiny, false, &Value::Int(127)));

@@ -588,7 +588,7 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn a_row_reads_back_as_it_was_encoded((columns, values) in table_and_row()) {
+        fn an_encoded_row_decodes_to_the_same_values((columns, values) in table_and_row()) {
             let format = RowFormat::new(&columns);
             let image = encode(&format, &values);
             prop_assert!(check_image(&format, &image));
@@ -600,7 +600,7 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn an_image_that_passes_the_check_can_be_read_whatever_was_changed(
+        fn a_modified_image_that_passes_the_check_can_be_read(
             (columns, values) in table_and_row(),
             changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
             cut in any::<prop::sample::Index>(),
@@ -624,7 +624,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_value_that_does_not_fit_is_refused_and_leaves_the_output_alone() {
+    fn a_value_that_does_not_fit_is_refused_without_output() {
         let columns = [column(ColumnType::Integer { bytes: 1, unsigned: true }, false)];
         let format = RowFormat::new(&columns);
         let mut out = vec![7];

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_survives_the_way_to_the_disk() {
+    fn a_mark_decodes_to_itself() {
         for mark in [0, 1, 0x0102_0304_0506_0708, u64::MAX] {
             let mark = CounterMark { table: TableId(0x0a0b_0c0d), mark };
             assert_eq!(CounterMark::decode(&mark.encode()), Ok(mark));

@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_survives_the_way_to_the_disk() {
+    fn a_schema_decodes_to_itself() {
         let after = dictionary(7, vec![table(1, "goods"), entries(2, 1), table(5, "parents")]);
         let applied = store_and_apply(&Dictionary::default(), &after);
         assert_eq!(applied.version, 7);
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_holds_only_what_differs() {
+    fn a_stored_change_has_only_the_differences() {
         let before = dictionary(1, vec![table(1, "goods"), table(5, "parents")]);
         let mut after = before.clone();
         after.version = 2;
@@ -726,7 +726,7 @@ mod tests {
 
     /// The text of release 0.1. It must be read by every later release.
     #[test]
-    fn the_text_on_disk_stays_readable() {
+    fn the_stored_form_does_not_change() {
         let text = r#"{"format":1,"version":4,"next_table":9,
             "databases":[{"name":"shop","collation":"utf8mb4_bin"}],"tables":[{"id":1,"version":2,
             "database":"shop","name":"t","columns":[
@@ -753,7 +753,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schema_is_refused() {
+    fn text_that_is_no_schema_is_refused() {
         let whole = DictionaryChange::between(&Dictionary::default(), &dictionary(1, vec![table(1, "t")]), TableId(2));
         let text = String::from_utf8(whole.encode()).unwrap();
         let refused = |from: &str, to: &str| {
@@ -792,7 +792,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_of_no_meaning_give_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_give_an_error_and_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(DictionaryChange::decode(&bytes).is_err());
         }
     }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_survive_the_way_to_the_disk() {
+    fn settings_decode_to_themselves() {
         let kinds = [
             ("autocommit", Value::Int(-1)),
             ("max_connections", Value::UInt(u64::MAX)),
@@ -109,7 +109,7 @@ mod tests {
 
     /// The text of release 0.1. It must be read by every later release.
     #[test]
-    fn the_text_on_disk_stays_readable() {
+    fn the_stored_form_does_not_change() {
         let text = r#"{"format":1,"values":{"max_connections":{"uint":7},"sql_mode":{"bytes":"41"}}}"#;
         let expected = settings(&[("max_connections", Value::UInt(7)), ("sql_mode", Value::Bytes(b"A".to_vec()))]);
         assert_eq!(PersistedSettings::decode(text.as_bytes()), Ok(expected.clone()));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_setting_is_refused() {
+    fn text_that_is_no_setting_is_refused() {
         let refused = |text: &str| PersistedSettings::decode(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(refused(r#"{"format":2}"#), "the persisted settings have the unknown version 2");
         assert!(refused("").starts_with("the persisted settings are invalid"));

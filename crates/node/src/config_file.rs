@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_sets_what_it_names() {
+    fn a_file_sets_the_settings_that_it_names() {
         let mut config = NodeConfig::default();
         let text = "port = 3307\nTotalMemory = \"1G\"\nusers = [\"app:secret\"]\ncpu_binding = false\n";
         read_text("node.toml", text, &mut config).expect("the text is right");

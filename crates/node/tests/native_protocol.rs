@@ -60,7 +60,7 @@ fn errno<T: std::fmt::Debug>(result: Result<T>) -> u16 {
 }
 
 #[test]
-fn operations_on_a_table_give_what_their_statements_give() {
+fn table_operations_equal_their_statements() {
     let node = node();
     block_on(async {
         let connection = with_items(&node).await;
@@ -105,7 +105,7 @@ fn operations_on_a_table_give_what_their_statements_give() {
 }
 
 #[test]
-fn keys_are_answered_in_their_order_found_or_not() {
+fn each_key_gets_its_row_or_nothing_in_order() {
     let node = node();
     block_on(async {
         let connection = with_items(&node).await;
@@ -332,7 +332,7 @@ fn a_deadlock_is_tried_again() {
 }
 
 #[test]
-fn requests_under_way_together_are_answered_each() {
+fn each_pipelined_request_gets_its_answer() {
     let node = node();
     block_on(async {
         let connection = with_items(&node).await;
@@ -383,7 +383,7 @@ fn requests_under_way_together_are_answered_each() {
 }
 
 #[test]
-fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
+fn a_statement_whose_pipelined_preparation_failed_is_prepared_again() {
     let node = node();
     block_on(async {
         let connection = connect(&node).await;
@@ -421,7 +421,7 @@ fn a_statement_whose_preparation_failed_unseen_is_prepared_again() {
 }
 
 #[test]
-fn what_sessions_prepare_alike_they_share_and_nothing_else() {
+fn sessions_share_only_identical_prepared_statements() {
     const SESSIONS: usize = 8;
     let node = node();
     block_on(async {
@@ -515,7 +515,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
 }
 
 #[test]
-fn any_executor_will_do() {
+fn any_executor_works() {
     let node = node();
     park_on(async {
         let connection = connect(&node).await;
@@ -525,7 +525,7 @@ fn any_executor_will_do() {
 }
 
 #[test]
-fn who_may_not_log_in_is_told_why() {
+fn a_refused_login_has_a_reason() {
     let node = node();
     block_on(async {
         let connect = async |options: Options| Connection::connect(address(&node), &options).await;
@@ -553,7 +553,7 @@ fn who_may_not_log_in_is_told_why() {
 }
 
 #[test]
-fn a_connection_that_ends_says_why() {
+fn a_closed_connection_reports_the_reason() {
     let node = node();
     block_on(async {
         let connection = connect(&node).await;
@@ -580,7 +580,7 @@ fn a_connection_that_ends_says_why() {
 }
 
 #[test]
-fn answers_that_are_too_long_are_an_error_and_nothing_more() {
+fn an_answer_that_is_too_long_is_an_error_of_one_request() {
     let node = node();
     block_on(async {
         let options = Options::new("root").reply_bytes_max(10_000);
@@ -677,7 +677,7 @@ fn take_answers(stream: &mut TcpStream, count: usize) -> Vec<u32> {
 }
 
 #[test]
-fn requests_that_come_in_pieces_are_answered_each() {
+fn each_request_that_arrives_in_pieces_is_answered() {
     let node = node();
     let requests = [Request::Close { handle: 9 }, Request::Ping, Request::RunText("SELECT 1"), Request::Ping];
     let (mut bytes, mut ends) = (Vec::new(), Vec::new());
@@ -707,7 +707,7 @@ fn requests_that_come_in_pieces_are_answered_each() {
 }
 
 #[test]
-fn what_nobody_has_asked_is_said_under_number_0() {
+fn unsolicited_messages_have_number_0() {
     let node = node();
     let mut stream = logged_in(&node);
     let mut bytes = Vec::new();
@@ -719,7 +719,7 @@ fn what_nobody_has_asked_is_said_under_number_0() {
 }
 
 #[test]
-fn what_is_malformed_ends_its_connection_and_nothing_else() {
+fn a_malformed_frame_closes_only_its_connection() {
     let node = node();
     let frame = |kind: u8, payload: &[u8]| {
         let mut bytes = (payload.len() as u32).to_le_bytes()[..3].to_vec();

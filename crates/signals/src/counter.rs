@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_counter_has_a_name_of_its_own_and_a_sentence() {
+    fn every_counter_has_a_unique_name_and_a_description() {
         let mut names = BTreeSet::new();
         for (module, counters) in COUNTERS {
             for counter in *counters {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_stands_beside_its_name() {
+    fn each_value_is_next_to_its_name() {
         let counted = QueryCounters { keys: 7, guard_conflicts: 3, ..QueryCounters::default() };
         let rows = rows(&counted, "query", 2, 5);
         let value = |name: &str| {

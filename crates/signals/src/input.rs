@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_gives_back_what_was_pushed() {
+    fn an_input_decodes_to_what_was_pushed() {
         let mut input = Vec::new();
         begin(&mut input, b"parameters");
         push_key(&mut input, HashedKey { hash: 7, key: b"key" });
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_input_ends_the_reading() {
+    fn a_truncated_input_ends_the_reading() {
         let mut input = Vec::new();
         begin(&mut input, b"");
         push_key(&mut input, HashedKey { hash: 7, key: b"key" });

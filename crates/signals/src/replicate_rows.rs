@@ -16,7 +16,7 @@ pub struct ReplicateRows {
     /// The ldm that receives the answer.
     pub primary: Address,
     /// Position of the receiving backup in the chain, from 1.
-    pub place: u8,
+    pub chain_position: u8,
     /// `[row id u32][kind u8: 0 put, 1 delete][key length u16][image length u32] key image`, repeated.
     pub images: Buffer,
 }
@@ -45,7 +45,7 @@ pub struct ApplyReplica {
     /// The ldm at which the signal ends.
     pub primary: Address,
     /// Position of the receiving replica in the chain; 0 is the primary.
-    pub place: u8,
+    pub chain_position: u8,
     /// The commit number; 0 forgets.
     pub number: CommitNumber,
     /// Number of ldm instances that the transaction has written to, for the backup's log records.

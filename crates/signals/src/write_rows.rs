@@ -78,14 +78,14 @@ pub enum FollowUp {
     /// A row refers to a parent by a foreign key, so the parent must exist.
     ParentKey {
         /// Position of the foreign key in `ForeignKeyWork::parents`.
-        place: u16,
+        position: u16,
         /// Key bytes of the parent's columns; empty while the parent table does not exist.
         key: Vec<u8>,
     },
     /// A row that children may refer to is deleted or has another key.
     ChildKey {
         /// Position of the foreign key in `ForeignKeyWork::children`.
-        place: u16,
+        position: u16,
         /// Prefix of such children's keys in the child's index.
         key: Vec<u8>,
         /// New values in the form of `expression::Parameters`; `None` when the row is deleted.

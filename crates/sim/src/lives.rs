@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_are_drawn_in_every_way_and_only_so_many() {
+    fn ends_of_every_kind_are_drawn_up_to_the_maximum() {
         let plan = plan();
         let draw = |seed| {
             let mut ends = Ends::new(Some(&plan), seed);

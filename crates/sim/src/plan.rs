@@ -280,7 +280,7 @@ mod tests {
         rounds = 10\nrows = 8\n";
 
     #[test]
-    fn a_plan_says_what_runs_and_what_the_seed_may_draw() {
+    fn a_plan_sets_what_runs_and_what_the_seed_may_vary() {
         let plan = Plan::parse(TEXT).unwrap();
         assert_eq!((plan.ci_seeds, plan.world.chain_max, plan.world.hold_one_in), (3, 2, 5));
         let workload = WorkloadPlan { name: "bank_transfer".to_owned(), sessions: 4, rounds: 10, rows: 8 };

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_matter_goes_away() {
+    fn shrinking_removes_what_the_failure_does_not_need() {
         let fails = |plan: &Plan, _: u64| {
             let race = plan.workloads.iter().find(|workload| workload.name == "unique_race");
             plan.world.hold_one_in == 3 && race.is_some_and(|race| race.sessions >= 3)
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_holds_is_not_shrunk() {
+    fn a_plan_that_passes_is_not_shrunk() {
         assert_eq!(shrink(&plan(), 1, |_, _| false), None);
     }
 }

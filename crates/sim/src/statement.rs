@@ -174,14 +174,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_take_the_place_of_their_marks_in_order() {
+    fn marks_are_replaced_by_parameters_in_order() {
         let statement = Statement::with("SELECT ?, ?, ?", [7.into(), "it's a \\".into(), (-1).into()]);
         assert_eq!(statement.as_text(), r"SELECT 7, 'it\'s a \\', -1");
         assert_eq!(Statement::plain("SELECT 1").as_text(), "SELECT 1");
     }
 
     #[test]
-    fn rows_of_something_else_are_not_integers() {
+    fn non_integer_rows_are_rejected() {
         let row = |cell: Option<&str>| Reply::Rows(vec![vec![cell.map(str::to_owned)]]);
         assert_eq!(row(Some("-5")).integers(), Ok(vec![vec![-5]]));
         assert!(row(Some("5.0")).integers().is_err() && row(None).integers().is_err());

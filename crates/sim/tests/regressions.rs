@@ -16,11 +16,11 @@ fn holds(name: &str) {
 }
 
 #[test]
-fn a_circle_of_waits_through_a_stronger_lock_is_found() {
+fn a_deadlock_through_a_lock_upgrade_is_found() {
     holds("stale_blockers");
 }
 
 #[test]
-fn a_partition_that_is_dropped_keeps_no_commit_from_its_end() {
+fn dropping_a_partition_does_not_block_a_commit() {
     holds("dropped_replica");
 }

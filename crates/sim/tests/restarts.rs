@@ -7,7 +7,7 @@ use junctor_sim::ci::read_plan;
 use junctor_sim::run::run;
 
 #[test]
-fn sessions_go_on_in_every_life_and_equal_seeds_give_equal_lives() {
+fn sessions_continue_after_every_restart_and_equal_seeds_give_equal_runs() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/fast/restarts.toml");
     let plan = read_plan(&path).unwrap();
     let outcomes: Vec<_> = (1..=4).map(|seed| run(&plan, seed)).collect();
@@ -21,7 +21,7 @@ fn sessions_go_on_in_every_life_and_equal_seeds_give_equal_lives() {
 }
 
 #[test]
-fn sessions_of_durable_nodes_go_on_where_they_were() {
+fn sessions_of_durable_nodes_continue_where_they_were() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/fast/durability.toml");
     let plan = read_plan(&path).unwrap();
     for seed in 1..=2 {

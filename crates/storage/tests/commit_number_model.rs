@@ -727,7 +727,7 @@ fn three_transactions_and_a_crash_keep_every_promise() {
 }
 
 #[test]
-fn stable_as_the_last_number_taken_is_caught() {
+fn the_model_catches_a_stable_number_beyond_unapplied_commits() {
     check_caught(
         CommitModel { plans: two_that_meet(), may_crash: false, snapshots: 1, rule: Rule::StableIsLastTaken },
         &[HALF, UNDECIDED, ACKNOWLEDGED, PREFIX, HOLE],
@@ -735,7 +735,7 @@ fn stable_as_the_last_number_taken_is_caught() {
 }
 
 #[test]
-fn a_sequencer_that_still_hears_the_dead_is_caught() {
+fn the_model_catches_a_sequencer_that_accepts_signals_of_dead_nodes() {
     check_caught(
         CommitModel { plans: two_that_meet(), may_crash: true, snapshots: 0, rule: Rule::SequencerHearsDead },
         &[NUMBERED, SETTLED],
@@ -743,7 +743,7 @@ fn a_sequencer_that_still_hears_the_dead_is_caught() {
 }
 
 #[test]
-fn partitions_that_still_hear_the_dead_are_caught() {
+fn the_model_catches_partitions_that_accept_signals_of_dead_nodes() {
     check_caught(
         CommitModel { plans: two_that_meet(), may_crash: true, snapshots: 0, rule: Rule::PartitionsHearDead },
         &[SETTLED],
@@ -751,7 +751,7 @@ fn partitions_that_still_hear_the_dead_are_caught() {
 }
 
 #[test]
-fn a_survivor_that_ignores_the_numbers_of_the_dead_is_caught() {
+fn the_model_catches_a_survivor_that_ignores_numbers_of_dead_nodes() {
     check_caught(
         CommitModel { plans: two_that_meet(), may_crash: true, snapshots: 0, rule: Rule::RecordIgnored },
         &[NUMBERED, SETTLED],
@@ -759,7 +759,7 @@ fn a_survivor_that_ignores_the_numbers_of_the_dead_is_caught() {
 }
 
 #[test]
-fn a_number_taken_before_the_prepares_succeeded_is_caught() {
+fn the_model_catches_a_number_taken_before_all_prepares() {
     check_caught(
         CommitModel { plans: two_that_meet(), may_crash: false, snapshots: 0, rule: Rule::NumberBeforePrepare },
         &[ORDER, SETTLED],

@@ -50,7 +50,7 @@ fn spawn_reader(case: &mut Case, reads: u32) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_pending_owner_enters_and_never_meets_either_of_two_readers() {
+fn a_pending_owner_enters_and_never_runs_beside_two_readers() {
     loom::model(|| {
         let mut case = case(2);
         let readers = [spawn_reader(&mut case, 1), spawn_reader(&mut case, 1)];
@@ -70,7 +70,7 @@ fn a_pending_owner_enters_and_never_meets_either_of_two_readers() {
 }
 
 #[test]
-fn an_owner_that_only_tries_never_meets_either_of_two_readers() {
+fn an_owner_that_only_tries_never_runs_beside_two_readers() {
     loom::model(|| {
         let mut case = case(2);
         let readers = [spawn_reader(&mut case, 1), spawn_reader(&mut case, 1)];
@@ -118,7 +118,7 @@ fn a_cancelled_write_leaves_the_guard_open_and_the_owner_reads_beside_readers() 
 }
 
 #[test]
-fn a_reader_sees_the_write_that_ended_before_it_was_let_in() {
+fn a_reader_sees_the_write_that_ended_before_its_read() {
     loom::model(|| {
         let mut case = case(1);
         let (guard, slot) = (Arc::clone(&case.guard), case.slots.pop().unwrap());

@@ -108,7 +108,7 @@ fn a_request_with_a_name_that_does_not_fit_is_not_encoded() {
 }
 
 #[test]
-fn a_long_column_name_is_cut_at_its_maximum() {
+fn a_long_column_name_is_truncated() {
     let name = "ü".repeat(100_000);
     let column = ResultColumn {
         name: name.as_str().into(),
@@ -184,7 +184,7 @@ fn rows_by_keys_are_not_longer_than_a_frame() {
 proptest! {
     /// Decoding of arbitrary bytes never panics, and never trusts a length in them.
     #[test]
-    fn any_bytes_are_read_without_harm(kind in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn arbitrary_bytes_are_decoded_without_a_panic(kind in any::<u8>(), payload in prop::collection::vec(any::<u8>(), 0..200)) {
         if let (_, Ok(Some(request))) = Request::parse(kind, &payload) {
             if let Request::Execute { count, values, .. } = &request {
                 let _ = parse_values(*count, values, &mut |_| {});
@@ -208,7 +208,7 @@ proptest! {
 
     /// Decoding of a request with one changed byte and a missing end never panics.
     #[test]
-    fn changed_requests_are_read_without_harm(position in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+    fn modified_requests_are_decoded_without_a_panic(position in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
         let mut values = Vec::new();
         encode_values([ValueRef::Int(1), ValueRef::Bytes(b"abc")], &mut values);
         for request in [

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_up_is_allowed_and_an_arrow_down_is_not() {
+    fn dependencies_on_lower_levels_only_are_allowed() {
         assert_eq!(with_dependency("junctor-storage", "junctor-model"), []);
         assert_eq!(with_dependency("junctor-model", "junctor-storage").len(), 1);
         assert_eq!(with_dependency("junctor-sql", "junctor-storage").len(), 1);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn node_sees_all_below_it_and_not_itself() {
+    fn node_may_depend_on_all_lower_levels_but_not_on_itself() {
         assert_eq!(with_dependency("junctor-node", "junctor-front"), []);
         assert_eq!(with_dependency("junctor-node", "junctor-sim").len(), 1);
     }

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_from_the_root_are_arrows() {
+    fn paths_from_the_root_are_dependencies() {
         let others = [("bind/mod.rs", ""), ("parse/mod.rs", ""), ("session.rs", "")];
         for (path, text, expected) in [
             ("plan/mod.rs", "use crate::bind::Bound;", "plan -> bind"),
@@ -259,14 +259,14 @@ mod tests {
     }
 
     #[test]
-    fn the_own_folder_other_crates_and_comments_are_none() {
+    fn the_own_folder_other_crates_and_comments_are_no_dependencies() {
         let text =
             "use super::key; use crate::plan::X; use model::bind::Y; // crate::bind\nfn f() { g(\"crate::bind\") }";
         assert_eq!(found(&[("bind/mod.rs", ""), ("plan/select.rs", text)]), [""; 0]);
     }
 
     #[test]
-    fn tests_may_name_everything() {
+    fn tests_may_use_every_folder() {
         let inline = "#[cfg(test)]\nmod tests { use crate::bind::X; }\n#[cfg(test)]\nuse crate::bind::Y;";
         assert_eq!(found(&[("bind/mod.rs", ""), ("plan/mod.rs", inline)]), [""; 0]);
         let named = [
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_root_passes_on_count_as_their_folder() {
+    fn names_that_the_root_reexports_count_as_their_folder() {
         let files = [
             ("lib.rs", "pub mod engine; pub use engine::{Engine, Settings};"),
             ("engine/mod.rs", ""),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_found_whole_and_once() {
+    fn each_cycle_is_found_whole_and_once() {
         assert_eq!(cycles(&[("a", &["b"]), ("b", &["c"]), ("c", &[])]), Vec::<Vec<&str>>::new());
         assert_eq!(cycles(&[("a", &["b"]), ("b", &["c"]), ("c", &["a"]), ("d", &["a"])]), [["a", "b", "c"]]);
     }

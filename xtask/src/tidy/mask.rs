@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn literals_and_comments_leave_the_code() {
+    fn literals_and_comments_are_masked() {
         for text in [
             "a /* { /* { */ */ b",
             "a \"{ \\\" {\" b",
@@ -195,12 +195,12 @@ mod tests {
     }
 
     #[test]
-    fn comments_stay_when_asked() {
+    fn comments_stay_if_requested() {
         assert_eq!(mask("x // why\n\"s\"", Keep::CodeAndComments), "x // why\n   ");
     }
 
     #[test]
-    fn items_for_tests_leave_the_code() {
+    fn items_for_tests_are_masked() {
         for item in [
             "#[cfg(test)] mod tests { fn f() { g() } }",
             "#[cfg(test)]\nmod tests;",

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_allowed_places() {
+    fn the_allowed_places_pass() {
         let paths = [
             "crates/sql/src/lib.rs",
             "crates/sql/src/parse/mod.rs",

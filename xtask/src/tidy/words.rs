@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_say_nothing_fail() {
+    fn meaningless_names_fail() {
         assert_eq!(found("crates/sql/src/utils.rs", ""), 1);
         assert_eq!(found("crates/sql/src/common/plan.rs", ""), 1);
         assert_eq!(found("crates/sql/src/lib.rs", "mod row_helper { }"), 1);

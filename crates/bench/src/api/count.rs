@@ -99,7 +99,7 @@ mod tests {
     use super::total_of;
 
     #[test]
-    fn the_total_is_found() {
+    fn the_total_is_parsed() {
         assert_eq!(total_of("events: Ir\nfn=(1)\n\ntotals: 1234\n"), Some(1234));
         assert_eq!(total_of("events: Ir\n"), None);
     }

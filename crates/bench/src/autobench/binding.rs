@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_named_is_nothing_bound() {
+    fn without_cpus_nothing_is_bound() {
         let mut binding = binding(Binder::Numactl);
         (binding.server_cpus, binding.server_nodes) = (Vec::new(), Vec::new());
         assert!(binding.server_words(Some("ldm={count=1,cpubind=0}"), true).is_empty());

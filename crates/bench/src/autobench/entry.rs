@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_would_read_otherwise_is_refused_with_its_line() {
+    fn text_that_a_shell_would_expand_is_refused_with_its_line() {
         for (text, said) in [
             ("\nA = \"1\"", "line 2: A: a shell takes no spaces"),
             ("A=\"1", "line 1: A: the quote \" is not closed"),

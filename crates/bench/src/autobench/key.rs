@@ -29,24 +29,24 @@ pub const KEYS: &[Key] = &[
     key("MYSQL_USER", "root", "User of the clients; users other than root need a password."),
     key("MYSQL_PASSWORD", "", "Password of MYSQL_USER."),
     key("ENGINE", "ndb", "ENGINE of the tables."),
-    key("MAX_CONNECTIONS", "1000", "Most connections of the started node."),
+    key("MAX_CONNECTIONS", "1000", "Maximum number of connections of the started node."),
     key("TRANSACTION_ISOLATION", "", "Isolation level of the sessions, such as READ-COMMITTED. Empty: the server's."),
     key("NDB_AUTOMATIC_THREAD_CONFIG", "yes", "yes places threads by the number of CPUs, no by NDB_THREAD_CONFIG."),
-    key("NDB_NUM_CPUS", "", "Most CPUs that the automatic placement uses."),
+    key("NDB_NUM_CPUS", "", "Maximum number of CPUs for the automatic placement."),
     key("NDB_THREAD_CONFIG", "", "ThreadConfig of the started node, used with NDB_AUTOMATIC_THREAD_CONFIG=\"no\"."),
     key("NDB_TOTAL_MEMORY", "", "TotalMemory of the started node, such as 4G."),
     key("NDB_PARTITIONS_PER_NODE", "0", "PartitionsPerNode; 0 is the server's default."),
-    key("NDB_MAX_NO_OF_CONCURRENT_TRANSACTIONS", "", "MaxNoOfConcurrentTransactions; more than the server has is its maximum."),
-    key("NDB_DEADLOCK_TIMEOUT", "", "Milliseconds that a row lock is waited for; rounded up to seconds. Deadlocks are found at once."),
-    key("NDB_AUTOINCREMENT_OPTION", "", "AUTO_INCREMENT numbers that a thread takes at once."),
+    key("NDB_MAX_NO_OF_CONCURRENT_TRANSACTIONS", "", "MaxNoOfConcurrentTransactions; a larger value is reduced to the server's maximum."),
+    key("NDB_DEADLOCK_TIMEOUT", "", "Maximum wait for a row lock in milliseconds, rounded up to seconds. Deadlocks are found immediately."),
+    key("NDB_AUTOINCREMENT_OPTION", "", "Number of AUTO_INCREMENT values that a thread reserves at a time."),
     key("NDB_SPIN_METHOD", "", "SpinMethod, where the server has that setting."),
     key("NDB_SCHEDULER_SPIN_TIMER", "", "SchedulerSpinTimer in microseconds, where the server has that setting."),
     key("NDB_ENABLE_ADAPTIVE_SPINNING", "", "EnableAdaptiveSpinning, where the server has that setting."),
     key("NDB_ALLOWED_SPIN_OVERHEAD", "", "AllowedSpinOverhead in per cent, where the server has that setting."),
     key("NDB_SPINTIME_PER_CALL", "", "SpintimePerCall in nanoseconds, where the server has that setting."),
     key("NDB_MAX_SEND_DELAY", "", "MaxSendDelay in microseconds, where the server has that setting."),
-    key("TASKSET", "", "taskset or numactl: binds the server and sysbench to CPUs. Without numactl on the machine taskset takes its place."),
-    key("SERVER_CPUS", "", "CPUs of the server, such as 8-27,40-59. Threads that NDB_THREAD_CONFIG binds stay where it says."),
+    key("TASKSET", "", "taskset or numactl: binds the server and sysbench to CPUs. If numactl is not installed, taskset is used instead."),
+    key("SERVER_CPUS", "", "CPUs of the server, such as 8-27,40-59. Threads that NDB_THREAD_CONFIG binds stay on its CPUs."),
     key("SERVER_BIND", "", "NUMA nodes of the server, for numactl."),
     key("SERVER_MEM_POLICY", "interleaved", "interleaved or local, for numactl."),
     key("NDBD_CPUS", "", "More CPUs of the server: data nodes and SQL are one process here."),
@@ -58,7 +58,7 @@ pub const KEYS: &[Key] = &[
     key("MAX_TIME", "60", "Seconds per run (sysbench and ycsb)."),
     key("NUM_TEST_RUNS", "1", "Rounds of all runs; results are means over them."),
     key("BETWEEN_RUNS", "1", "Seconds of pause before each run."),
-    key("NUM_CREATE_DB_ATTEMPTS", "40", "Most attempts to reach a server."),
+    key("NUM_CREATE_DB_ATTEMPTS", "40", "Maximum number of attempts to reach a server."),
     key("BETWEEN_CREATE_DB_TEST", "5", "Seconds between two attempts."),
     key("SYSBENCH_INSTANCES", "1", "Concurrent sysbench programs, each with tables of its own, assigned to the servers in turn."),
     key("SYSBENCH_TEST", "oltp_rw", "oltp_rw; oltp_ro: no writes; oltp_ro_ps: one point select; oltp_rw_write_intensive: 10 index updates; oltp_rw_less_read: 1 point select, ranges of 5 rows; oltp_complex_write: no reads; oltp_nontrx: SB_NONTRX_MODE."),
@@ -90,7 +90,7 @@ pub const KEYS: &[Key] = &[
     key("SB_USE_RANGE", "no", "yes is refused: there are no RANGE partitions."),
     key("NDB_USE_DISK_DATA", "no", "yes is refused: there are no columns on disk."),
     key("DBT2_WAREHOUSES", "10", "Number of loaded warehouses."),
-    key("DBT2_RUN_WAREHOUSES", "1;2;4", "List: warehouses of each run; a file dbt2_run_1.conf beside this one comes before it."),
+    key("DBT2_RUN_WAREHOUSES", "1;2;4", "List: warehouses of each run; a file dbt2_run_1.conf in the same directory overrides this key."),
     key("DBT2_TERMINALS", "1", "Threads per warehouse."),
     key("DBT2_NUM_SERVERS", "1", "sysbench programs that share the warehouses, assigned to the servers in turn."),
     key("DBT2_TIME", "90", "Seconds per run."),
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_stands_in_one_place() {
+    fn each_key_is_listed_once() {
         let mut names: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
         names.extend(MEANINGLESS.iter().flat_map(|(_, names)| names.iter().copied()));
         let count = names.len();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_has_a_near_one() {
+    fn the_message_about_a_misspelt_key_suggests_a_similar_one() {
         assert_eq!(nearest("SB_POINT_SELECT"), Some("SB_POINT_SELECTS"));
         assert_eq!(nearest("max_time"), Some("MAX_TIME"));
         assert_eq!(nearest("NDB_THREADCONFIG"), Some("NDB_THREAD_CONFIG"));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_every_ending() {
+    fn a_star_matches_every_suffix() {
         assert!(why_meaningless("INNODB_IO_CAPACITY").is_some());
         assert!(why_meaningless("NDB_RESTART_NODE8").is_some());
         assert_eq!(why_meaningless("INNODB"), None);

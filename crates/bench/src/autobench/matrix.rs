@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_run() {
+    fn each_line_describes_one_run() {
         let text =
             "#NUM_MYSQL_SERVERS NUM_WAREHOUSES NUM_TERMINALS\n 1                 4              2\n\n2 4 1 # two\n";
         let rows = read_matrix(text).expect("two runs");
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_three_numbers_is_refused() {
+    fn a_line_without_three_numbers_is_refused() {
         for text in ["1 2", "1 2 3 4", "1 2 x", "0 1 1", "# nothing\n", "1 2 3 x"] {
             assert!(read_matrix(text).is_err(), "{text}");
         }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn several_instances_have_a_file_each_and_a_sum() {
+    fn several_instances_have_one_file_each_and_a_total() {
         let instances = [results(&[("Threads: 8", &[90, 110])]), results(&[("Threads: 8", &[50, 61])])];
         let folder = TemporaryFolder::new("results").expect("a folder");
         let page = write_results(folder.path(), "oltp_rw", &instances).expect("written");

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_started_with_what_the_file_says() {
+    fn a_node_starts_with_the_settings_of_the_file() {
         let mut part = part();
         part.total_memory = Some("2G".into());
         part.thread_config = Some("ldm={count=1}".into());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_the_server_has_not_are_told() {
+    fn unknown_server_settings_are_reported() {
         let mut part = part();
         part.settings = vec![
             ("PartitionsPerNode", "4".into(), "NDB_PARTITIONS_PER_NODE"),

@@ -124,7 +124,7 @@ const REFUSED: &[&str] = &[
 const WITHOUT_EFFECT: &[&str] = &["BENCHMARK_SERVERS", "DBT2_PARTITION_TYPE"];
 
 #[test]
-fn every_key_is_tried() {
+fn these_tests_cover_every_key() {
     let mut tried: Vec<&str> = VALUES.iter().map(|(key, ..)| *key).chain(REFUSED.iter().copied()).collect();
     let mut known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
     tried.sort_unstable();
@@ -156,13 +156,13 @@ fn bad_values_are_refused_with_their_line_and_what_is_allowed() {
 }
 
 #[test]
-fn unknown_keys_are_refused_with_a_near_one() {
+fn unknown_keys_are_refused_with_a_similar_key() {
     assert_eq!(refusal("\n\nMAXTIME=\"1\""), "line 3: unknown key MAXTIME; MAX_TIME is similar");
     assert_eq!(refusal("QWERTZUIOP=\"1\""), "line 1: unknown key QWERTZUIOP");
 }
 
 #[test]
-fn keys_without_a_meaning_are_told_with_the_reason() {
+fn keys_without_a_meaning_are_reported_with_the_reason() {
     for (reason, names) in MEANINGLESS {
         for name in *names {
             let name = name.replace('*', "X");
@@ -173,7 +173,7 @@ fn keys_without_a_meaning_are_told_with_the_reason() {
 }
 
 #[test]
-fn the_later_of_two_lines_counts_and_is_told() {
+fn the_later_of_two_lines_counts_and_is_reported() {
     let configuration = read("MAX_TIME=\"1\"\nMAX_TIME=\"2\"\n");
     assert_eq!(configuration.time_s, 2);
     assert_eq!(configuration.notices, ["line 2: MAX_TIME replaces the value of line 1"]);

@@ -59,7 +59,7 @@ mod tests {
     use crate::sysbench::StatementMode;
 
     #[test]
-    fn a_script_that_costs_half_misses_its_third() {
+    fn a_script_with_half_the_cpu_time_of_mariadb_misses_the_target() {
         let figures = |cpu_us| Figures { per_s: 100.0, p95_us: 10.0, cpu_us };
         let script = Script {
             name: "oltp_read_write".into(),

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_falls_off_misses_both_targets() {
+    fn a_server_whose_throughput_falls_misses_both_targets() {
         let rows = [row(64, 100.0, 10.0), row(4096, 90.0, 12.1), row(16_384, 84.0, 15.0)];
         let verdicts = targets(&rows, Work::PointText, NO_SPINNING);
         assert_eq!(verdicts.iter().map(Verdict::is_met).collect::<Vec<_>>(), [false, false]);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_need_the_numbers_of_connections_that_they_speak_of() {
+    fn targets_need_measurements_with_their_numbers_of_connections() {
         assert!(targets(&[row(64, 1.0, 1.0), row(1024, 1.0, 9.0)], Work::ReadWrite, NO_SPINNING).is_empty());
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixteen_thousand_connections_come_from_four_addresses_and_the_next_run_from_others() {
+    fn sixteen_thousand_connections_use_four_addresses_and_the_next_run_uses_others() {
         let of_run = |run| {
             let mut addresses: Vec<Ipv4Addr> = (0..16_384).map(|number| source(run, number)).collect();
             addresses.dedup();
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_comes_from_the_address_of_its_run() {
+    fn a_connection_uses_the_address_of_its_run() {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let stream = connect_from(3, 5000, listener.local_addr().expect("bound")).expect("connects");
         assert_eq!(stream.local_addr().expect("connected").ip(), IpAddr::V4(source(3, 5000)));

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_refused_operation_asked_is_no_throughput() {
+    fn requests_of_a_refused_operation_do_not_count_as_throughput() {
         use Ended::{Nothing, Operation, Refusal, Rollback, Statement};
         assert_eq!(throughput(&[Operation, Nothing, Operation], 0..3), 2);
         assert_eq!(throughput(&[Statement, Statement, Operation], 0..3), 3);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_across_an_end_of_the_time_count_in_part() {
+    fn an_operation_partly_inside_the_window_counts_in_part() {
         use Ended::{Operation, Refusal, Rollback, Statement};
         let whole = [Statement, Statement, Statement, Operation];
         assert_eq!(throughput(&whole, 2..4), 2);

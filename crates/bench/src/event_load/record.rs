@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_read_back_as_they_were() {
+    fn records_are_read_back_unchanged() {
         let records =
             [vec![("a", Value::from("x\"\\\n")), ("b", Value::from(1.5))], vec![("c", Value::from(f64::NAN))]];
         let read: Value = serde_json::from_str(&json(&records)).expect("JSON");

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_calm_or_has_no_time_is_measured_once() {
+    fn a_calm_measurement_and_one_without_time_left_are_not_repeated() {
         assert_eq!(measured(&[0.5], Duration::from_secs(60)), (1, 1));
         assert_eq!(measured(&[50.0], Duration::ZERO), (1, 1));
     }

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_answer_is_told_with_its_statement() {
+    fn a_wrong_answer_is_reported_with_its_statement() {
         assert!(require("SELECT 1", Expected::Rows(1), 1, 0).is_ok());
         let failure = require("SELECT 1", Expected::Rows(1), 2, 0).expect_err("two rows").to_string();
         assert_eq!(failure, "2 rows and 0 changed instead of Rows(1) for SELECT 1");

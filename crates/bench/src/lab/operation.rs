@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_of_a_list_are_different_and_in_the_table() {
+    fn the_keys_of_a_list_are_distinct_and_exist_in_the_table() {
         for (count, rows) in [(100, 1000), (100, 100), (10, 12_345), (1, 5), (100, 7)] {
             let script = script(Operation::Keys(count), rows);
             let (text, expected) = script.statements().next().expect("one statement");

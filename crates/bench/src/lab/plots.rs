@@ -137,7 +137,7 @@ mod tests {
     use crate::process::TemporaryFolder;
 
     #[test]
-    fn every_chart_is_written_also_where_setups_are_missing() {
+    fn every_chart_is_written_even_if_setups_are_missing() {
         let workloads: Vec<&'static Workload> = WORKLOADS.iter().collect();
         let records: Vec<Record> = workloads
             .iter()

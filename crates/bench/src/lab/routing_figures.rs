@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_summed_over_blocks_and_differences_of_time() {
+    fn choices_are_summed_over_blocks_and_subtracted_over_time() {
         let mut before = RoutingState::default();
         before.add(&row("t keys 100 - 10 0 1 1 7"));
         let mut after = RoutingState::default();

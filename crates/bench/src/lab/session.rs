@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn names_choose_and_unknown_ones_are_told() {
+    fn names_select_and_unknown_names_are_reported() {
         let all = || vec!["a", "b", "c"];
         assert_eq!(chosen(all(), &["c".into(), "a".into()], |name| name).expect("known"), ["a", "c"]);
         assert_eq!(chosen(all(), &[], |name| name).expect("known"), ["a", "b", "c"]);

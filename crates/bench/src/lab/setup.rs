@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart_and_one_is_adaptive() {
+    fn names_are_distinct_and_one_is_adaptive() {
         let all = setups(2);
         for (place, setup) in all.iter().enumerate() {
             assert!(all[..place].iter().all(|other| other.name != setup.name));

@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn switches_of_both_kinds_are_told_apart() {
+    fn voluntary_and_involuntary_switches_are_distinguished() {
         let status = "Name:\ta\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(switches(status), (12, 3));
     }
 
     #[test]
-    fn figures_are_differences_in_a_second() {
+    fn figures_are_differences_per_second() {
         let state = |cpu_ns, account: &[u64]| ThreadState {
             name: "recv0".into(),
             cpu_ns,

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_come_by_their_shares() {
+    fn operations_are_drawn_in_their_shares() {
         let update = named("update");
         let all: Vec<Operation> = (0..shares(update.phases[0])).map(|number| update.operation(0, number)).collect();
         let count = |operation| all.iter().filter(|other| **other == operation).count();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_workload_has_a_name_of_its_own_and_something_to_do() {
+    fn every_workload_has_a_unique_name_and_operations() {
         for (place, workload) in WORKLOADS.iter().enumerate() {
             assert!(WORKLOADS[..place].iter().all(|other| other.name != workload.name));
             assert!(workload.phases.iter().all(|mix| shares(mix) > 0));

@@ -112,7 +112,7 @@ mod tests {
     const EOF: &[u8] = &[0xfe, 0, 0, 2, 0];
 
     #[test]
-    fn a_reply_ends_at_its_last_byte_however_it_is_cut() {
+    fn a_reply_ends_at_its_last_byte_however_it_is_split() {
         let two_rows = reply(&[&[1], b"\x03def", EOF, b"\x01a", b"\xfe........", EOF]);
         for cut in 1..two_rows.len() {
             let mut scanner = ReplyScanner::default();

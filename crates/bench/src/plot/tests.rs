@@ -43,7 +43,7 @@ fn figures_that_are_not_numbers_are_left_out_and_everything_else_is_drawn() {
 }
 
 #[test]
-fn texts_cannot_break_the_document() {
+fn texts_are_escaped() {
     let svg = svg(&lines());
     assert!(svg.contains("a &lt; b &amp; c") && !svg.contains("a < b"));
 }
@@ -102,7 +102,7 @@ fn equal_ratios_have_equal_lengths_on_a_logarithmic_axis() {
 }
 
 #[test]
-fn figures_are_written_short() {
+fn figures_are_printed_in_a_short_form() {
     for (figure, text) in [
         (0.0, "0"),
         (0.25, "0.25"),

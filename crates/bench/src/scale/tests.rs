@@ -99,7 +99,7 @@ fn a_closed_network_has_the_throughput_of_mean_value_analysis() {
 }
 
 #[test]
-fn a_hop_costs_both_sides_and_a_sleeper_is_woken_first() {
+fn a_hop_costs_both_threads_time_and_wakes_a_sleeper_first() {
     let hops = Hops { out_ns: 10, in_ns: 20, wake_ns: 100, wake_latency_ns: 1_000 };
     let mut engine = Engine::new(2, hops);
     engine.submit(From::Network, 0, task(1, 500));
@@ -138,7 +138,7 @@ fn equal_seeds_give_equal_runs_by_every_rule() {
 }
 
 #[test]
-fn no_request_is_lost_and_none_is_made() {
+fn no_request_is_lost_or_invented() {
     for workload in Workload::ALL {
         let (per_s, busy, _, (under_way, resting)) = run(16, workload, ReadRule::Adaptive, 100);
         assert!(per_s > 0.0, "{}", workload.name());
@@ -148,7 +148,7 @@ fn no_request_is_lost_and_none_is_made() {
 }
 
 #[test]
-fn one_client_waits_for_nothing_but_its_own_steps() {
+fn a_single_client_waits_only_for_its_own_steps() {
     let demands = Demands::measured();
     let steps = Workload::Point.steps(&demands);
     let own_ns: u64 = steps
@@ -166,7 +166,7 @@ fn one_client_waits_for_nothing_but_its_own_steps() {
 }
 
 #[test]
-fn clients_that_rest_begin_again_with_the_next_phase() {
+fn idle_clients_begin_again_in_the_next_phase() {
     let layout = Layout::new(&Candidate::automatic(16), 16).expect("the automatic placement");
     let demands = Demands::measured();
     let mut node = Node::new(&layout, &demands, 50, 8, options(ReadRule::Owner));
@@ -179,7 +179,7 @@ fn clients_that_rest_begin_again_with_the_next_phase() {
 }
 
 #[test]
-fn the_changes_are_each_demand_and_all_of_them_either_way() {
+fn each_demand_changes_alone_and_with_all_others_in_both_directions() {
     let changes = Change::all();
     assert_eq!(changes.len(), 1 + 2 * (Demand::ALL.len() + 1));
     let demands = Demands::measured();
@@ -193,7 +193,7 @@ fn the_changes_are_each_demand_and_all_of_them_either_way() {
 }
 
 #[test]
-fn a_layout_is_what_the_real_code_makes_of_the_table() {
+fn a_layout_equals_that_of_the_real_code_for_the_table() {
     let layout = Layout::new(&Candidate::automatic(64), 64).expect("the automatic placement");
     let candidate = Candidate::automatic(64);
     use junctor_node::placement::Module;

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_longest_is_next_and_a_holder_may_get_it_again() {
+    fn the_oldest_waiter_is_next_and_a_holder_may_acquire_again() {
         let mut locks = UserLocks::default();
         assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
         assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_that_closes_a_circle_is_refused() {
+    fn the_request_that_closes_a_cycle_is_refused() {
         let mut locks = UserLocks::default();
         for (name, connection) in [("a", 1), ("b", 2), ("c", 3)] {
             assert_eq!(locks.get(name, waiter(connection), true), LockOutcome::Lock);

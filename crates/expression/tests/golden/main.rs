@@ -15,7 +15,7 @@ use junctor_model::value::{Value, ValueRef};
 const CASES: &str = include_str!("cases.txt");
 
 #[test]
-fn every_expression_gives_what_mysql_gives() {
+fn every_expression_has_mysqls_result() {
     let mut wrong = Vec::new();
     let table = Table::new();
     let mut count = 0;

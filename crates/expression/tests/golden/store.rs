@@ -10,7 +10,7 @@ use junctor_model::schema::ColumnType;
 const CASES: &str = include_str!("store_cases.txt");
 
 #[test]
-fn every_column_stores_what_mysql_stores() {
+fn every_column_stores_mysqls_value() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for line in CASES.lines().filter(|line| !line.starts_with('#')) {

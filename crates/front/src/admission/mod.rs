@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waited_longest_goes_first_and_nobody_overtakes() {
+    fn the_oldest_waiter_is_admitted_first() {
         let mut admission = Admission::new(1);
         assert!(admission.try_enter());
         assert!(!admission.try_enter());

@@ -189,7 +189,7 @@ fn a_command_may_arrive_byte_by_byte() {
 }
 
 #[test]
-fn a_client_that_sends_too_much_is_not_read_until_its_command_is_answered() {
+fn a_client_with_too_many_unread_bytes_is_not_read_until_its_answer_is_sent() {
     let mut recv = Recv::with_session(Protocol::MySql);
     let (bytes, _) = command(Protocol::MySql, 1);
     recv.receive(&bytes);
@@ -204,7 +204,7 @@ fn a_client_that_sends_too_much_is_not_read_until_its_command_is_answered() {
 }
 
 #[test]
-fn a_client_that_does_not_read_gets_no_further_command_started() {
+fn no_further_command_starts_while_a_client_does_not_read() {
     for &protocol in Protocol::ALL {
         let mut recv = Recv::with_session(protocol);
         let (bytes, payload) = command(protocol, 1);
@@ -217,7 +217,7 @@ fn a_client_that_does_not_read_gets_no_further_command_started() {
 }
 
 #[test]
-fn packets_are_numbered_behind_their_command_and_from_zero_without_one() {
+fn packet_numbers_continue_those_of_the_command_or_begin_at_zero() {
     let two_packets = [1, 0, 0, 0, 7, 1, 0, 0, 0, 8];
     let mut recv = Recv::with_session(Protocol::MySql);
     let (bytes, _) = command(Protocol::MySql, 1);
@@ -230,7 +230,7 @@ fn packets_are_numbered_behind_their_command_and_from_zero_without_one() {
 }
 
 #[test]
-fn one_connection_too_many_is_refused_in_its_protocol() {
+fn a_connection_beyond_the_maximum_is_refused_in_its_protocol() {
     for &protocol in Protocol::ALL {
         let mut recv = Recv::new(protocol);
         recv.requests.clear();

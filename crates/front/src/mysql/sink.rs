@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_leaves_the_results_before_it_as_they_are() {
+    fn an_error_keeps_the_results_before_it() {
         let error = answer_with_error(&[], false);
         assert_eq!(answer_with_error(ROW, false), [ROW, &error].concat());
     }

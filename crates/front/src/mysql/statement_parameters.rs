@@ -206,7 +206,7 @@ mod tests {
     use crate::mysql::wire::command::Command;
 
     #[test]
-    fn long_data_that_was_cut_is_never_executed_with() {
+    fn long_data_that_was_truncated_is_never_executed() {
         let packet = [0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 252, 0];
         let Ok(Command::StmtExecute(execution)) = Command::parse(&packet, Capabilities::NONE) else {
             panic!("a COM_STMT_EXECUTE")
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_keep_their_types_and_data_apart() {
+    fn each_statement_has_its_own_types_and_data() {
         let execution = |number: u8| [0x17, number, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 5, 0, 0, 0];
         let bound = |number: u8| [0x17, number, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 0, number, 0, 0, 0];
         let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsigned_number_that_is_no_greater_than_a_signed_one_is_signed() {
+    fn an_unsigned_number_within_the_signed_range_becomes_signed() {
         let decoded = |value: u64| {
             let mut packet = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0x80];
             packet.extend_from_slice(&value.to_le_bytes());

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_in_the_order_of_their_keys_however_partitions_answer() {
+    fn rows_are_in_the_order_of_their_keys_whatever_the_order_of_replies() {
         let missing = vec![0; 4];
         let head = || {
             let mut head = Vec::new();

@@ -72,7 +72,7 @@ fn run(controller: &mut Controller, world: World, decisions: u64, from: u64) -> 
 const EQUAL: World = World { here_ns: 1_000, away_ns: 1_000, latency_ns: 5_000, busy_per_mille: [300, 300] };
 
 #[test]
-fn a_read_stays_where_handing_it_over_takes_longer() {
+fn a_read_stays_local_if_handing_it_over_takes_longer() {
     let mut controller = Controller::new(OWN, 2);
     assert!(run(&mut controller, EQUAL, 10_000, 0) > 980);
     let figures = controller.kind(KIND);
@@ -88,7 +88,7 @@ fn a_saturated_thread_hands_over_to_an_idle_one() {
 }
 
 #[test]
-fn threads_that_are_equally_busy_keep_what_is_theirs_unless_another_is_faster_by_more_than_a_hand_over() {
+fn equally_busy_threads_keep_their_reads_unless_another_is_faster_by_more_than_a_hand_over() {
     let saturated = World { busy_per_mille: [990, 990], ..EQUAL };
     let mut controller = Controller::new(OWN, 2);
     assert!(run(&mut controller, saturated, 10_000, 0) > 950);
@@ -115,7 +115,7 @@ fn the_choice_follows_the_load_within_two_refreshes() {
 }
 
 #[test]
-fn an_estimate_that_was_true_once_is_tried_again() {
+fn an_old_estimate_is_measured_again() {
     // At first the other thread seems slow. Then it becomes fast, which only trying can show.
     let mut controller = Controller::new(OWN, 2);
     let slow = World { here_ns: 20_000, away_ns: 25_000, latency_ns: 1_000, busy_per_mille: [500, 500] };
@@ -140,7 +140,7 @@ fn the_parts_of_a_long_read_are_spread_over_idle_threads() {
 }
 
 #[test]
-fn long_reads_go_where_less_is_under_way_until_it_is_answered() {
+fn long_reads_go_to_the_thread_with_the_least_unanswered_work() {
     let mut controller = Controller::new(OWN, 2);
     let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
     run(&mut controller, long, 10_000, 0);
@@ -159,7 +159,7 @@ fn long_reads_go_where_less_is_under_way_until_it_is_answered() {
 }
 
 #[test]
-fn short_reads_do_not_wait_for_long_ones_that_stay() {
+fn short_reads_avoid_a_thread_with_long_local_reads() {
     let (short, long) = (KIND, KIND + 1);
     let mut controller = Controller::new(OWN, 2);
     let keys = World { here_ns: 1_000, away_ns: 1_000, latency_ns: 5_000, busy_per_mille: [500, 500] };
@@ -183,7 +183,7 @@ fn short_reads_do_not_wait_for_long_ones_that_stay() {
 }
 
 #[test]
-fn waiting_for_what_was_sent_before_is_no_latency() {
+fn time_behind_earlier_requests_does_not_count_as_latency() {
     let long = World { here_ns: 200_000, away_ns: 200_000, latency_ns: 20_000, busy_per_mille: [500, 500] };
     // The time may include a wait behind earlier work. That makes a hand-over neither expensive nor free.
     for (waiting_ns, total_ns, goes) in
@@ -216,7 +216,7 @@ fn a_thread_that_sleeps_or_has_a_queue_is_avoided() {
 }
 
 #[test]
-fn a_thread_may_be_in_any_state() {
+fn a_choice_exists_whatever_the_states_of_threads() {
     let states = [
         ThreadState::Executing,
         ThreadState::Sending,
@@ -236,7 +236,7 @@ fn a_thread_may_be_in_any_state() {
 }
 
 #[test]
-fn the_first_samples_do_not_make_a_place_dear_for_long() {
+fn a_high_first_sample_is_soon_forgotten() {
     let mut mean = Mean::guessed(1_000);
     [10_000_000, 12_000, 11_000].into_iter().for_each(|sample| mean.add(sample));
     assert_eq!(mean.value(), 11_000);
@@ -253,7 +253,7 @@ fn the_same_measurements_give_the_same_decisions() {
 }
 
 #[test]
-fn a_mean_follows_and_a_sample_out_of_all_proportion_does_not_carry_it_away() {
+fn a_mean_follows_its_samples_but_one_outlier_hardly_moves_it() {
     let mut mean = Mean::guessed(7);
     mean.add(1_000);
     assert_eq!(mean.value(), 1_000);
@@ -279,7 +279,7 @@ fn threads(busy: [u32; 3]) -> [ThreadBusy; 3] {
 }
 
 #[test]
-fn weights_keep_recv_less_busy_than_the_others_and_go_back_when_there_is_little_to_do() {
+fn weights_keep_recv_less_busy_than_others_and_recover_when_load_is_low() {
     let mut weights = Weights::default();
     weights.adjust(&threads([100, 100, 100]));
     let first = [0, 1, 2].map(|thread| weights.weight(thread));
@@ -361,7 +361,7 @@ fn key_reads() -> ReadProgram {
 }
 
 #[test]
-fn a_thread_outside_of_the_owners_read_group_does_not_read_for_it() {
+fn only_threads_of_the_owners_read_group_read_its_partitions() {
     let layout = NodeLayout::new(&[
         &[(Module::Recv, 0), (Module::Sql, 0), (Module::Query, 0)],
         &[(Module::Ldm, 0)],
@@ -428,7 +428,7 @@ fn chosen_queries(route: &mut Route, owner: Address, lengths: [u32; QUERIES], fr
 }
 
 #[test]
-fn the_query_block_with_the_shorter_queue_is_found_and_kept() {
+fn the_query_block_with_the_shorter_queue_is_chosen_and_kept() {
     let (owner, mut routes) = choosers();
     for (turn, lengths) in [[90, 40, 10, 60], [90, 40, 50, 60], [0, 40, 50, 1]].into_iter().enumerate() {
         let from = turn as u64 * 100;
@@ -440,7 +440,7 @@ fn the_query_block_with_the_shorter_queue_is_found_and_kept() {
 }
 
 #[test]
-fn a_query_block_is_not_left_for_one_with_as_long_a_queue() {
+fn an_equally_long_queue_is_no_reason_to_change_the_query_block() {
     let (owner, mut routes) = choosers();
     for present in 0..QUERIES {
         let mut lengths = [7; QUERIES];
@@ -453,7 +453,7 @@ fn a_query_block_is_not_left_for_one_with_as_long_a_queue() {
 }
 
 #[test]
-fn many_who_choose_do_not_all_choose_the_same_query_block() {
+fn many_choosers_do_not_all_choose_the_same_query_block() {
     const ROUNDS: u64 = 500;
     let (owner, mut routes) = choosers();
     let (mut lengths, mut counts, mut alike, mut longest) = ([0_u32; QUERIES], [0_u32; QUERIES], 0, 0);

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_leave_in_order_also_when_the_queue_grows() {
+    fn items_stay_in_order_when_the_queue_grows() {
         let mut queue = LocalQueue::new(4);
         let mut wanted = 0;
         for item in 0..1_000 {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 
 #[test]
-fn nothing_is_seen_before_it_is_published() {
+fn nothing_is_visible_before_it_is_published() {
     let (mut producer, mut consumer) = ring(4);
     producer.push(1).unwrap();
     assert_eq!((consumer.refresh(), consumer.pop()), (0, None));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_more_threads_than_there_are_cpus_waits_for_one() {
+    fn with_more_threads_than_cpus_a_thread_waits_for_a_cpu() {
         // By now the thread has run for a while. If no time is counted, the system does not count it.
         if thread_ran_ns() == 0 || RunDelay::default().nanoseconds().is_none() {
             return;
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_the_second_field_where_waits_are_counted() {
+    fn the_second_field_of_schedstat_is_the_waiting_time() {
         assert_eq!(waited_ns(b"2178344 913 27\n"), Some(913));
         assert_eq!(waited_ns(b"2178344 0 1\n"), Some(0));
         assert_eq!(waited_ns(b"18446744073709551615 18446744073709551615 1\n"), Some(u64::MAX));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_gives_the_cpu_away() {
+    fn a_waiting_thread_releases_its_cpu() {
         let barrier = std::sync::Barrier::new(2);
         let meet = || {
             let before = thread_usage().voluntary_switches;

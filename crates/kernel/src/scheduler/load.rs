@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn usage_by_the_operating_systems_account_falls_into_the_slots_in_which_it_occurred() {
+    fn cpu_time_of_the_operating_system_is_counted_in_its_slots() {
         const SLOT: u64 = SLOT_NS;
         fn usage(user_ns: u64, system_ns: u64, switches: u64) -> OsUsage {
             OsUsage { user_ns, system_ns, voluntary_switches: switches, involuntary_switches: 2 * switches }
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_room_is_told_apart_from_sleeping() {
+    fn waiting_for_space_is_distinguished_from_sleeping() {
         let board = Arc::new(LoadBoard::new(1));
         let mut meter = LoadMeter::new(board.clone(), 0, Time(0));
         meter.enter(ThreadState::BufferFull, Time(8_000));

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn each_base_load_ends_in_its_state() {
+    fn each_load_leads_to_its_send_state() {
         let states =
             [(0, SendState::Light), (299, SendState::Light), (300, SendState::Medium), (599, SendState::Medium)];
         let higher = [(600, SendState::High), (749, SendState::High), (850, SendState::Overload)];
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_of_load_moves_the_state_and_a_few_windows_do_not() {
+    fn the_state_changes_after_a_second_of_load_but_not_after_a_few_windows() {
         let mut controller = SendController::new(true);
         (0..6).for_each(|_| controller.observe(Window::Moment, 500, None));
         assert_eq!(controller.state(), SendState::Light);
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_jumps_about_a_limit_leaves_the_state_alone() {
+    fn a_load_that_fluctuates_around_a_limit_keeps_the_state() {
         let mut controller = SendController::new(true);
         for turn in 0..400 {
             controller.observe(Window::Moment, if turn % 2 == 0 { 280 } else { 320 }, None);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_falls_as_it_rose() {
+    fn the_state_falls_as_slowly_as_it_rises() {
         let mut controller = SendController::new(true);
         play(&mut controller, 1_000, None, 5);
         assert_eq!(controller.state(), SendState::Overload);
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_come_and_go_with_a_gap_between() {
+    fn helpers_are_requested_and_released_with_hysteresis() {
         let mut helpers = ExtraHelpers::default();
         let trace = [(740, 0), (750, 1), (610, 1), (599, 0), (860, 2), (700, 2), (699, 1), (850, 2), (500, 0)];
         for (busy, wanted) in trace {
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn output_is_delayed_only_under_much_sending_with_send_threads_in_a_large_node() {
+    fn output_is_delayed_only_if_a_large_node_with_send_threads_sends_much() {
         let settings = SendSettings { delay_us_max: 200, ..ON };
         let mut delay = SendDelay::default();
         let trace = [(1_200, 0), (1_250, 160), (900, 160), (1_600, 200), (960, 200), (940, 160), (790, 0)];
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn a_helper_that_writes_all_the_time_is_the_last_one_to_get_more() {
+    fn a_helper_that_writes_all_the_time_is_chosen_last() {
         let main = Candidate {
             is_mostly_idle: true,
             writing_per_mille: SATURATED_PER_MILLE - 1,
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn send_threads_come_first_and_the_idlest_of_the_others_help_when_asked() {
+    fn send_threads_are_chosen_first_then_the_idlest_other_threads() {
         let sender = Candidate { is_sender: true, ..candidate(7, SendState::Overload, 900) };
         let main = Candidate { is_mostly_idle: true, ..candidate(0, SendState::Light, 10) };
         let candidates = [main, candidate(2, SendState::Light, 5), candidate(3, SendState::High, 700), sender];
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_light_thread_writes_an_overloaded_one_does_not_and_without_helpers_everybody_does() {
+    fn a_lightly_loaded_thread_writes_its_output_and_an_overloaded_one_only_without_helpers() {
         let wanted = [OwnOutput::Write, OwnOutput::WriteBeforeSleep, OwnOutput::WriteBeforeSleep, OwnOutput::HandOver];
         for (state, wanted) in SendState::ALL.into_iter().zip(wanted) {
             assert_eq!(own_output(&ON, state, true), wanted);
@@ -550,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_settings() {
+    fn names_equal_those_of_the_settings() {
         for assistance in SendAssistance::ALL {
             assert_eq!(SendAssistance::named(&assistance.name().to_ascii_uppercase()), Some(assistance));
         }

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_static_spin_is_what_was_set() {
+    fn a_static_spin_time_is_the_configured_one() {
         assert_eq!(run(&mut controller(), &SpinMethod::Static.settings(40), &QUIET, &[5_000]), 40);
         assert_eq!(run(&mut controller(), &SpinMethod::Static.settings(0), &QUIET, &[5; 100]), 0);
     }
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_of_the_settings() {
+    fn names_equal_those_of_the_settings() {
         for method in SpinMethod::ALL {
             assert_eq!(SpinMethod::named(&method.name().to_ascii_lowercase()), Some(method));
         }

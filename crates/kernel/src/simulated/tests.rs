@@ -34,7 +34,7 @@ fn tiny_rings(seed: u64, ring_slots: u32) -> SimulationOptions {
 }
 
 #[test]
-fn a_storm_of_requests_through_tiny_rings_ends() {
+fn many_requests_through_tiny_rings_complete() {
     for seed in 0..30 {
         let slots = if seed % 2 == 0 { 4 } else { 8 };
         let plan = ToyPlan { balls: 50, hops: 40, ..ToyPlan::default() };
@@ -60,7 +60,7 @@ fn signals_of_one_block_to_another_stay_in_order_under_pressure() {
 }
 
 #[test]
-fn balls_fly_between_nodes_and_none_is_lost() {
+fn no_signal_between_nodes_is_lost() {
     let plan = ToyPlan { balls: 10, hops: 30, nodes: 3, ..ToyPlan::default() };
     let mut simulation = start(tiny_rings(7, 8), &four_threads(), plan);
     for _ in 0..2 {
@@ -90,7 +90,7 @@ fn equal_seeds_give_equal_digests_and_others_differ() {
 }
 
 #[test]
-fn an_echo_returns_every_byte_in_order_however_reads_are_cut() {
+fn an_echo_returns_every_byte_in_order_however_reads_are_split() {
     for seed in 0..20 {
         let mut options = SimulationOptions::new(seed);
         options.sockets.short_read_one_in = 2;
@@ -150,7 +150,7 @@ fn either_side_may_close_and_the_block_is_notified() {
 }
 
 #[test]
-fn timers_fire_by_virtual_time_and_files_keep_what_was_written() {
+fn timers_fire_by_virtual_time_and_files_keep_their_bytes() {
     let plan = ToyPlan { writes_file: true, ..ToyPlan::default() };
     let mut simulation = start(SimulationOptions::new(3), &four_threads(), plan);
     simulation.run_for(Duration::from_millis(100));
@@ -161,7 +161,7 @@ fn timers_fire_by_virtual_time_and_files_keep_what_was_written() {
 }
 
 #[test]
-fn a_crash_keeps_what_was_synced_and_breaks_connections() {
+fn a_crash_keeps_synced_bytes_and_closes_connections() {
     let plan = ToyPlan { writes_file: true, ..ToyPlan::default() };
     let mut simulation = start(SimulationOptions::new(4), &four_threads(), plan);
     let socket = simulation.connect(NODE, 0).unwrap();
@@ -204,7 +204,7 @@ fn echo_until_crash(seed: u64, point: CrashPoint) -> usize {
 }
 
 #[test]
-fn a_node_dies_at_the_armed_hit_and_only_earlier_requests_may_leave_it() {
+fn a_node_dies_at_the_armed_hit_and_only_earlier_requests_are_sent() {
     let lines = |point| (0..20).map(|seed| echo_until_crash(seed, point)).collect::<Vec<_>>();
     assert_eq!(lines(BEFORE_SEND), [2; 20]);
     let after = lines(AFTER_SEND);
@@ -212,7 +212,7 @@ fn a_node_dies_at_the_armed_hit_and_only_earlier_requests_may_leave_it() {
 }
 
 #[test]
-fn one_thread_alone_runs_everything() {
+fn a_single_thread_runs_every_block() {
     let layout =
         NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (PLAYER, 0), (ModuleId::FILES, 0)]]);
     let plan = ToyPlan { balls: 10, hops: 100, ticks: 1, writes_file: true, stops: true, ..ToyPlan::default() };
@@ -226,7 +226,7 @@ fn one_thread_alone_runs_everything() {
 }
 
 #[test]
-fn long_work_makes_one_step_in_a_turn_whatever_else_comes() {
+fn long_work_makes_exactly_one_step_a_turn() {
     let layout =
         NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (PLAYER, 0), (ModuleId::FILES, 0)]]);
     let plan = ToyPlan { balls: 5, hops: 50, steps: 2_000, ..ToyPlan::default() };

@@ -64,7 +64,7 @@ fn values_of_the_text_protocol_are_length_encoded() {
 }
 
 #[test]
-fn a_double_of_fixed_decimals_prints_all_of_them() {
+fn a_double_with_fixed_decimals_prints_all_of_them() {
     let fixed = |value: f64, decimals: u8| {
         let mut out = Vec::new();
         append_text_column(ValueRef::Double(value), decimals, &mut out);
@@ -92,7 +92,7 @@ fn a_text_row_is_a_whole_packet() {
 }
 
 #[test]
-fn a_column_described_as_of_another_type_has_no_plan() {
+fn a_column_sent_as_another_type_has_no_copy_plan() {
     let text = |length| ColumnType::VarChar { length, collation: CollationId::DEFAULT };
     let integer = |bytes| ColumnType::Integer { bytes, unsigned: true };
     let types = [integer(1), integer(2), integer(3), integer(4), integer(8), ColumnType::Double, text(9)];
@@ -150,7 +150,7 @@ fn binary_values_follow_the_wire_type_and_not_the_value() {
 }
 
 #[test]
-fn a_payload_of_sixteen_mebibytes_goes_on_in_further_packets() {
+fn a_payload_of_sixteen_mebibytes_continues_in_further_packets() {
     for payload in [PACKET_PAYLOAD_MAX - 1, PACKET_PAYLOAD_MAX, PACKET_PAYLOAD_MAX + 1, 2 * PACKET_PAYLOAD_MAX + 5] {
         let bytes: Vec<u8> = (0..payload).map(|at| (at % 251) as u8).collect();
         let mut out = vec![9];
@@ -258,7 +258,7 @@ fn columns_are_described_as_mysql_describes_them() {
 
 proptest! {
     #[test]
-    fn a_row_by_its_plan_is_its_columns_one_by_one((columns, values) in table_and_row(), order in any::<u64>()) {
+    fn a_row_encoded_by_plan_equals_one_encoded_column_by_column((columns, values) in table_and_row(), order in any::<u64>()) {
         let format = RowFormat::new(&columns);
         let values: Vec<_> = values.iter().map(Value::as_ref).collect();
         let mut image = Vec::new();

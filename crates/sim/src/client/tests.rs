@@ -69,7 +69,7 @@ fn an_answer_with_a_wrong_sequence_number_is_a_fault() {
 }
 
 #[test]
-fn bytes_that_nobody_asked_for_are_a_fault() {
+fn unsolicited_bytes_are_a_fault() {
     let mut session = log_in(3, false, true);
     assert!(session.client.feed(&[1, 0, 0, 0, 7]).is_err());
 }

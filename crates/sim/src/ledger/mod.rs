@@ -99,7 +99,7 @@ impl Ledger {
     }
 
     /// The outcome of the transaction stays unknown until the next check.
-    pub fn lose(&mut self, id: EntryId) {
+    pub fn leave_unknown(&mut self, id: EntryId) {
         self.entries[id.0].outcome = Outcome::Unknown;
     }
 

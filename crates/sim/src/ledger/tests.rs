@@ -23,7 +23,7 @@ fn verdict(mut ledger: Ledger, rows: &[(i64, i64)], durability: Durability) -> S
 }
 
 #[test]
-fn what_was_acknowledged_must_survive_on_disk() {
+fn with_disk_durability_acknowledged_transactions_must_survive() {
     assert_eq!(verdict(three(), &[(1, 20), (2, 21), (3, 30)], Durability::Disk), "");
     assert!(verdict(three(), &[(1, 20), (2, 21)], Durability::Disk).starts_with("lost transaction"));
     assert!(verdict(three(), &[(1, 10), (3, 30)], Durability::Disk).starts_with("lost transaction"));
@@ -32,7 +32,7 @@ fn what_was_acknowledged_must_survive_on_disk() {
 }
 
 #[test]
-fn in_memory_only_the_last_transactions_may_be_lost() {
+fn with_memory_durability_only_the_last_transactions_may_be_lost_in_order() {
     for rows in [&[(1, 20), (2, 21), (3, 30)][..], &[(1, 20), (2, 21)], &[(1, 10)], &[]] {
         assert_eq!(verdict(three(), rows, Durability::Memory), "", "{rows:?}");
     }
@@ -55,7 +55,7 @@ fn no_transaction_survives_in_part_even_if_its_outcome_is_unknown() {
     assert!([torn(Durability::Disk), torn(Durability::Memory)].iter().all(|fault| fault.starts_with("part of")));
     let mut ledger = three();
     let unknown = ledger.send(&[(3, None), (4, Some(40))]);
-    ledger.lose(unknown);
+    ledger.leave_unknown(unknown);
     for rows in [&[(1, 20), (2, 21), (3, 30)][..], &[(1, 20), (2, 21), (4, 40)]] {
         assert_eq!(verdict(ledger.clone(), rows, Durability::Disk), "", "{rows:?}");
     }
@@ -73,14 +73,14 @@ fn a_failed_transaction_leaves_nothing_and_an_unknown_one_makes_its_keys_uncerta
     assert_eq!((ledger.certain_value(1), ledger.certain_value(9)), (Some(Some(20)), Some(None)));
     assert!(verdict(ledger.clone(), &[(1, 40), (2, 21), (3, 30)], Durability::Disk).starts_with("invented value"));
     let unknown = ledger.send(&[(1, None)]);
-    ledger.lose(unknown);
+    ledger.leave_unknown(unknown);
     assert_eq!(ledger.certain_value(1), None);
     ledger.check(&found(&[(2, 21), (3, 30)]), Durability::Disk).unwrap();
     assert_eq!(ledger.certain_value(1), Some(None));
 }
 
 #[test]
-fn what_a_check_has_found_must_stay() {
+fn writes_found_by_a_check_must_survive_later_checks() {
     let mut ledger = three();
     ledger.check(&found(&[(1, 10)]), Durability::Memory).unwrap();
     assert_eq!(ledger.certain_value(1), Some(Some(10)));

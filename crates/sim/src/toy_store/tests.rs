@@ -129,7 +129,7 @@ impl Run {
         }
         for client in std::mem::take(&mut self.clients) {
             if let Some(Request::Put(entry)) = client.waits_for {
-                self.ledger.lose(entry);
+                self.ledger.leave_unknown(entry);
             }
         }
         self.simulation.restart(NODE);
@@ -158,7 +158,7 @@ fn faults(defect: Defect, durability: Durability) -> Vec<String> {
 }
 
 #[test]
-fn a_right_store_passes_and_every_wrong_one_is_caught() {
+fn a_correct_store_passes_and_every_defect_is_caught() {
     assert_eq!(faults(Defect::None, Durability::Disk), Vec::<String>::new());
     let wrong = [
         (Defect::AnswersBeforeSync, "lost transaction"),
@@ -176,7 +176,7 @@ fn a_right_store_passes_and_every_wrong_one_is_caught() {
 }
 
 #[test]
-fn in_memory_the_end_may_be_lost_but_not_the_middle() {
+fn with_memory_durability_only_a_suffix_may_be_lost() {
     assert_eq!(faults(Defect::AnswersBeforeWrite, Durability::Memory), Vec::<String>::new());
     let found = faults(Defect::SkipsInvalidRecords, Durability::Memory);
     assert!(found.iter().any(|fault| fault.contains("lost middle")), "{found:?}");

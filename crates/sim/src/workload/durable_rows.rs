@@ -299,7 +299,7 @@ impl Workload for DurableRows {
     fn on_closed(&mut self, session: usize) {
         let work = std::mem::replace(&mut self.sessions[session].work, Work::Idle);
         if let Work::Transaction(Transaction { entry: Some(entry), .. }) = work {
-            self.ledger.lose(entry);
+            self.ledger.leave_unknown(entry);
         }
     }
 
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_recovery_passes_and_every_wrong_one_is_caught() {
+    fn a_correct_recovery_passes_and_every_defect_is_caught() {
         for seed in 0..30 {
             assert_eq!(run(Recovery::Right, Durability::Disk, seed).1, Ok(()), "seed {seed}");
         }
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn in_memory_the_last_transactions_may_be_lost_but_not_the_middle() {
+    fn with_memory_durability_only_the_last_transactions_may_be_lost() {
         for seed in 0..30 {
             assert_eq!(run(Recovery::LosesLast, Durability::Memory, seed).1, Ok(()), "seed {seed}");
         }

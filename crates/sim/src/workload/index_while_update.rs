@@ -130,16 +130,16 @@ impl IndexWhileUpdate {
     }
 
     fn check(&self, expected: &Expected, rows: &[Vec<i64>]) -> Result<BTreeSet<(i64, i64)>, String> {
-        let mut met = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         for row in rows {
             let (id, key, same) = (row[0], row[1], row[2]);
             if key != same {
                 return Err(format!("row {id} was found by key {key} but holds {same}"));
             }
-            if met.iter().any(|&(other, _)| other == id) {
+            if seen.iter().any(|&(other, _)| other == id) {
                 return Err(format!("row {id} was returned twice"));
             }
-            met.insert((id, key));
+            seen.insert((id, key));
         }
         match expected {
             Expected::All { ordered, descending } => {
@@ -148,26 +148,26 @@ impl IndexWhileUpdate {
                 if *ordered && !rows.windows(2).all(step) {
                     return Err(format!("not in key order: {rows:?}"));
                 }
-                self.check_complete(met.iter().map(|&(id, _)| id), 0..self.rows)?;
+                self.check_complete(seen.iter().map(|&(id, _)| id), 0..self.rows)?;
             }
             Expected::Range(low, high) => {
-                if let Some((id, key)) = met.iter().find(|(_, key)| !(low..=high).contains(&key)) {
+                if let Some((id, key)) = seen.iter().find(|(_, key)| !(low..=high).contains(&key)) {
                     return Err(format!("row {id} has key {key}, outside {low} to {high}"));
                 }
             }
             Expected::Listed(ids) => {
-                if !met.iter().map(|&(id, _)| id).eq(ids.iter().copied()) {
-                    return Err(format!("a read of {ids:?} returned {met:?}"));
+                if !seen.iter().map(|&(id, _)| id).eq(ids.iter().copied()) {
+                    return Err(format!("a read of {ids:?} returned {seen:?}"));
                 }
             }
             Expected::Success | Expected::ChangesAtMost(_) => {}
         }
-        Ok(met)
+        Ok(seen)
     }
 
-    fn check_complete(&self, met: impl Iterator<Item = i64>, wanted: std::ops::Range<i64>) -> Result<(), String> {
-        let met: BTreeSet<i64> = met.collect();
-        match wanted.clone().find(|id| !met.contains(id)) {
+    fn check_complete(&self, seen: impl Iterator<Item = i64>, wanted: std::ops::Range<i64>) -> Result<(), String> {
+        let seen: BTreeSet<i64> = seen.collect();
+        match wanted.clone().find(|id| !seen.contains(id)) {
             Some(id) => Err(format!("row {id} was missed")),
             None => Ok(()),
         }
@@ -237,9 +237,9 @@ impl Workload for IndexWhileUpdate {
             Expected::ChangesAtMost(most) if reply.affected_rows()? <= *most => {}
             Expected::ChangesAtMost(most) => return Err(format!("more than {most} rows were changed: {reply:?}")),
             expected => {
-                let met = self.check(expected, &reply.integers()?)?;
-                if *work.seen.get_or_insert_with(|| met.clone()) != met {
-                    return Err(format!("non-repeatable read: {:?}, then {met:?}", work.seen));
+                let seen = self.check(expected, &reply.integers()?)?;
+                if *work.seen.get_or_insert_with(|| seen.clone()) != seen {
+                    return Err(format!("non-repeatable read: {:?}, then {seen:?}", work.seen));
                 }
             }
         }

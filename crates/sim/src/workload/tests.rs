@@ -36,7 +36,7 @@ fn run_until(
 }
 
 #[test]
-fn a_counter_knows_lost_updates_from_dirty_reads() {
+fn a_counter_distinguishes_lost_updates_from_dirty_reads() {
     let mut counter = Counter::default();
     counter.attempt();
     assert!(counter.check("it", 0, 0).is_ok() && counter.check("it", 1, 0).is_ok());
@@ -47,7 +47,7 @@ fn a_counter_knows_lost_updates_from_dirty_reads() {
 }
 
 #[test]
-fn a_sum_of_balances_in_the_middle_of_a_transfer_is_fractured() {
+fn a_sum_read_during_a_transfer_is_a_fractured_read() {
     let sum = |sum: &str| {
         let mut bank = BankTransfer::new(3, 100, 4);
         let total = |statement: &Statement| match statement.text.as_str() {
@@ -94,7 +94,7 @@ fn an_unexpected_error_is_a_violation() {
 }
 
 #[test]
-fn families_whose_rows_or_columns_differ_were_read_in_the_middle() {
+fn families_with_different_rows_or_columns_are_torn_reads() {
     let text = |generation: i64| format!("{generation}:{}", "x".repeat(20 + generation.rem_euclid(40) as usize));
     let check = |generations: [i64; 2], columns: [i64; 2]| {
         let mut families = ReadWhileWrite::new(2, 1_000, 2);
@@ -138,7 +138,7 @@ fn an_index_walk_meets_each_row_once_under_its_own_key() {
 }
 
 #[test]
-fn a_value_is_taken_once_and_called_a_duplicate_only_if_somebody_may_have_it() {
+fn a_value_is_taken_once_and_a_duplicate_only_if_another_row_may_have_it() {
     let race = |second: Reply| {
         let mut race = UniqueRace::new(2, 100, 1);
         let mut random = Random::new(1);
@@ -159,7 +159,7 @@ fn a_value_is_taken_once_and_called_a_duplicate_only_if_somebody_may_have_it() {
 }
 
 #[test]
-fn teams_that_grow_too_big_and_reads_that_change_are_phantoms() {
+fn too_large_teams_and_changed_reads_are_phantoms() {
     let mut random = Random::new(1);
     let answer = |statement: &Statement| match statement.text.starts_with("SELECT") {
         true => rows(&[&["7"]]),

@@ -89,22 +89,22 @@ fn check_golden(golden: &str) {
 }
 
 #[test]
-fn tables_become_what_mysql_shows_of_them() {
+fn create_table_yields_the_definition_that_mysql_shows() {
     check_golden(include_str!("golden/tables.txt"));
 }
 
 #[test]
-fn wrong_tables_have_mysqls_errors() {
+fn invalid_tables_have_mysqls_errors() {
     check_golden(include_str!("golden/errors.txt"));
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_parts_are_named() {
     check_golden(include_str!("golden/unsupported.txt"));
 }
 
 #[test]
-fn what_is_shown_defines_the_same_table_again() {
+fn the_text_of_show_create_table_defines_the_same_table() {
     for case in include_str!("golden/tables.txt").split("==\n").filter(|case| !case.trim().is_empty()) {
         let (statement, _) = case.split_once("--\n").expect("a case has a statement and an outcome");
         let first = table(statement.trim());
@@ -131,14 +131,14 @@ fn a_table_without_a_primary_key_has_a_hidden_one_as_its_last_column() {
 }
 
 #[test]
-fn using_hash_leaves_out_the_ordered_index() {
+fn using_hash_omits_the_ordered_index() {
     let table = table("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a) USING HASH, UNIQUE KEY (b) USING BTREE)");
     assert_eq!(table.primary().kind, IndexKind::Primary { ordered: false });
     assert!(table.indexes[1].is_ordered());
 }
 
 #[test]
-fn partitions_are_as_written_or_the_default() {
+fn the_partition_count_is_as_written_or_the_default() {
     for (text, count, columns) in [
         ("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a, b))", 4, 2),
         ("CREATE TABLE a (a INT, b INT, PRIMARY KEY (a, b)) PARTITION BY KEY ()", 4, 2),
@@ -252,7 +252,7 @@ fn indexes_are_dropped_by_name_unless_something_needs_them() {
 }
 
 #[test]
-fn databases_and_tables_come_and_go() {
+fn databases_and_tables_are_created_and_dropped() {
     let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY)");
     let shown = |text: &str| format!("{:?}", define(text, &dictionary).expect(text).change);
     for (text, change) in [

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_between_and_beyond_the_values_of_a_column_are_told_apart() {
+    fn bounds_between_column_values_and_beyond_them_are_distinguished() {
         assert_eq!(fit(ValueRef::Int(5)), (KeyFit::Exact, vec![0x85]));
         assert_eq!(fit(ValueRef::Double(5.5)), (KeyFit::Above, vec![0x85]));
         assert_eq!(fit(ValueRef::Double(-5.5)), (KeyFit::Above, vec![0x7A]));

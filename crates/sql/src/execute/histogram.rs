@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_percentiles() {
+    fn an_empty_histogram_has_no_percentiles() {
         let none = Histogram::default();
         assert_eq!((none.count(), none.sum_ns(), none.max_ns(), none.quantile_ns(999)), (0, 0, 0, 0));
     }
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn too_long_durations_and_too_many_of_them_stay_at_the_end() {
+    fn durations_and_counts_saturate_at_the_maximum() {
         let mut histogram = of(&[u64::MAX]);
         assert_eq!((histogram.max_ns(), histogram.quantile_ns(500)), (DURATION_NS_MAX, DURATION_NS_MAX));
         let full = Histogram::from_numbers([u64::MAX, u64::MAX, 5, 5, u64::MAX].into_iter());
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_mean_nothing_are_left_out() {
+    fn unused_buckets_are_omitted() {
         let odd = Histogram::from_numbers([1, 2, 3, BUCKETS as u64, 9, 4].into_iter());
         assert_eq!((odd.count(), odd.buckets().count()), (1, 0));
         assert_eq!(Histogram::from_numbers(std::iter::empty()), Histogram::default());
@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn merging_is_noting_everything_in_one(
+        fn a_merged_histogram_equals_one_that_noted_everything(
             one in prop::collection::vec(0..DURATION_NS_MAX, 0..50),
             other in prop::collection::vec(0..10_000_000u64, 0..50),
         ) {
@@ -206,7 +206,7 @@ mod tests {
         }
 
         #[test]
-        fn a_percentile_is_that_of_the_sorted_durations_or_little_more(
+        fn a_percentile_is_at_most_slightly_above_that_of_the_sorted_durations(
             mut durations in prop::collection::vec(0..1_000_000_000u64, 1..200),
             thousandths in 1..=1000u64,
         ) {

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_last_until_the_end_of_the_turn_in_which_they_are_done() {
+    fn a_statement_lasts_until_the_end_of_its_last_turn() {
         let mut latencies = Latencies::default();
         let turn = Time(1_000);
         latencies.note(OperationKind::PointRead, turn, turn);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_in_a_turn_none_is_lost() {
+    fn no_statement_of_a_busy_turn_is_lost() {
         let mut latencies = Latencies::default();
         for statement in 0..1_000 {
             let kind = if statement % 2 == 0 { OperationKind::Commit } else { OperationKind::Insert };
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_told_one_by_one_and_together() {
+    fn latencies_are_listed_for_each_block_and_in_total() {
         let of = |instance: u64, name: &str, durations: &[u64]| {
             let mut histogram = Histogram::default();
             durations.iter().for_each(|duration| histogram.record(*duration, 1));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_asked_for_in_advance_and_follow_each_other() {
+    fn numbers_are_reserved_in_advance_and_are_consecutive() {
         let mut range = AutoIncrementRange::default();
         let asked = range.missing(1, 0, 32).expect("none are at hand");
         assert_eq!((asked.needed, asked.count, asked.beyond), (1, 32, 0));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remainder_is_kept_when_the_next_numbers_follow_it() {
+    fn a_remainder_is_kept_if_the_next_range_continues_it() {
         let mut range = AutoIncrementRange { next: 5, end: 8, known: 7 };
         range.add(8, 10, 0);
         assert_eq!((take(&mut range), range.end), (5, 18));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_a_row_gives_itself_is_never_made_again() {
+    fn an_explicit_number_is_never_generated_again() {
         let mut range = AutoIncrementRange { next: 5, end: 20, known: 19 };
         assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
         assert_eq!(take(&mut range), 11);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_all_numbers_is_an_error_and_no_endless_asking() {
+    fn exhausted_numbers_are_an_error_without_further_requests() {
         let mut range = AutoIncrementRange::default();
         range.add(u64::MAX, 0, u64::MAX);
         assert!(range.missing(0, u64::MAX, 32).is_none());

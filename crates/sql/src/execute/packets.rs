@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_cuts_whole_rows_over_several_replies() {
+    fn a_window_selects_whole_rows_across_replies() {
         let packets = rows(5);
         let row_bytes = packets.len() / 5;
         let mut window = Window { offset: 7, remaining: 4 };

@@ -25,7 +25,7 @@ use crate::result::Progress;
 pub(crate) struct LockCalls {
     pub mode: LockCallMode,
     /// Number of calls that planning has reached so far.
-    pub met: usize,
+    pub calls_reached: usize,
     pub actions: Vec<UserLockAction>,
     pub results: Vec<Value>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct UserLockState {
 impl LockCalls {
     /// Returns to the first call, because the statement is planned again.
     pub(crate) fn restart(&mut self) {
-        self.met = 0;
+        self.calls_reached = 0;
         self.actions.clear();
     }
 
@@ -81,11 +81,13 @@ impl LockCalls {
     /// # Errors
     /// 1235 where lock calls are not supported.
     pub(crate) fn next_value(&mut self, function: &str) -> Result<Option<Value>> {
-        self.met += 1;
+        self.calls_reached += 1;
         match self.mode {
             LockCallMode::Refused => Err(Error::not_supported(&format!("{function} here"))),
             LockCallMode::Described => Ok(Some(Value::Int(1))),
-            LockCallMode::Answered => Ok(Some(self.results.get(self.met - 1).cloned().unwrap_or(Value::Null))),
+            LockCallMode::Answered => {
+                Ok(Some(self.results.get(self.calls_reached - 1).cloned().unwrap_or(Value::Null)))
+            }
             LockCallMode::Collected => Ok(None),
         }
     }

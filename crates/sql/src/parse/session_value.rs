@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_or_beyond_the_maximum_stays_as_it_is() {
+    fn refused_values_and_values_beyond_the_maximum_stay_in_the_statement() {
         for text in ["SELECT SLEEP(@a)", "SELECT @a := 1 FROM t", "SELECT 1", "SET @a = @b", "DO @a"] {
             assert!(lift(text, 0).1.is_empty(), "{text}");
         }

@@ -119,7 +119,7 @@ pub(super) fn plan_select(
         parameters: environment.parameters,
         conjuncts,
         hints: reference.map_or(&[][..], |reference| &reference.index_hints),
-        for_write: lock_of(environment, select).is_some(),
+        for_write: locking_clause(environment, select).is_some(),
         order: order_columns.filter(|columns| {
             // Index order is requested only where it saves work: with LIMIT the read stops early, and the
             // rows of a table with one partition need no merge.
@@ -145,7 +145,7 @@ pub(super) fn plan_select(
     let header = ResultHeader::new(list.projection.columns.clone());
     let projection = list.projection.with_format(&layout.row_format);
     let output = output_of(&final_step, projection, list.aggregates, sort);
-    let lock = lock_of(environment, select);
+    let lock = locking_clause(environment, select);
     let parts = Parts { header, filter, output, final_step, is_single, lock, is_strict: environment.is_strict };
     let plan = build(select, layout, binder.scope.table, chosen, parts)?;
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
@@ -171,7 +171,7 @@ pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&s
 
 /// The locks of the query; `None` if it locks nothing. These are the locks that the query requests, or shared
 /// locks if the transaction locks all rows that it reads (SERIALIZABLE).
-fn lock_of(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
+fn locking_clause(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
     select.lock.or(environment.locks_reads.then_some(implied))
 }

@@ -396,7 +396,7 @@ fn shown(value: &Value) -> String {
 }
 
 #[test]
-fn every_statement_is_planned_as_written_down() {
+fn every_plan_equals_the_golden_file() {
     let golden = include_str!("tests/plans.txt");
     let dictionary = dictionary();
     let mut actual = String::new();
@@ -417,7 +417,7 @@ fn every_statement_is_planned_as_written_down() {
 }
 
 #[test]
-fn a_plan_is_found_by_its_shape_until_its_table_changes() {
+fn a_plan_is_cached_by_shape_until_its_table_changes() {
     let mut dictionary = dictionary();
     let mut cache = PlanCache::default();
     let planned =
@@ -443,7 +443,7 @@ fn a_plan_is_found_by_its_shape_until_its_table_changes() {
 }
 
 #[test]
-fn a_full_set_of_the_cache_gives_up_what_was_used_longest_ago() {
+fn a_full_set_of_the_cache_replaces_the_least_recently_used_plan() {
     let dictionary = dictionary();
     let mut cache = PlanCache::default();
     let plan = Plan::Control(ControlPlan::Commit(Default::default()));
@@ -475,7 +475,7 @@ fn a_result_has_at_most_4096_columns() {
 /// Inserted parameters are converted from any bound type, but computations are planned for a parameter's
 /// kind.
 #[test]
-fn a_plan_that_computes_with_parameters_is_one_for_their_kinds() {
+fn a_plan_that_computes_with_parameters_is_for_their_kinds_only() {
     let dictionary = dictionary();
     let cases = [
         ("INSERT INTO one VALUES (?, ?)", true),

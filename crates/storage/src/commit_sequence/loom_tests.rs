@@ -44,7 +44,7 @@ fn check_end(sequence: &CommitSequence, mut reports: Reports, owners: &[u16]) {
 }
 
 #[test]
-fn two_threads_that_take_and_mark_leave_no_number_behind() {
+fn two_threads_make_every_number_stable() {
     loom::model(|| {
         let sequence = Arc::new(CommitSequence::with_slots(CommitNumber(0), 2));
         let other = {
@@ -86,7 +86,7 @@ fn three_threads_that_mark_neighbours_report_each_number_once() {
 // reader, loom may miss executions in which the reader's first load runs late. A late load can nevertheless
 // return an old value, as the memory model allows.
 #[test]
-fn a_reader_at_stable_sees_what_was_written_before_the_marks() {
+fn a_reader_of_stable_sees_the_writes_before_the_marks() {
     check_with_preemptions(3, || {
         let sequence = Arc::new(CommitSequence::with_slots(CommitNumber(0), 2));
         let rows = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
@@ -168,7 +168,7 @@ fn a_ring_of_the_admitted_size_is_never_full() {
 }
 
 #[test]
-fn the_owner_of_a_number_is_never_that_of_the_number_that_uses_its_slot_next() {
+fn a_number_never_has_the_owner_of_the_next_number_in_its_slot() {
     loom::model(|| {
         let sequence = Arc::new(CommitSequence::with_slots(CommitNumber(0), 2));
         let first = sequence.take(7).unwrap();

@@ -65,7 +65,7 @@ fn a_full_ring_refuses_and_uses_up_no_number() {
 }
 
 #[test]
-fn the_last_number_of_all_is_given_once() {
+fn the_largest_number_is_taken_once() {
     let sequence = CommitSequence::starting_after(CommitNumber(u64::MAX - 1));
     assert_eq!(sequence.take(3), Ok(CommitNumber(u64::MAX)));
     assert_eq!(sequence.take(3), Err(CommitSequenceError::Exhausted));

@@ -20,7 +20,7 @@ fn a_read_sees_what_the_owner_wrote() {
 }
 
 #[test]
-fn readers_bounce_from_the_beginning_of_a_write_to_its_end() {
+fn reads_fail_while_a_write_is_pending_or_running() {
     let (guard, mut token, slots) = guard(1);
     guard.begin_write(&mut token);
     assert!(guard.is_write_pending());
@@ -54,7 +54,7 @@ fn the_owner_may_read_while_its_write_is_pending() {
 }
 
 #[test]
-fn the_owner_stays_out_while_a_slot_is_taken_and_a_try_leaves_nothing_behind() {
+fn the_owner_cannot_write_while_a_slot_is_taken_and_a_failed_try_has_no_effect() {
     let (guard, mut token, slots) = guard(2);
     let outcome = guard.read(&slots[1], |_| {
         assert!(guard.try_write(&mut token).is_none());
@@ -71,7 +71,7 @@ fn the_owner_stays_out_while_a_slot_is_taken_and_a_try_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_read_within_a_read_of_one_slot_does_not_let_the_owner_in() {
+fn a_nested_read_of_one_slot_keeps_the_owner_out() {
     let (guard, mut token, slots) = guard(1);
     let outcome = guard.read(&slots[0], |_| {
         guard.begin_write(&mut token);
@@ -109,7 +109,7 @@ fn one_token_and_one_slot_serve_many_partitions() {
 }
 
 #[test]
-fn a_strangers_token_or_slot_stops_the_node() {
+fn a_token_or_slot_of_another_group_stops_the_node() {
     let (guard, mut token, slots) = guard(1);
     let (_, strange_slots) = ReadGroup::new(1);
     let mut strange_token = OwnerToken::new();

@@ -194,7 +194,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_row_matches_the_key_that_is_made_of_it_and_no_other(
+        fn a_row_matches_only_its_own_key(
             integer in any_integer(),
             bits in prop_oneof![any::<u64>(), 0u64..4, (0u64..4).prop_map(|bits| u64::MAX - bits)],
             text in proptest::collection::vec(0u8..3, 0..6),

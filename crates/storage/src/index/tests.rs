@@ -109,7 +109,7 @@ fn keys_of_ten_thousand_bytes_are_kept_in_order() {
 }
 
 #[test]
-fn keys_too_long_to_be_kept_whole_still_have_an_entry_each() {
+fn keys_that_are_truncated_in_the_index_have_separate_entries() {
     let mut tree = tree(100_000);
     let key = |number: u32| [&[7u8; 40_000][..], &number.to_be_bytes()].concat();
     for number in 0..20u32 {
@@ -124,7 +124,7 @@ fn keys_too_long_to_be_kept_whole_still_have_an_entry_each() {
 }
 
 #[test]
-fn a_prefix_bounds_an_index_of_several_columns() {
+fn a_prefix_of_the_columns_bounds_a_scan() {
     let mut tree = tree(10);
     for row in 0..90u32 {
         insert(&mut tree, &[(row / 10) as u8, (row % 10) as u8], row);
@@ -168,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn a_tree_holds_what_a_sorted_set_holds(
+    fn a_tree_agrees_with_a_sorted_set(
         steps in proptest::collection::vec((any_key(), 0u32..20, 0..3), 1..400),
         lower in any_bound(),
         upper in any_bound(),
@@ -200,7 +200,7 @@ proptest! {
     }
 
     #[test]
-    fn a_hash_index_holds_what_a_map_holds(
+    fn a_hash_index_agrees_with_a_map(
         // Few distinct hashes, so that chains become long.
         steps in proptest::collection::vec((0u64..40, 0u32..3_000, 0..4), 1..3_000),
     ) {

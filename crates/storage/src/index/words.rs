@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_choice_of_equal_words_is_told() {
+    fn the_comparison_finds_every_set_of_equal_words() {
         for bits in 0..256u32 {
             let mut words = [0; 32];
             for (at, word) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {

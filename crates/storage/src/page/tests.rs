@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{BlockStore, Location, Need, OutOfMemory, OverflowStore, PAGE_BYTES, PageKind, PagePool};
 
 #[test]
-fn pages_come_back_to_everybody_and_the_reserve_is_kept() {
+fn freed_pages_can_be_reused_by_all_and_the_reserve_is_kept() {
     let pool = PagePool::new(64 * PAGE_BYTES).unwrap();
     let mut pages = Vec::new();
     while let Ok(page) = pool.take(PageKind::Rows, Need::Growth) {
@@ -37,7 +37,7 @@ fn pages_do_not_overlap() {
 }
 
 #[test]
-fn a_long_value_that_does_not_fit_leaves_nothing() {
+fn a_long_value_that_does_not_fit_occupies_no_pages() {
     let pool = PagePool::new(16 * PAGE_BYTES).unwrap();
     let mut overflow = OverflowStore::new(Arc::clone(&pool));
     assert_eq!(overflow.put(&vec![1; 20 * PAGE_BYTES], Need::Growth), Err(OutOfMemory));
@@ -57,7 +57,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn blocks_keep_their_bytes_and_empty_pages_go_back(
+    fn blocks_keep_their_bytes_and_empty_pages_are_freed(
         steps in proptest::collection::vec((1usize..9_000, 0usize..40, any::<bool>()), 1..300),
     ) {
         let pool = PagePool::new(2_000 * PAGE_BYTES).unwrap();

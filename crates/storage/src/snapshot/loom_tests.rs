@@ -75,7 +75,7 @@ fn a_purger_that_starts_late_stays_below_every_open_snapshot() {
 }
 
 #[test]
-fn a_purger_beside_a_committer_stays_below_every_open_snapshot() {
+fn a_purger_concurrent_with_a_commit_stays_below_every_open_snapshot() {
     loom::model(|| {
         let scene = Scene::new();
         let committer = {
@@ -114,7 +114,7 @@ fn a_second_snapshot_of_a_thread_is_covered_by_its_first() {
 /// The protocol without the second load of stable. It shows that the tests above would detect the error.
 #[test]
 #[should_panic(expected = "the snapshot was purged")]
-fn a_reader_that_keeps_its_first_load_is_caught() {
+fn the_model_catches_a_reader_that_keeps_its_first_load() {
     loom::model(|| {
         let scene = Scene::new();
         let reader = {

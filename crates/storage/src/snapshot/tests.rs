@@ -19,7 +19,7 @@ fn commit(registry: &SnapshotRegistry) {
 }
 
 #[test]
-fn the_horizon_is_stable_while_nobody_reads() {
+fn without_snapshots_the_horizon_is_the_stable_number() {
     let registry = registry(3);
     assert_eq!(registry.horizon(), CommitNumber(0));
     commit(&registry);
@@ -65,7 +65,7 @@ fn one_long_snapshot_costs_no_memory_for_the_short_ones_after_it() {
 }
 
 #[test]
-fn a_handle_of_another_thread_ends_nothing() {
+fn a_handle_of_another_thread_ends_no_snapshot() {
     let registry = registry(2);
     let (mut one, mut other) = (snapshots(&registry, 0, 4), snapshots(&registry, 1, 4));
     let first = one.begin().unwrap();
@@ -75,7 +75,7 @@ fn a_handle_of_another_thread_ends_nothing() {
 }
 
 #[test]
-fn the_word_of_a_thread_has_one_writer() {
+fn each_thread_has_one_snapshot_writer() {
     let registry = registry(1);
     let word = SnapshotWord::claim(registry.clone(), 0).unwrap();
     assert_eq!(SnapshotWord::claim(registry.clone(), 0).unwrap_err(), SnapshotError::ThreadClaimed);
@@ -102,7 +102,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn the_horizon_is_the_least_of_the_open_snapshots(script in prop::collection::vec(step(), 1..200)) {
+    fn the_horizon_is_the_oldest_open_snapshot(script in prop::collection::vec(step(), 1..200)) {
         let registry = registry(1);
         let mut active = snapshots(&registry, 0, 6);
         let mut open: Vec<SnapshotHandle> = Vec::new();

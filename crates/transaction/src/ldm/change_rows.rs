@@ -151,7 +151,7 @@ impl Inserter<'_> {
     /// holder may still remove the key.
     ///
     /// A new row takes no lock: its uncommitted version names its transaction. A transaction that wants the
-    /// row first requests the lock on behalf of the inserter ([`lock_of_inserter`]) and then waits. An insert
+    /// row first requests the lock on behalf of the inserter ([`lock_for_inserter`]) and then waits. An insert
     /// of a million rows therefore leaves the lock table empty.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let pending = self.work.pending_insert.take();
@@ -203,7 +203,7 @@ impl Inserter<'_> {
                 }
             },
             Err(WriteError::Uncommitted(row)) => {
-                lock_of_inserter(self.locks, self.key(row), store.newest_state(row), transaction, self.token)?;
+                lock_for_inserter(self.locks, self.key(row), store.newest_state(row), transaction, self.token)?;
                 match self.lock(row, self.mode_behind_writer(store, row))? {
                     Some(waiter) => Ok(Inserted::Waiting(waiter)),
                     None => junctor_kernel::invariant::fail(
@@ -285,7 +285,7 @@ impl Inserter<'_> {
 ///
 /// # Errors
 /// 1206 when the lock table is full.
-pub(super) fn lock_of_inserter(
+pub(super) fn lock_for_inserter(
     locks: &mut LockTable,
     key: LockKey,
     newest: Option<VersionState>,

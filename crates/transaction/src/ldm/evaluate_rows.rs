@@ -16,7 +16,7 @@ use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
 
 use super::block::{LdmBlock, WorkingMemory};
-use super::change_rows::{lock_of_inserter, lock_table_full, mode_of_writer};
+use super::change_rows::{lock_for_inserter, lock_table_full, mode_of_writer};
 use super::range_lock::{check_unchanged, lock_range, mode_of};
 use super::state::{RowChange, WriteWork};
 use super::unique_entry;
@@ -294,7 +294,7 @@ impl Evaluation<'_> {
         let transaction = self.work.request.transaction;
         if !has_lock {
             let newest = self.store.newest_state(row);
-            lock_of_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
+            lock_for_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
             let mode = mode_of_writer(newest, transaction, mode);
             match self.locks.request(self.key(row), transaction, mode, self.token) {
                 Ok(LockReply::Granted) => {}

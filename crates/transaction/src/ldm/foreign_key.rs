@@ -9,39 +9,39 @@ use junctor_signals::write_rows::FollowUp;
 
 /// Adds the follow-ups of an inserted row.
 pub(super) fn inserted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
-    for (place, key) in (0..).zip(&work.parents) {
+    for (position, key) in (0..).zip(&work.parents) {
         if let Some(key) = parent_key(key, row) {
-            follow_ups.push(FollowUp::ParentKey { place, key });
+            follow_ups.push(FollowUp::ParentKey { position, key });
         }
     }
 }
 
 /// Adds the follow-ups of a deleted row.
 pub(super) fn deleted(work: &ForeignKeyWork, row: RowView<'_>, follow_ups: &mut Vec<FollowUp>) {
-    for (place, key) in (0..).zip(&work.children) {
+    for (position, key) in (0..).zip(&work.children) {
         let is_own = names_itself(key, row);
         if let Some(key) = child_key(key, row) {
-            follow_ups.push(FollowUp::ChildKey { place, key, new: None, is_own });
+            follow_ups.push(FollowUp::ChildKey { position, key, new: None, is_own });
         }
     }
 }
 
 /// Adds the follow-ups of a row updated from `old` to `new`.
 pub(super) fn updated(work: &ForeignKeyWork, (old, new): (RowView<'_>, RowView<'_>), follow_ups: &mut Vec<FollowUp>) {
-    for (place, key) in (0..).zip(&work.parents) {
+    for (position, key) in (0..).zip(&work.parents) {
         // As in InnoDB, a row that moves within a watched index is checked like a new one.
         let moves = key.watched.iter().any(|column| old.column(*column) != new.column(*column));
         if moves && let Some(key) = parent_key(key, new) {
-            follow_ups.push(FollowUp::ParentKey { place, key });
+            follow_ups.push(FollowUp::ParentKey { position, key });
         }
     }
-    for (place, key) in (0..).zip(&work.children) {
+    for (position, key) in (0..).zip(&work.children) {
         // As in InnoDB, a different text counts as a change even if the collation treats it as equal.
         let changes = key.columns.iter().any(|column| old.column(*column) != new.column(*column));
         if changes && let Some(old_key) = child_key(key, old) {
             let new = Some(values_of(&key.columns, new));
             let is_own = names_itself(key, old);
-            follow_ups.push(FollowUp::ChildKey { place, key: old_key, new, is_own });
+            follow_ups.push(FollowUp::ChildKey { position, key: old_key, new, is_own });
         }
     }
 }

@@ -120,8 +120,9 @@ impl LdmBlock {
             let slot = self.slot(index);
             require!(slot.chain.len() > 1, "a partition whose images were shipped has a backup");
             let last = slot.chain[slot.chain.len() - 1];
-            let place = (slot.chain.len() - 1) as u8;
-            let apply = ApplyReplica { transaction, partition: slot.id, primary: own, place, number, participants };
+            let chain_position = (slot.chain.len() - 1) as u8;
+            let apply =
+                ApplyReplica { transaction, partition: slot.id, primary: own, chain_position, number, participants };
             outbox.send(last, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
         }
         if self.participant(handle).outstanding == 0 {
@@ -184,12 +185,12 @@ impl LdmBlock {
         let mut bytes = 0;
         for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
             let index = rows[0].slot;
-            let place = collected.rows.iter().position(|(slot, _)| *slot == index);
-            let place = place.unwrap_or_else(|| {
+            let position = collected.rows.iter().position(|(slot, _)| *slot == index);
+            let position = position.unwrap_or_else(|| {
                 collected.rows.push((index, Vec::new()));
                 collected.rows.len() - 1
             });
-            let list = &mut collected.rows[place].1;
+            let list = &mut collected.rows[position].1;
             let slot = &*partitions.slot(index);
             let mut has_section = false;
             slot.guard.owner_read(&slot.token, |store| {

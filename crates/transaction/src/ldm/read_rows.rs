@@ -10,7 +10,7 @@ use junctor_signals::read_rows::ReadRows;
 
 use super::block::LdmBlock;
 use crate::query::block::{answer, fail, sampled_elapsed_ns};
-use crate::read::{HoldOutcome, LONG_READ_ROWS, ReadPosition};
+use crate::read::{GuardedReadOutcome, LONG_READ_ROWS, ReadPosition};
 
 impl LdmBlock {
     #[inline]
@@ -31,8 +31,9 @@ impl LdmBlock {
         let begun = request.is_sampled.then(|| context.clock_now());
         let looked_at = reader.counts.looked_at();
         let outcome = reader.step(&mut request, &mut position, context, |reader, view, position, out| {
-            let is_done = slot.guard.owner_read(&slot.token, |store| reader.hold(store, view, position, out))?;
-            Ok(HoldOutcome::ended(is_done))
+            let is_done =
+                slot.guard.owner_read(&slot.token, |store| reader.read_guarded(store, view, position, out))?;
+            Ok(GuardedReadOutcome::ended(is_done))
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             outbox.stop_intake();

@@ -83,14 +83,14 @@ impl LdmBlock {
                     participant.prepared.push(index);
                 }
                 participant.outstanding += 1;
-                let signal = ReplicateRows { transaction, partition: slot.id, primary: own, place: 1, images };
+                let signal = ReplicateRows { transaction, partition: slot.id, primary: own, chain_position: 1, images };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
         }
     }
 
     pub(super) fn on_replicate_rows(&mut self, signal: ReplicateRows, outbox: &mut Outbox<Signal>) {
-        let ReplicateRows { transaction, partition, primary, place, images } = signal;
+        let ReplicateRows { transaction, partition, primary, chain_position, images } = signal;
         let index = self.partitions.find(partition);
         let Some(index) = index else {
             // This cannot happen for a partition in use: main creates a partition at its whole chain before
@@ -100,12 +100,12 @@ impl LdmBlock {
         };
         let slot = self.slot(index);
         require!(
-            slot.chain_position == usize::from(place) && place > 0,
+            slot.chain_position == usize::from(chain_position) && chain_position > 0,
             "images come to the backup that they name: {partition:?}"
         );
-        let next = slot.chain.get(usize::from(place) + 1).copied();
+        let next = slot.chain.get(usize::from(chain_position) + 1).copied();
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
-            let signal = ReplicateRows { transaction, partition, primary, place, images };
+            let signal = ReplicateRows { transaction, partition, primary, chain_position, images };
             return self.defer(Deferred::ReplicateRows(Box::new(signal)), outbox);
         };
         let mut rows = Vec::new();
@@ -119,14 +119,15 @@ impl LdmBlock {
         drop(store);
         match self.backed_up.entry((transaction, partition)) {
             Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
-            Entry::Vacant(place) => {
-                place.insert(PreparedImages { slot: index, rows, next: 0 });
+            Entry::Vacant(vacant) => {
+                vacant.insert(PreparedImages { slot: index, rows, next: 0 });
                 self.slot(index).enter();
             }
         }
         match next {
             Some(next) => {
-                let signal = ReplicateRows { transaction, partition, primary, place: place + 1, images };
+                let signal =
+                    ReplicateRows { transaction, partition, primary, chain_position: chain_position + 1, images };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
             None => answer(primary, ReplicateRowsReply { transaction, partition, images, error: None }, outbox),
@@ -161,8 +162,8 @@ impl LdmBlock {
     }
 
     pub(super) fn on_apply_replica(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
-        let ApplyReplica { transaction, partition, primary, place, number, participants } = signal;
-        if place == 0 {
+        let ApplyReplica { transaction, partition, primary, chain_position, number, participants } = signal;
+        if chain_position == 0 {
             return self.on_chain_applied(transaction, outbox);
         }
         if primary == self.own {
@@ -176,30 +177,33 @@ impl LdmBlock {
         };
         let slot = self.slot(index);
         require!(
-            slot.chain_position == usize::from(place),
+            slot.chain_position == usize::from(chain_position),
             "a commit comes to the backup that it names: {partition:?}"
         );
         let chain = &slot.chain;
-        let before = chain.get(usize::from(place) - 1).copied().unwrap_or(primary);
+        let before = chain.get(usize::from(chain_position) - 1).copied().unwrap_or(primary);
         if !self.apply_images(index, transaction, number) {
-            let signal = ApplyReplica { transaction, partition, primary, place, number, participants };
+            let signal = ApplyReplica { transaction, partition, primary, chain_position, number, participants };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
-        let signal = ApplyReplica { transaction, partition, primary, place: place - 1, number, participants };
+        let signal =
+            ApplyReplica { transaction, partition, primary, chain_position: chain_position - 1, number, participants };
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
     }
 
     /// At the primary: continues with the previous replica of the chain, because a backup no longer has the
     /// partition.
     fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
-        let place = signal.place - 1;
+        let chain_position = signal.chain_position - 1;
         let handle = self.participants.find(signal.transaction);
         let participant = handle.and_then(|handle| self.participants.get_mut(handle));
         let touched = participant.into_iter().flat_map(|participant| &participant.touched);
         let mut slots = touched.filter_map(|index| self.partitions.get(*index));
         let chain = slots.find(|slot| slot.id == signal.partition).map(|slot| &slot.chain);
-        match chain.and_then(|chain| chain.get(usize::from(place)).copied()).filter(|_| place > 0) {
-            Some(before) => outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(ApplyReplica { place, ..signal }))),
+        match chain.and_then(|chain| chain.get(usize::from(chain_position)).copied()).filter(|_| chain_position > 0) {
+            Some(before) => {
+                outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(ApplyReplica { chain_position, ..signal })))
+            }
             None => self.on_chain_applied(signal.transaction, outbox),
         }
     }

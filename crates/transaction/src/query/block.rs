@@ -19,7 +19,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
-use crate::read::{HoldOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
+use crate::read::{GuardedReadOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
 
 /// One query instance.
 #[derive(Debug)]
@@ -133,10 +133,10 @@ impl QueryBlock {
         let looked_at = reader.counts.looked_at();
         let is_read = reader.step(&mut request, &mut position, context, |reader, view, position, out| match partition
             .guard
-            .read(slot, |store| reader.hold(store, view, position, out))
+            .read(slot, |store| reader.read_guarded(store, view, position, out))
         {
-            Ok(is_done) => is_done.map(HoldOutcome::ended),
-            Err(_) => Ok(HoldOutcome::Busy),
+            Ok(is_done) => is_done.map(GuardedReadOutcome::ended),
+            Err(_) => Ok(GuardedReadOutcome::Busy),
         });
         if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
             // Take no more signals in this turn, so that the reply leaves before the thread starts another

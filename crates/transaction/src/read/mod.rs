@@ -10,7 +10,7 @@ mod sort_key;
 
 pub(crate) use emit::{Emitter, OutputRow};
 pub(crate) use row_reader::{
-    HoldOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of,
+    GuardedReadOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader, bounds_of, direction_of,
 };
 
 #[cfg(test)]

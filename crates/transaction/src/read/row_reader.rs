@@ -110,7 +110,7 @@ impl ReadPosition {
 
 /// How one acquisition of the guard ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HoldOutcome {
+pub(crate) enum GuardedReadOutcome {
     /// The request is complete, or the reply is full.
     Done,
     /// Rows are left.
@@ -119,11 +119,11 @@ pub(crate) enum HoldOutcome {
     Busy,
 }
 
-impl HoldOutcome {
+impl GuardedReadOutcome {
     /// The result of a hold that read rows.
     #[inline]
-    pub fn ended(is_done: bool) -> HoldOutcome {
-        if is_done { HoldOutcome::Done } else { HoldOutcome::More }
+    pub fn ended(is_done: bool) -> GuardedReadOutcome {
+        if is_done { GuardedReadOutcome::Done } else { GuardedReadOutcome::More }
     }
 }
 
@@ -162,14 +162,19 @@ impl RowReader {
     /// step is over. Returns false if the guard was busy before anything was read.
     ///
     /// # Errors
-    /// As [`RowReader::hold`].
+    /// As [`RowReader::read_guarded`].
     #[inline(always)]
     pub fn step(
         &mut self,
         request: &mut ReadRows,
         position: &mut ReadPosition,
         context: &mut Context<'_>,
-        mut hold: impl FnMut(&mut RowReader, &ReadView<'_>, &mut ReadPosition, &mut Vec<u8>) -> Result<HoldOutcome>,
+        mut read_guarded: impl FnMut(
+            &mut RowReader,
+            &ReadView<'_>,
+            &mut ReadPosition,
+            &mut Vec<u8>,
+        ) -> Result<GuardedReadOutcome>,
     ) -> Result<bool> {
         let view = ReadView {
             program: &request.program,
@@ -186,15 +191,15 @@ impl RowReader {
         self.emitter.begin(&view.program.output)?;
         let mut timed_from = Time(0);
         for number in 0..HOLDS_PER_STEP_MAX {
-            match hold(self, &view, position, out)? {
-                HoldOutcome::Done => break,
-                HoldOutcome::Busy if number == 0 => return Ok(false),
+            match read_guarded(self, &view, position, out)? {
+                GuardedReadOutcome::Done => break,
+                GuardedReadOutcome::Busy if number == 0 => return Ok(false),
                 // Reply with the rows read so far; the session will ask for the others.
-                HoldOutcome::Busy => break,
-                HoldOutcome::More if number + 1 < HOLDS_UNTIMED => {}
-                HoldOutcome::More if number + 1 == HOLDS_UNTIMED => timed_from = context.clock_now(),
-                HoldOutcome::More if context.clock_now().since(timed_from).0 >= STEP_NS_MAX => break,
-                HoldOutcome::More => {}
+                GuardedReadOutcome::Busy => break,
+                GuardedReadOutcome::More if number + 1 < HOLDS_UNTIMED => {}
+                GuardedReadOutcome::More if number + 1 == HOLDS_UNTIMED => timed_from = context.clock_now(),
+                GuardedReadOutcome::More if context.clock_now().since(timed_from).0 >= STEP_NS_MAX => break,
+                GuardedReadOutcome::More => {}
             }
         }
         if self.emitter.end(&view.program.output, out) {
@@ -212,7 +217,7 @@ impl RowReader {
     /// 1412 if the plan names an index that no longer exists, or if the snapshot is too old; errors of the
     /// expressions.
     #[inline]
-    pub fn hold(
+    pub fn read_guarded(
         &mut self,
         store: &PartitionStore,
         view: &ReadView<'_>,
@@ -224,15 +229,18 @@ impl RowReader {
         }
         self.emitter.scratch.set_strict(view.program.is_strict);
         match view.program.access {
-            Access::PrimaryKeys => self.hold_keys(store, view, position, out),
-            Access::IndexRanges { index, descending } => {
-                self.hold_ranges(store, IndexRead { view, index, direction: direction_of(descending) }, position, out)
-            }
-            Access::AllRows => self.hold_all(store, view, position, out),
+            Access::PrimaryKeys => self.read_keys_guarded(store, view, position, out),
+            Access::IndexRanges { index, descending } => self.read_ranges_guarded(
+                store,
+                IndexRead { view, index, direction: direction_of(descending) },
+                position,
+                out,
+            ),
+            Access::AllRows => self.read_all_guarded(store, view, position, out),
         }
     }
 
-    fn hold_keys(
+    fn read_keys_guarded(
         &mut self,
         store: &PartitionStore,
         view: &ReadView<'_>,
@@ -285,7 +293,7 @@ impl RowReader {
         Ok(stopped_at.is_some() || !position.has_more)
     }
 
-    fn hold_ranges(
+    fn read_ranges_guarded(
         &mut self,
         store: &PartitionStore,
         IndexRead { view, index, direction }: IndexRead<'_>,
@@ -343,7 +351,7 @@ impl RowReader {
         Ok(false)
     }
 
-    fn hold_all(
+    fn read_all_guarded(
         &mut self,
         store: &PartitionStore,
         view: &ReadView<'_>,

@@ -86,7 +86,7 @@ fn read(
         let view = ReadView { program, protocol, input, reader: Reader { snapshot, own: None }, rows_max };
         let mut out = Vec::new();
         reader.emitter.begin(&program.output).expect("a program that can run");
-        while !reader.hold(store, &view, &mut at, &mut out).expect("no error") {}
+        while !reader.read_guarded(store, &view, &mut at, &mut out).expect("no error") {}
         reader.emitter.end(&program.output, &mut out);
         replies.push(out);
         position = at.resume().map(|resume| ReadPosition::resumed(&resume));
@@ -95,7 +95,7 @@ fn read(
 }
 
 #[test]
-fn rows_leave_as_whole_packets_in_both_protocols() {
+fn rows_are_whole_packets_in_both_protocols() {
     let table = SampleTable::new(1);
     let store = store(&table, 3);
     let sum = Expression::arithmetic(ArithmeticOperator::Add, column(&table, K), constant(1));
@@ -184,7 +184,7 @@ fn assert_same_replies(table: &SampleTable, store: &PartitionStore, count: i64, 
 }
 
 #[test]
-fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
+fn copy_plans_and_values_encode_the_same_rows_for_every_batch() {
     let table = SampleTable::new(1);
     let count = 300;
     let store = store_of(&table, count, |id| ((id % 3 == 0).then_some(id * 7), (id % 5) as usize));
@@ -198,7 +198,7 @@ fn a_plan_of_the_row_says_what_its_values_say_whatever_the_batch() {
 }
 
 #[test]
-fn a_plan_of_the_row_cuts_replies_where_its_values_do() {
+fn copy_plans_and_values_end_replies_at_the_same_row() {
     let table = SampleTable::new(1);
     let count = 90;
     // Wide rows, rows with their text in overflow pages, and rows so wide that one hold exceeds a reply.
@@ -217,7 +217,7 @@ fn a_plan_of_the_row_cuts_replies_where_its_values_do() {
 }
 
 #[test]
-fn entries_of_a_plan_are_those_of_its_values() {
+fn copy_plans_and_values_make_the_same_sort_entries() {
     let table = SampleTable::new(1);
     let store = store_of(&table, 100, |id| ((id % 2 == 0).then_some(id), (id % 40) as usize * 10));
     let input = table.everything().remove(&0).expect("one partition");
@@ -232,7 +232,7 @@ fn entries_of_a_plan_are_those_of_its_values() {
 }
 
 #[test]
-fn entries_carry_keys_that_order_as_bytes() {
+fn sort_entries_have_byte_comparable_keys() {
     let table = SampleTable::new(1);
     let store = store(&table, 20);
     let sort = vec![
@@ -267,7 +267,7 @@ fn entries_carry_keys_that_order_as_bytes() {
 }
 
 #[test]
-fn keys_of_every_kind_order_as_their_values() {
+fn sort_keys_of_every_type_order_like_their_values() {
     let ordered = |values: &[Value], result: junctor_expression::ResultType| {
         let keys: Vec<Vec<u8>> = values
             .iter()
@@ -298,7 +298,7 @@ fn keys_of_every_kind_order_as_their_values() {
 }
 
 #[test]
-fn a_reader_sees_the_version_of_its_snapshot_only() {
+fn a_reader_sees_only_the_version_of_its_snapshot() {
     let table = SampleTable::new(1);
     let mut store = store(&table, 2);
     let writer = TransactionId(5);
@@ -311,7 +311,7 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
         let reader = Reader { snapshot: CommitNumber(1), own };
         let view = ReadView { program: &program, protocol: RowProtocol::Text, input: &input, reader, rows_max: 10 };
         let mut out = Vec::new();
-        RowReader::new().hold(store, &view, &mut position, &mut out).expect("no error");
+        RowReader::new().read_guarded(store, &view, &mut position, &mut out).expect("no error");
         table.rows_of(&out)[0].1
     };
     assert_eq!((k_of(&store, None), k_of(&store, Some(writer))), (10, 99));
@@ -320,7 +320,7 @@ fn a_reader_sees_the_version_of_its_snapshot_only() {
 }
 
 #[test]
-fn a_reply_that_is_cut_tells_how_many_rows_came_until_then() {
+fn a_partial_reply_has_the_number_of_its_rows() {
     let table = SampleTable::new(1);
     let store = store(&table, 10);
     let program = table.reading(Access::AllRows, None, Output::Packets(projection(vec![column(&table, ID)])));
@@ -337,7 +337,7 @@ fn a_reply_that_is_cut_tells_how_many_rows_came_until_then() {
             rows_max: 4,
         };
         reader.emitter.begin(&program.output).expect("a program that can run");
-        while !reader.hold(&store, &view, &mut at, &mut Vec::new()).expect("no error") {}
+        while !reader.read_guarded(&store, &view, &mut at, &mut Vec::new()).expect("no error") {}
         let resume = at.resume();
         counts.extend(resume.iter().map(|resume| resume.rows));
         position = resume.map(|resume| ReadPosition::resumed(&resume));

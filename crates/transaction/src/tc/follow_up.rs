@@ -67,9 +67,9 @@ impl ShownKeys {
         self.ends.push(self.text.len() as u32);
     }
 
-    fn get(&self, place: usize) -> &str {
-        let start = place.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.ends.get(place).map_or("", |end| &self.text[start as usize..*end as usize])
+    fn get(&self, position: usize) -> &str {
+        let start = position.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        self.ends.get(position).map_or("", |end| &self.text[start as usize..*end as usize])
     }
 }
 
@@ -266,23 +266,23 @@ impl FollowUpPlan {
             FollowUp::InsertEntry { index, key, row_reference, shown } => (index, key, Some((row_reference, shown))),
             FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. } => return Ok(()),
         };
-        let place = program.unique_entries.iter().position(|(id, _)| *id == index);
-        let Some(place) = place else { return Err(no_entries(program, index)) };
-        let table = &program.unique_entries[place].1;
+        let position = program.unique_entries.iter().position(|(id, _)| *id == index);
+        let Some(position) = position else { return Err(no_entries(program, index)) };
+        let table = &program.unique_entries[position].1;
         let programs = entry_programs.entry(table.definition.id).or_insert_with(|| EntryPrograms::new(table));
         let mut entry_key = Vec::with_capacity(key.len() + 2);
         append_value(table.definition.columns[0].column_type, false, ValueRef::Bytes(&key), &mut entry_key);
         let hash = key_hash(&entry_key);
         let partition = partition_of(hash, table.definition.partition_count);
         let partition = PartitionId { table: table.definition.id, index: partition };
-        let round = round_after(self.last_round.get(&(place, hash)).copied(), insert.is_some());
-        self.last_round.insert((place, hash), round);
+        let round = round_after(self.last_round.get(&(position, hash)).copied(), insert.is_some());
+        self.last_round.insert((position, hash), round);
         let entry_program = match (insert.is_some(), &program.action) {
             (false, _) => &programs.delete,
             (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
             (true, _) => &programs.insert,
         };
-        let parts = self.entries.entry((place, round)).or_default().entry(partition).or_default();
+        let parts = self.entries.entry((position, round)).or_default().entry(partition).or_default();
         let part = part_with_room(parts, || {
             let name = program.table.definition.index(index).map_or("", |index| &index.name);
             let part = Part::Entries { index_name: name.into(), shown: ShownKeys::default() };

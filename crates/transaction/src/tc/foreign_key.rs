@@ -128,22 +128,24 @@ impl TcBlock {
         let mut children: BTreeMap<u16, Vec<RemovedKey>> = BTreeMap::new();
         for follow_up in follow_ups {
             match follow_up {
-                FollowUp::ParentKey { place, key } => {
-                    parents.entry(place).or_default().insert(key);
+                FollowUp::ParentKey { position, key } => {
+                    parents.entry(position).or_default().insert(key);
                 }
-                FollowUp::ChildKey { place, key, new, is_own } => {
-                    children.entry(place).or_default().push(RemovedKey { key, new, is_own });
+                FollowUp::ChildKey { position, key, new, is_own } => {
+                    children.entry(position).or_default().push(RemovedKey { key, new, is_own });
                 }
                 _ => {}
             }
         }
         let mut rounds = Vec::new();
-        for (place, keys) in parents {
-            let Some(key) = work.parents.get(usize::from(place)) else { return Err(Error::table_definition_changed()) };
+        for (position, keys) in parents {
+            let Some(key) = work.parents.get(usize::from(position)) else {
+                return Err(Error::table_definition_changed());
+            };
             self.plan_parents(key, &keys, buffers, &mut rounds)?;
         }
-        for (place, keys) in children {
-            let Some(key) = work.children.get(usize::from(place)) else {
+        for (position, keys) in children {
+            let Some(key) = work.children.get(usize::from(position)) else {
                 return Err(Error::table_definition_changed());
             };
             let cascade = CascadePath { own: program.table.definition.id, before: path };

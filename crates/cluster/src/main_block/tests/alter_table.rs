@@ -51,7 +51,7 @@ fn add_key(needs_parents: bool) -> Arc<Alteration> {
 }
 
 #[test]
-fn several_changes_happen_at_once() {
+fn several_changes_take_effect_at_once() {
     let (mut stage, _, child) = stage();
     assert_eq!(stage.change(add_index(child, ordered("a"))).error, None);
     let alteration = Alteration {
@@ -79,7 +79,7 @@ fn several_changes_happen_at_once() {
 }
 
 #[test]
-fn one_change_that_cannot_be_leaves_all_undone() {
+fn one_impossible_change_prevents_all_of_them() {
     let (mut stage, parent, child) = stage();
     assert_eq!(stage.change(add_index(child, ordered("a"))).error, None);
     let before = (stage.table("c"), stage.table("p"));
@@ -118,7 +118,7 @@ fn one_change_that_cannot_be_leaves_all_undone() {
 }
 
 #[test]
-fn tables_are_kept_from_writers_until_the_rows_were_looked_at() {
+fn tables_are_closed_to_writers_until_the_rows_are_checked() {
     let (mut stage, parent, child) = stage();
     let alteration = add_key(true);
     assert_eq!(
@@ -144,7 +144,7 @@ fn tables_are_kept_from_writers_until_the_rows_were_looked_at() {
 }
 
 #[test]
-fn an_alteration_that_ends_in_vain_leaves_no_index() {
+fn a_failed_alteration_leaves_no_index() {
     let (mut stage, _, child) = stage();
     let alteration = add_key(true);
     let begin = || SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) };
@@ -168,7 +168,7 @@ fn an_alteration_that_ends_in_vain_leaves_no_index() {
 }
 
 #[test]
-fn the_end_of_an_alteration_is_not_refused_for_those_that_wait() {
+fn a_full_queue_does_not_refuse_the_end_of_an_alteration() {
     let (mut stage, _, child) = stage();
     assert_eq!(stage.change(add_index(child, unique("u"))).error, None);
     stage.in_use = true;
@@ -183,7 +183,7 @@ fn the_end_of_an_alteration_is_not_refused_for_those_that_wait() {
 }
 
 #[test]
-fn a_child_that_is_made_while_its_parent_goes_is_refused() {
+fn creating_a_child_is_refused_while_its_parent_is_dropped() {
     let (mut stage, _, _) = stage();
     let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } =
         create_table("e", vec![primary(), ordered("k")], false)
@@ -199,7 +199,7 @@ fn a_child_that_is_made_while_its_parent_goes_is_refused() {
 }
 
 #[test]
-fn a_table_that_is_called_otherwise_when_its_turn_comes_is_not_altered() {
+fn a_table_renamed_while_its_alteration_waits_is_not_altered() {
     let (mut stage, _, child) = stage();
     stage.in_use = true;
     let renames = vec![TableRename { from: ("d".into(), "c".into()), to: ("d".into(), "n".into()) }];
@@ -225,7 +225,7 @@ fn begin_key(stage: &mut Stage, table: TableId, parent: &str) -> Arc<Alteration>
 }
 
 #[test]
-fn tables_that_two_alterations_want_are_kept_for_one_after_the_other() {
+fn two_alterations_get_their_common_tables_one_after_the_other() {
     for first in [0, 1] {
         let (mut stage, parent, child) = stage();
         let (of_child, of_parent) = (begin_key(&mut stage, child, "p"), begin_key(&mut stage, parent, "c"));
@@ -258,7 +258,7 @@ fn tables_that_two_alterations_want_are_kept_for_one_after_the_other() {
 }
 
 #[test]
-fn a_table_is_not_kept_for_who_did_not_make_the_index_that_it_gets() {
+fn a_table_with_an_index_under_construction_is_not_locked_for_another_session() {
     let (mut stage, _, child) = stage();
     assert_eq!(stage.change(add_index(child, ordered("k"))).error, None);
     let key =

@@ -117,7 +117,7 @@ fn a_change_that_fails_leaves_no_record() {
 }
 
 #[test]
-fn numbers_are_handed_out_below_the_durable_mark_only() {
+fn numbers_are_handed_out_only_below_the_durable_mark() {
     let mut stage = Stage::durable();
     stage.create_database();
     stage.create("t", vec![primary()]);

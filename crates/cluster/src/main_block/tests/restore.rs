@@ -53,7 +53,7 @@ impl Stage {
 }
 
 #[test]
-fn a_restart_finds_the_schema_and_continues_at_the_marks() {
+fn a_restart_restores_the_schema_and_continues_at_the_marks() {
     let mut stage = Stage::durable();
     stage.create_database();
     stage.create("a", vec![primary(), unique("u")]);
@@ -198,7 +198,7 @@ fn expected(definitions: Vec<TableDefinition>) -> Vec<TableDefinition> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn every_history_is_found_again_and_no_number_or_table_id_returns(steps in steps()) {
+    fn every_schema_history_is_restored_and_no_number_or_table_id_is_reused(steps in steps()) {
         let mut records = Records::default();
         let mut stage = Stage::durable();
         stage.create_database();

@@ -87,7 +87,7 @@ fn the_greeting_is_the_first_packet_and_carries_the_salt() {
 }
 
 #[test]
-fn the_right_password_gets_in_with_what_both_sides_can_do() {
+fn the_right_password_logs_in_with_the_common_capabilities() {
     let proof = password_proof(b"secret", &SALT);
     let mut attributes = Vec::new();
     put_attribute(&mut attributes, b"program_name", b"mysql");
@@ -127,7 +127,7 @@ fn everything_but_the_right_password_is_denied() {
 }
 
 #[test]
-fn root_without_a_password_is_for_this_machine_only() {
+fn root_without_a_password_may_log_in_only_locally() {
     assert!(is_authenticated(local(), "root", b""));
     assert!(is_authenticated(Peer::new("::1".parse().unwrap()), "root", b""));
     assert!(is_authenticated(Peer::new("::ffff:127.0.0.1".parse().unwrap()), "root", b""));
@@ -138,14 +138,14 @@ fn root_without_a_password_is_for_this_machine_only() {
 }
 
 #[test]
-fn an_account_can_be_closed_to_other_machines() {
+fn an_account_can_be_restricted_to_this_machine() {
     let proof = password_proof(b"secret", &SALT);
     assert!(is_authenticated(local(), "near", &proof));
     assert!(!is_authenticated(remote(), "near", &proof));
 }
 
 #[test]
-fn a_client_of_another_method_is_asked_for_ours() {
+fn a_client_with_another_method_is_asked_to_switch() {
     for plugin in [&b"caching_sha2_password"[..], b""] {
         let mut out = Vec::new();
         let response = HandshakeResponse { plugin: Some(plugin), ..login("anna", &[7; 32]) };
@@ -176,7 +176,7 @@ fn a_wrong_password_after_the_switch_is_denied() {
 }
 
 #[test]
-fn a_client_that_names_no_method_uses_ours() {
+fn a_client_without_a_method_uses_ours() {
     let capabilities = Capabilities::PROTOCOL_41 | Capabilities::SECURE_CONNECTION;
     let proof = password_proof(b"secret", &SALT);
     let response = HandshakeResponse { capabilities, plugin: None, database: b"", ..login("anna", &proof) };
@@ -186,7 +186,7 @@ fn a_client_that_names_no_method_uses_ours() {
 }
 
 #[test]
-fn clients_that_cannot_be_served_are_told_why() {
+fn unsupported_clients_are_refused_with_a_reason() {
     let mut out = Vec::new();
     let tls = HandshakeResponse { capabilities: Capabilities::SERVER | Capabilities::SSL, ..login("anna", b"") };
     let (errno, message) = refused(answer(local(), &tls, &mut out).1, &out, 2);
@@ -199,7 +199,7 @@ fn clients_that_cannot_be_served_are_told_why() {
 }
 
 #[test]
-fn names_that_cannot_exist_are_refused_and_cut_in_the_text() {
+fn impossible_names_are_refused_and_truncated_in_the_message() {
     let mut out = Vec::new();
     let long = "ü".repeat(5000);
     let (errno, message) = refused(answer(local(), &login(&long, b""), &mut out).1, &out, 2);
@@ -243,7 +243,7 @@ fn a_change_of_user_is_a_login_with_the_same_salt() {
 }
 
 #[test]
-fn one_connection_too_many_gets_its_error_first() {
+fn a_connection_beyond_the_maximum_gets_its_error_before_the_greeting() {
     let mut out = Vec::new();
     <Link as ProtocolLink>::encode_refused_connection(&Refusal::too_many_connections(), &mut out);
     assert_eq!(out, b"\x1d\0\0\0\xff\x10\x04#08004Too many connections");
@@ -251,7 +251,7 @@ fn one_connection_too_many_gets_its_error_first() {
 
 proptest! {
     #[test]
-    fn no_bytes_get_in_without_the_password(
+    fn no_bytes_log_in_without_the_password(
         payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 1..4),
         capabilities: u32,
     ) {

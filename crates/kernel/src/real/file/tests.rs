@@ -116,7 +116,7 @@ fn write(file: FileId, offset: u64, bytes: &[u8], token: u64) -> WorldRequest {
 }
 
 #[test]
-fn after_a_failed_sync_nothing_more_is_done_with_the_file() {
+fn a_failed_sync_poisons_the_file() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(100, backend);
         // A device that cannot be synced.
@@ -142,7 +142,7 @@ fn a_fill_that_cannot_sync_fails_and_poisons_too() {
 }
 
 #[test]
-fn errors_are_told_apart() {
+fn errors_have_distinct_kinds() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(100, backend);
         assert_eq!(fixture.open("no/such/file", FileMode::Read, FileLane::Log), Err(FileError::NotFound));
@@ -181,7 +181,7 @@ fn requests_of_a_file_are_carried_out_in_order() {
 }
 
 #[test]
-fn a_read_at_the_end_gives_what_is_left() {
+fn a_read_at_the_end_returns_the_remaining_bytes() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(100, backend);
         let file = fixture.open("a", FileMode::CreateEmpty, FileLane::Read).unwrap();
@@ -208,7 +208,7 @@ fn a_lane_that_waits_for_its_device_delays_no_other() {
 }
 
 #[test]
-fn a_fill_writes_zeros_and_lets_other_files_of_its_lane_pass() {
+fn a_fill_writes_zeros_and_requests_of_other_files_overtake_it() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(100, backend);
         let (lane, length) = (FileLane::Bulk, 9 << 20);
@@ -230,7 +230,7 @@ fn a_fill_writes_zeros_and_lets_other_files_of_its_lane_pass() {
 }
 
 #[test]
-fn a_full_queue_refuses_a_request_and_gives_its_buffer_back() {
+fn a_full_queue_refuses_a_request_and_returns_its_buffer() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(2, backend);
         let file = fixture.open("a", FileMode::CreateEmpty, FileLane::Log).unwrap();
@@ -303,7 +303,7 @@ fn folders_are_created_listed_and_synced_and_names_change() {
 }
 
 #[test]
-fn direct_files_take_whole_blocks_only_whether_the_file_system_is_direct_or_not() {
+fn direct_files_require_whole_blocks_on_every_file_system() {
     for backend in FileBackend::ALL {
         let fixture = Fixture::new(100, backend);
         let (lane, is_direct) = (FileLane::Checkpoint, true);
@@ -366,7 +366,7 @@ fn a_write_continues_after_interruptions_and_short_writes() {
 }
 
 #[test]
-fn the_answer_to_a_write_waits_for_the_sync_behind_it_and_for_nothing_else() {
+fn a_synced_write_is_answered_after_its_sync_without_waiting_for_other_requests() {
     let mut lane = Lane::new(FileLane::Log, std::env::temp_dir());
     lane.accept(from(), open("/dev/zero", FileMode::ReadWrite, FileLane::Log, 0));
     let opened = lane.take_answers().next().unwrap().event;

@@ -143,7 +143,7 @@ fn a_request_wakes_the_node_and_its_answer_wakes_the_client() {
 }
 
 #[test]
-fn a_client_that_waits_for_room_is_woken_when_there_is_some() {
+fn a_client_that_waits_for_space_is_woken() {
     check(2, || {
         let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {
@@ -161,7 +161,7 @@ fn a_client_that_waits_for_room_is_woken_when_there_is_some() {
 }
 
 #[test]
-fn a_node_that_waits_for_room_is_woken_when_there_is_some() {
+fn a_node_that_waits_for_space_is_woken() {
     check(2, || {
         let (mut stream, mut node_side) = connect(2);
         let client = thread::spawn(move || {

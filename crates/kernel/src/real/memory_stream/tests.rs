@@ -85,7 +85,7 @@ impl Pair {
 }
 
 #[test]
-fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_ready_list_is_taken() {
+fn a_buffer_is_passed_without_a_copy_and_wakes_the_node_once_until_it_takes_the_ready_list() {
     let mut pair = pair(&KernelLimits::default());
     let bytes = b"select".to_vec();
     let address = bytes.as_ptr();
@@ -110,7 +110,7 @@ fn a_buffer_changes_hands_uncopied_and_rings_once_until_the_ready_list_is_taken(
 }
 
 #[test]
-fn a_buffer_too_big_for_one_read_comes_in_parts() {
+fn a_buffer_too_long_for_one_read_is_read_in_parts() {
     let mut pair = pair(&KernelLimits::default());
     let sent: Vec<u8> = (0..100_000).map(|byte| (byte % 251) as u8).collect();
     pair.client.try_send(sent.clone()).unwrap();
@@ -124,7 +124,7 @@ fn a_buffer_too_big_for_one_read_comes_in_parts() {
 }
 
 #[test]
-fn a_client_without_room_waits_until_the_node_has_read_some() {
+fn a_client_without_space_waits_until_the_node_reads() {
     let limits = KernelLimits { stream_buffers_max: 4, ..KernelLimits::default() };
     let mut pair = pair(&limits);
     for byte in 0..4 {
@@ -161,7 +161,7 @@ fn a_client_that_registers_too_late_is_woken_through_the_ready_list() {
 }
 
 #[test]
-fn bytes_bound_a_direction_as_buffers_do() {
+fn each_direction_is_bounded_in_bytes_and_buffers() {
     let limits = KernelLimits { stream_bytes_max: 1000, ..KernelLimits::default() };
     let mut pair = pair(&limits);
     pair.client.try_send(vec![0; 999]).unwrap();
@@ -174,7 +174,7 @@ fn bytes_bound_a_direction_as_buffers_do() {
 }
 
 #[test]
-fn a_node_without_room_is_notified_when_the_client_has_taken_some() {
+fn a_node_without_space_is_notified_when_the_client_reads() {
     let limits = KernelLimits { stream_buffers_max: 4, ..KernelLimits::default() };
     let mut pair = pair(&limits);
     let mut queue: VecDeque<Buffer> = (0..6).map(|byte| vec![byte]).collect();
@@ -240,7 +240,7 @@ fn bytes_in_flight_when_a_side_closes_still_arrive() {
 }
 
 #[test]
-fn waiting_for_a_limited_time_ends() {
+fn a_wait_with_a_time_limit_ends() {
     let mut pair = pair(&KernelLimits::default());
     assert_eq!(pair.client.receive_within(Duration::from_millis(1)), Ok(None));
     pair.client.set_spin(Duration::from_micros(50));
@@ -291,7 +291,7 @@ fn echo_randomly(stream: MemoryStream, seed: u64, bytes: usize) {
 }
 
 #[test]
-fn echoes_of_many_connections_return_whole_and_in_order_in_every_layout() {
+fn echoes_return_complete_and_in_order_in_every_layout() {
     for layout in layouts() {
         let limits = KernelLimits { stream_buffers_max: 8, stream_bytes_max: 50_000, ..KernelLimits::default() };
         let (node, ended) = start(&layout, ToyPlan::default(), limits);
@@ -353,7 +353,7 @@ fn a_client_that_does_not_read_blocks_its_sender_and_frees_it_by_reading() {
 }
 
 #[test]
-fn sockets_and_connections_in_memory_live_side_by_side_and_count_together() {
+fn sockets_and_in_memory_connections_coexist_and_share_one_maximum() {
     let limits = KernelLimits { sockets_max: 2, ..KernelLimits::default() };
     let (node, _) = start(&layouts()[0], ToyPlan::default(), limits);
     let mut socket = TcpStream::connect(node.local_addresses()[0].unwrap()).unwrap();
@@ -378,7 +378,7 @@ fn sockets_and_connections_in_memory_live_side_by_side_and_count_together() {
 }
 
 #[test]
-fn a_busy_connection_in_memory_does_not_keep_sockets_from_being_read() {
+fn a_busy_in_memory_connection_does_not_starve_sockets() {
     let (node, _) = start(&layouts()[0], ToyPlan::default(), KernelLimits::default());
     let (mut sender, mut receiver) = node.connect(0).unwrap().split();
     std::thread::scope(|scope| {

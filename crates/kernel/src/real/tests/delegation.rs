@@ -69,7 +69,7 @@ fn a_sender_runs_the_turn_of_a_sleeping_thread() {
 }
 
 #[test]
-fn files_keep_nobody_from_running_a_threads_turn() {
+fn files_do_not_prevent_delegated_turns() {
     for files in [&[(ECHO, 0)][..], &[(ECHO, 0), (ModuleId::FILES, 0)]] {
         let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], files]);
         let turns = delegated_turns(&layout, 1, KernelLimits::default());
@@ -78,7 +78,7 @@ fn files_keep_nobody_from_running_a_threads_turn() {
 }
 
 #[test]
-fn threads_that_run_each_others_turns_lose_nothing() {
+fn threads_that_run_each_others_turns_lose_no_signal() {
     let layout = NodeLayout::new(&[
         &[(ModuleId::SOCKETS, 0), (PLAYER, 0)],
         &[(ModuleId::SOCKETS, 1), (PLAYER, 1)],

@@ -121,7 +121,7 @@ fn echoes_sent(layout: &NodeLayout, options: NodeOptions) -> Arc<LoadBoard> {
 }
 
 #[test]
-fn an_echo_returns_over_one_thread() {
+fn an_echo_works_on_one_thread() {
     echoes_over(&NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)]]));
 }
 
@@ -148,7 +148,7 @@ fn an_echo_returns_from_threads_that_spin() {
 }
 
 #[test]
-fn a_nosend_thread_helps_nobody_and_helpers_write_for_a_nosend_thread_with_sockets() {
+fn a_nosend_thread_writes_for_nobody_and_others_write_for_it() {
     let threads: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(PLAYER, 0)]];
     let mut layout = NodeLayout::new(threads);
     let writes = |layout: &NodeLayout, assistance| {
@@ -168,7 +168,7 @@ fn a_nosend_thread_helps_nobody_and_helpers_write_for_a_nosend_thread_with_socke
 }
 
 #[test]
-fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
+fn every_one_of_many_waiting_clients_gets_its_answer() {
     const CLIENTS: usize = 8;
     const ROUNDS: usize = 400;
     let with_sender: &[&[(ModuleId, u16)]] = &[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::SEND, 0)]];
@@ -197,7 +197,7 @@ fn no_answer_is_left_behind_when_many_clients_wait_for_theirs() {
 }
 
 #[test]
-fn balls_timers_and_files_work_over_threads_and_the_node_stops_itself() {
+fn signals_timers_and_files_work_across_threads_and_a_block_stops_the_node() {
     let layout = NodeLayout::new(&[
         &[(STARTER, 0), (PLAYER, 0), (ModuleId::SOCKETS, 0)],
         &[(PLAYER, 1), (ECHO, 0)],

@@ -221,7 +221,7 @@ fn bytes_keep_their_order_while_writers_take_turns_in_any_order() {
 }
 
 #[test]
-fn output_queued_while_a_helper_writes_follows_the_helpers() {
+fn output_queued_while_a_helper_writes_follows_the_helpers_output() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 1, Time(0));
     pair.send(0, 100);
     pair.hand_over(false);
@@ -279,7 +279,7 @@ fn a_slot_is_reused_only_when_its_output_is_back() {
 }
 
 #[test]
-fn a_slow_reader_keeps_nobody_but_itself_waiting() {
+fn a_slow_reader_delays_only_itself() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 2, Time(0));
     pair.send(0, 8 << 20);
     pair.hand_over(false);
@@ -332,7 +332,7 @@ fn a_socket_that_becomes_writable_while_a_helper_has_its_output_is_not_forgotten
 }
 
 #[test]
-fn a_busy_helper_writes_one_batch_before_it_sleeps_and_old_ones_and_an_overloaded_one_none() {
+fn a_busy_helper_writes_one_batch_before_sleeping_and_all_old_ones_but_an_overloaded_helper_none() {
     let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 3, Time(0));
     (0..3).for_each(|client| pair.send(client, 10));
     pair.hand_over(false);
@@ -354,7 +354,7 @@ fn a_busy_helper_writes_one_batch_before_it_sleeps_and_old_ones_and_an_overloade
 }
 
 #[test]
-fn a_helper_writes_a_bounded_part_of_a_batch_a_turn_and_the_rest_behind_the_others() {
+fn a_helper_writes_a_bounded_part_of_a_batch_per_turn_and_queues_the_rest_last() {
     // More in one buffer, as with a large value, and more in many.
     for buffers in [1, 96] {
         let mut pair = Pair::new(&layout(), LoadBoard::new(2), ALWAYS, 2, Time(0));
@@ -447,7 +447,7 @@ fn threads_with_sockets_share_helpers_and_skip_saturated_ones() {
 }
 
 #[test]
-fn output_is_delayed_until_it_is_large_or_old_or_nothing_else_is_to_do() {
+fn output_is_delayed_until_it_is_large_or_old_or_the_thread_is_idle() {
     let settings = SendSettings { delay_us_max: 100, ..ALWAYS };
     let threads: Vec<[(ModuleId, u16); 1]> =
         [ModuleId::SOCKETS, STARTER, IDLE, ECHO, PLAYER, ModuleId::SEND].map(|module| [(module, 0)]).into();

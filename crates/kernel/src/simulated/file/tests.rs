@@ -114,7 +114,7 @@ fn an_effect_happens_when_its_request_completes() {
 }
 
 #[test]
-fn requests_of_a_file_complete_in_order_and_those_of_two_files_may_not() {
+fn requests_complete_in_order_within_a_file_but_not_across_files() {
     let mut overtakes = false;
     for seed in 0..20 {
         let mut files = files(seed);
@@ -141,7 +141,7 @@ fn a_full_lane_refuses_requests() {
 }
 
 #[test]
-fn unsynced_writes_survive_in_any_part_and_in_any_order() {
+fn any_subset_of_unsynced_writes_may_survive() {
     let outcomes = after_power_loss("a", |files| {
         let file = durable_file(files, "a", &[1; 2048]);
         write(files, file, 0, &[2; 1024]).unwrap();
@@ -159,7 +159,7 @@ fn unsynced_writes_survive_in_any_part_and_in_any_order() {
 }
 
 #[test]
-fn synced_writes_survive_a_loss_of_power() {
+fn synced_writes_survive_a_power_loss() {
     let outcomes = after_power_loss("a", |files| {
         let file = durable_file(files, "a", &[1; 2048]);
         write(files, file, 0, &[2; 2048]).unwrap();
@@ -169,7 +169,7 @@ fn synced_writes_survive_a_loss_of_power() {
 }
 
 #[test]
-fn a_length_that_was_not_synced_may_be_lost_without_the_bytes_and_the_bytes_without_the_length() {
+fn unsynced_length_and_unsynced_bytes_may_be_lost_independently() {
     let outcomes = after_power_loss("a", |files| {
         let file = durable_file(files, "a", &[1; 512]);
         write(files, file, 512, &[2; 1024]).unwrap();
@@ -190,7 +190,7 @@ fn a_truncation_that_was_not_synced_may_be_undone() {
 }
 
 #[test]
-fn the_end_of_the_process_alone_loses_nothing_that_was_written() {
+fn a_process_crash_loses_no_completed_write() {
     let mut files = files(1);
     let file = open(&mut files, "a", FileMode::CreateEmpty).unwrap();
     write(&mut files, file, 0, &[1; 600]).unwrap();
@@ -209,7 +209,7 @@ fn the_end_of_the_process_alone_loses_nothing_that_was_written() {
 }
 
 #[test]
-fn a_write_under_way_when_the_process_ends_happens_in_part() {
+fn a_write_in_flight_at_a_process_crash_happens_in_part() {
     let outcome = |seed| {
         let mut files = files(seed);
         let file = durable_file(&mut files, "a", &[1; 2048]);
@@ -228,7 +228,7 @@ fn a_write_under_way_when_the_process_ends_happens_in_part() {
 }
 
 #[test]
-fn names_survive_in_a_prefix_of_their_changes_until_their_folder_is_synced() {
+fn unsynced_names_survive_as_a_prefix_of_their_changes() {
     let run = |syncs: bool| {
         let mut outcomes = BTreeSet::new();
         for seed in 0..200 {
@@ -252,7 +252,7 @@ fn names_survive_in_a_prefix_of_their_changes_until_their_folder_is_synced() {
 }
 
 #[test]
-fn a_folder_that_was_not_synced_takes_its_content_with_it() {
+fn losing_an_unsynced_folder_loses_its_content() {
     let outcomes = after_power_loss("one/two/a", |files| {
         create_folder(files, "one/two").unwrap();
         let file = open(files, "one/two/a", FileMode::CreateEmpty).unwrap();
@@ -280,7 +280,7 @@ fn folders_are_listed_with_lengths() {
 }
 
 #[test]
-fn a_fill_is_durable_and_aligned_requests_are_demanded_of_direct_files() {
+fn a_fill_is_durable_and_direct_files_require_aligned_requests() {
     let outcomes = after_power_loss("a", |files| {
         let file = durable_file(files, "a", &[1; 8192]);
         write(files, file, 0, &[2; 8192]).unwrap();
@@ -316,7 +316,7 @@ fn reads_writes_and_names_fail_as_planned() {
 }
 
 #[test]
-fn after_a_failed_sync_the_cache_shows_what_the_medium_may_lack_for_ever() {
+fn after_a_failed_sync_the_cache_has_bytes_that_the_medium_may_never_get() {
     let outcomes = after_power_loss("a", |files| {
         let file = durable_file(files, "a", &[1; 1024]);
         write(files, file, 0, &[2; 1024]).unwrap();
@@ -333,7 +333,7 @@ fn after_a_failed_sync_the_cache_shows_what_the_medium_may_lack_for_ever() {
 }
 
 #[test]
-fn a_disk_is_full_at_its_capacity_and_has_room_again_later() {
+fn a_disk_is_full_at_its_capacity_until_space_is_freed() {
     let mut files = files(1);
     let file = durable_file(&mut files, "a", &[1; 4096]);
     let full = |capacity| DiskFaults { capacity_bytes: Some(capacity), ..DiskFaults::default() };
@@ -353,7 +353,7 @@ fn a_disk_is_full_at_its_capacity_and_has_room_again_later() {
 }
 
 #[test]
-fn a_flipped_bit_is_there_for_reads_and_after_a_loss_of_power() {
+fn a_flipped_bit_affects_reads_and_survives_a_power_loss() {
     let mut files = files(1);
     let file = durable_file(&mut files, "a", &[0; 1000]);
     write(&mut files, file, 0, &[0; 600]).unwrap();
@@ -520,7 +520,7 @@ fn keeps_acknowledged_records(mistake: Mistake, faults: &DiskFaults, end: NodeEn
 }
 
 #[test]
-fn a_program_without_mistakes_loses_nothing_that_it_acknowledged() {
+fn a_correct_program_loses_nothing_acknowledged() {
     let none = DiskFaults::default();
     assert!(keeps_acknowledged_records(Mistake::None, &none, NodeEnd::Power));
     assert!(keeps_acknowledged_records(Mistake::None, &none, NodeEnd::Process));
@@ -550,7 +550,7 @@ fn a_program_that_retries_a_failed_sync_is_caught() {
 }
 
 #[test]
-fn equal_seeds_give_equal_disks_and_an_image_goes_to_another_life() {
+fn equal_seeds_give_equal_disks_and_an_image_survives_a_restart() {
     let image = |seed| {
         let (simulation, _) = run_log(seed, Mistake::None, DiskFaults::default(), NodeEnd::Power);
         simulation.file(NODE, PATH).map(<[u8]>::to_vec)
@@ -566,7 +566,7 @@ fn equal_seeds_give_equal_disks_and_an_image_goes_to_another_life() {
 }
 
 #[test]
-fn a_node_dies_in_the_middle_of_each_operation_and_keeps_what_it_acknowledged() {
+fn a_node_killed_during_any_operation_keeps_what_it_acknowledged() {
     for operation in [DiskOperation::Open, DiskOperation::Write, DiskOperation::Sync, DiskOperation::SyncFolder] {
         let mut hits = 0;
         for (nth, seed) in (1..=20).zip(0..) {
@@ -589,7 +589,7 @@ fn a_node_dies_in_the_middle_of_each_operation_and_keeps_what_it_acknowledged() 
 }
 
 #[test]
-fn a_fill_under_way_when_the_power_fails_leaves_a_prefix_of_zeros() {
+fn a_fill_in_flight_at_a_power_loss_leaves_a_prefix_of_zeros() {
     let outcome = |seed| {
         let mut files = files(seed);
         let file = durable_file(&mut files, "a", &[1; 4 * 4096]);

@@ -34,7 +34,7 @@ fn old_utf8_names_give_their_utf8mb4_counterparts() {
 }
 
 #[test]
-fn what_mysql_has_and_we_do_not_is_told_apart_from_what_nobody_has() {
+fn unsupported_names_of_mysql_are_distinguished_from_unknown_names() {
     assert_eq!(CollationId::from_number(8), Err(CollationLookupError::Unsupported));
     assert_eq!(CollationId::from_name("latin1_swedish_ci"), Err(CollationLookupError::Unsupported));
     assert_eq!(CollationId::from_name("ascii_general_ci"), Err(CollationLookupError::Unsupported));

@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_never_exceeds_its_bound_nor_grows_a_vector_that_has_it(text in text()) {
+    fn a_key_never_exceeds_the_computed_maximum_length(text in text()) {
         for collation in CollationId::ALL {
             let bound = collation.weight_key_bytes_max(collation.character_set().character_count(&text));
             let mut key = Vec::with_capacity(bound);

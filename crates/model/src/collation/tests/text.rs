@@ -22,7 +22,7 @@ fn letter_case_maps_one_character_to_one() {
 }
 
 #[test]
-fn letter_case_keeps_bytes_outside_characters() {
+fn letter_case_keeps_invalid_bytes() {
     let mut out = Vec::new();
     CollationId::UTF8MB4_GENERAL_CI.append_upper(b"a\xff\xc3b\xe9", &mut out);
     assert_eq!(out, b"A\xff\xc3B\xe9");

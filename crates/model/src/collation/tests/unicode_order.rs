@@ -10,7 +10,7 @@ fn weights(text: &str) -> Vec<u16> {
 }
 
 #[test]
-fn characters_rise_in_the_order_of_the_default_table() {
+fn characters_follow_the_order_of_the_default_table() {
     assert_classes_rise(
         UNICODE,
         &[
@@ -72,7 +72,7 @@ fn characters_rise_in_the_order_of_the_default_table() {
 }
 
 #[test]
-fn letters_rise_in_the_order_of_the_default_table_whatever_their_case_and_accents() {
+fn letters_follow_the_default_table_ignoring_case_and_accents() {
     assert_classes_rise(
         UNICODE,
         &[
@@ -156,7 +156,7 @@ fn letters_rise_in_the_order_of_the_default_table_whatever_their_case_and_accent
 }
 
 #[test]
-fn words_rise_as_in_a_dictionary_and_trailing_spaces_count() {
+fn words_follow_dictionary_order_and_trailing_spaces_count() {
     assert_classes_rise(
         UNICODE,
         &[
@@ -241,7 +241,7 @@ fn unified_ideographs_have_the_lead_weight_of_their_block() {
 }
 
 #[test]
-fn weights_left_of_an_expansion_come_before_equal_text_behind_it() {
+fn the_remaining_weights_of_an_expansion_precede_the_following_text() {
     assert_eq!(UNICODE.compare("æbbbbbbbb".as_bytes(), b"abbbbbbbbz"), Ordering::Greater);
     assert_eq!(UNICODE.compare(b"abbbbbbbbz", "æbbbbbbbb".as_bytes()), Ordering::Less);
     assert!(UNICODE.equal("æbbbbbbbb".as_bytes(), b"AEBBBBBBBB"));
@@ -271,7 +271,7 @@ fn sequences_of_the_default_table_have_no_weights_of_their_own() {
 }
 
 #[test]
-fn a_byte_outside_any_character_follows_all_characters() {
+fn an_invalid_byte_sorts_after_all_characters() {
     let highest = "\u{fffd}".as_bytes();
     assert_eq!(UNICODE.compare(b"\x80", highest), Ordering::Greater);
     assert_eq!(UNICODE.compare(b"\x80", b"\xff"), Ordering::Less);

@@ -14,7 +14,7 @@ fn busy_total(cpu_count: u32) -> u32 {
 }
 
 #[test]
-fn the_documented_rows_are_what_is_chosen() {
+fn the_automatic_choice_equals_the_documented_rows() {
     assert_eq!(counts(1), "recv=1 io=1");
     assert_eq!(counts(3), "recv=2 io=1");
     assert_eq!(counts(4), "recv=4 io=1");
@@ -45,7 +45,7 @@ fn more_cpus_never_mean_fewer_threads() {
 }
 
 #[test]
-fn pipelines_use_every_cpu_and_nothing_uses_more() {
+fn pipelines_use_every_cpu_and_no_placement_uses_more() {
     for cpu_count in 1..=CPU_COUNT_MAX as u32 {
         let busy = busy_total(cpu_count);
         assert!(busy <= cpu_count && busy + 1 >= cpu_count, "{busy} threads on {cpu_count} CPUs");
@@ -54,7 +54,7 @@ fn pipelines_use_every_cpu_and_nothing_uses_more() {
 }
 
 #[test]
-fn the_reason_says_what_was_counted_and_chosen() {
+fn the_explanation_names_the_cpus_and_the_choice() {
     let plan = PlacementPlan::automatic(&Topology::uniform(2), None, false).unwrap();
     assert_eq!(
         plan.reason,

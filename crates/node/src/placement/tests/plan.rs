@@ -137,7 +137,7 @@ fn both_configurations_of_the_benchmark_kit_run_on_a_machine_that_has_their_cpus
 }
 
 #[test]
-fn cpus_that_the_machine_lacks_are_named_and_unpinned_runs_anyway() {
+fn missing_cpus_are_reported_but_do_not_matter_without_binding() {
     let error = try_plan(SEED_LDM, &Topology::uniform(2)).unwrap_err();
     assert_eq!(
         error.message,
@@ -192,7 +192,7 @@ fn a_reader_whose_cache_has_no_ldm_joins_another_group_with_a_notice() {
 }
 
 #[test]
-fn more_readers_than_slots_make_more_groups_or_leave_recv_threads_without() {
+fn more_readers_than_slots_make_more_groups_or_exclude_recv_threads() {
     let topology = Topology::uniform(4);
     let split = plan(&Placement::receive(40).thread_config, &topology);
     assert_eq!(split.threads.iter().map(|thread| thread.group).max(), Some(2));

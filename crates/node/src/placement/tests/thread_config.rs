@@ -206,7 +206,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_of_the_grammars_own_pieces_makes_the_parser_panic(
+    fn no_sequence_of_grammar_tokens_makes_the_parser_panic(
         pieces in proptest::collection::vec(proptest::sample::select(vec![
             "ldm", "recv", "sql", "idxbld", "=", "{", "}", ",", "count", "cpubind", "cpuset", "spintime", "nosend",
             "realtime", "thread_prio", "0", "1", "17", "4294967296", "-", " ", "\n", "\u{e4}",
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn a_configuration_written_out_parses_to_itself(entries in any_config()) {
+    fn a_printed_configuration_parses_to_itself(entries in any_config()) {
         let text = entries.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let config = ThreadConfig::parse(&text).map_err(|error| TestCaseError::fail(error.render(&text)))?;
         prop_assert_eq!(config.entries(), &entries[..]);

@@ -26,7 +26,7 @@ fn siblings_caches_and_memory_nodes_are_read() {
 }
 
 #[test]
-fn only_the_cpus_of_the_affinity_mask_count() {
+fn only_cpus_in_the_affinity_mask_are_used() {
     let root = Root::machine(4, 2);
     let topology = Topology::read(root.path(), &[6, 2, 3, 2]);
     assert_eq!(topology.cpu_list().to_string(), "2-3,6");
@@ -62,7 +62,7 @@ fn without_an_l3_cache_the_packages_are_the_groups() {
 }
 
 #[test]
-fn a_list_that_lacks_its_own_cpu_is_not_believed() {
+fn a_sibling_list_without_its_own_cpu_is_ignored() {
     let root = Root::machine(2, 2);
     root.write("sys/devices/system/cpu/cpu1/topology/core_cpus_list", "0,2\n");
     let topology = Topology::read(root.path(), &[0, 1, 2, 3]);
@@ -71,7 +71,7 @@ fn a_list_that_lacks_its_own_cpu_is_not_believed() {
 }
 
 #[test]
-fn an_empty_affinity_mask_means_cpu_0_and_a_huge_one_is_cut() {
+fn an_empty_affinity_mask_means_cpu_0_and_a_huge_one_is_truncated() {
     let root = Root::new();
     let topology = Topology::read(root.path(), &[]);
     assert_eq!(topology.cpu_list().to_string(), "0");
@@ -103,7 +103,7 @@ fn the_smallest_quota_of_the_group_and_those_above_it_counts() {
 }
 
 #[test]
-fn a_quota_of_version_1_counts_and_minus_one_is_none() {
+fn a_quota_of_cgroup_version_1_is_read_and_minus_one_means_none() {
     let own = ("proc/self/cgroup", "3:cpuset:/x\n2:cpuacct,cpu:/a\n");
     let period = ("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
     assert_eq!(quota(&[own, period, ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "250000\n")]), (Some(2_500), 0));
@@ -119,7 +119,7 @@ fn a_group_outside_the_visible_tree_is_not_followed() {
 }
 
 #[test]
-fn a_quota_that_makes_no_sense_is_ignored_with_a_notice() {
+fn an_invalid_quota_is_ignored_with_a_notice() {
     for text in ["", "0 100000", "100000 0", "-5 100000", "many 100000", "100000 x", "99999999999999999999 1"] {
         assert_eq!(quota(&[("sys/fs/cgroup/cpu.max", text)]), (None, 1), "{text}");
     }
@@ -128,7 +128,7 @@ fn a_quota_that_makes_no_sense_is_ignored_with_a_notice() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn garbage_in_any_file_gives_a_usable_topology(garbage in "[-0-9, a-z\n\u{e4}]{0,20}", seed in 0_u32..6) {
+    fn arbitrary_file_contents_give_a_usable_topology(garbage in "[-0-9, a-z\n\u{e4}]{0,20}", seed in 0_u32..6) {
         let root = Root::machine(2, 1);
         let files = [
             "sys/devices/system/cpu/cpu1/topology/core_cpus_list",

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn who_waits_for_admission_is_let_in_when_a_session_is_begun_anew() {
+fn a_session_reset_admits_a_waiting_session() {
     let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     node.open(1, false);
     node.open(2, false);
@@ -18,7 +18,7 @@ fn who_waits_for_admission_is_let_in_when_a_session_is_begun_anew() {
 }
 
 #[test]
-fn a_transaction_that_has_only_read_keeps_nobody_out() {
+fn a_transaction_without_locks_holds_no_admission_ticket() {
     let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     (1..4).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"]);

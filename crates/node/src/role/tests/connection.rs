@@ -43,7 +43,7 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
 }
 
 #[test]
-fn a_client_that_does_not_read_has_no_further_command_begun() {
+fn no_further_command_begins_while_a_client_does_not_read() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.has_sockets = true;
     let socket = SocketId::new(0, 1, 0);
@@ -74,7 +74,7 @@ fn a_client_that_does_not_read_has_no_further_command_begun() {
 }
 
 #[test]
-fn a_login_that_takes_too_long_is_given_up() {
+fn a_login_that_takes_too_long_is_closed() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.has_sockets = true;
     let socket = SocketId::new(0, 1, 0);

@@ -48,7 +48,7 @@ fn locked_tables_keep_the_sessions_of_every_sql_block_out() {
 }
 
 #[test]
-fn nobody_waits_in_a_circle_of_rows_and_tables() {
+fn no_cycle_of_waits_for_rows_and_tables_forms() {
     for seed in 0..40 {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));

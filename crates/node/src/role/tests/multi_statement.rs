@@ -71,7 +71,7 @@ impl Node {
 }
 
 #[test]
-fn what_follows_kill_waits_for_a_ticket() {
+fn the_statement_after_kill_waits_for_a_ticket() {
     let mut node = node();
     node.let_a_text_wait();
     node.go_on_with_the_ticket(&[0]);
@@ -80,7 +80,7 @@ fn what_follows_kill_waits_for_a_ticket() {
 }
 
 #[test]
-fn what_follows_a_change_of_the_schema_waits_for_a_ticket() {
+fn the_statement_after_a_schema_change_waits_for_a_ticket() {
     let mut node = node();
     // The schema change waits for session 4 and returns its ticket, which session 1 gets.
     node.execute(4, &["BEGIN"]);
@@ -113,7 +113,7 @@ fn a_text_that_waits_for_a_ticket_is_stopped_by_kill() {
 }
 
 #[test]
-fn a_session_that_is_ended_or_left_waits_for_no_ticket() {
+fn a_closed_session_no_longer_waits_for_a_ticket() {
     for is_killed in [false, true] {
         let mut node = node();
         let held = node.let_a_text_wait();
@@ -128,7 +128,7 @@ fn a_session_that_is_ended_or_left_waits_for_no_ticket() {
 }
 
 #[test]
-fn a_text_that_is_stopped_about_when_it_gets_its_ticket_gives_it_back() {
+fn a_text_killed_when_it_gets_its_ticket_returns_the_ticket() {
     for seed in 0..60 {
         let mut node = node();
         node.let_a_text_wait();

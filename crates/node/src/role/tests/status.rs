@@ -64,7 +64,7 @@ fn reads_count_keys_ranges_and_rows() {
 }
 
 #[test]
-fn writes_count_rows_and_what_became_of_their_transactions() {
+fn writes_count_rows_and_the_outcomes_of_transactions() {
     let mut node = node_with_rows(ONE_THREAD);
     assert_eq!([node.counted("ldm", "rows_inserted"), node.counted("main", "schema_changes")], [3, 2]);
     let updated =

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
+fn a_read_by_a_unique_index_uses_one_snapshot_at_every_isolation_level() {
     let levels = ["REPEATABLE READ", "READ COMMITTED"];
     for (level, seed) in levels.into_iter().flat_map(|level| (0..40).map(move |seed| (level, seed))) {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
@@ -33,7 +33,7 @@ fn a_read_by_a_unique_index_is_of_one_moment_at_every_isolation_level() {
 }
 
 #[test]
-fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
+fn held_auto_increment_numbers_that_another_session_inserted_are_skipped() {
     let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     node.open(1, false);
     node.open(2, false);
@@ -48,7 +48,7 @@ fn numbers_at_hand_that_another_session_took_itself_are_not_given() {
 }
 
 #[test]
-fn a_transaction_that_fills_the_memory_fails_by_statements_and_gives_everything_back() {
+fn a_transaction_that_exhausts_memory_fails_per_statement_and_frees_everything() {
     let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     node.open(1, false);
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, p VARCHAR(8000))"]);

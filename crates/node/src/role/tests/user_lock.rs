@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn user_level_locks_are_those_of_the_whole_node() {
+fn user_level_locks_are_shared_by_all_sql_blocks() {
     for seed in 0..20 {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..5).for_each(|connection| node.open(connection, false));
@@ -48,7 +48,7 @@ fn user_level_locks_are_those_of_the_whole_node() {
 }
 
 #[test]
-fn a_statement_that_is_wrong_gets_no_user_level_lock() {
+fn an_invalid_statement_takes_no_user_level_lock() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     node.open(1, false);
     let wrong = [

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_come_back_as_they_were() {
+    fn stored_rows_are_returned_unchanged() {
         let mut rows = RowList::default();
         for number in 0..3u8 {
             let key = HashedKey { hash: number.into(), key: &[number; 2] };

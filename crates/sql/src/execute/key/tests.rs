@@ -106,7 +106,7 @@ fn bounds_beyond_the_column_leave_its_end_open_or_nothing() {
 }
 
 #[test]
-fn null_is_below_every_value_and_in_no_comparison() {
+fn null_sorts_first_and_matches_no_comparison() {
     let upper_only = ranges(&[1], vec![], vec![interval(None, Some((0, false)))], false);
     assert_eq!(upper_only, [(vec![1], Some(vec![1, 0x80]))]);
     let lower_only = ranges(&[1], vec![], vec![interval(Some((0, true)), None)], false);
@@ -118,7 +118,7 @@ fn null_is_below_every_value_and_in_no_comparison() {
 }
 
 #[test]
-fn a_list_before_a_range_makes_a_range_for_each_member_once() {
+fn a_list_before_a_range_makes_one_range_for_each_distinct_member() {
     let list = KeyValues::List(vec![constant(2), constant(1), constant(2), constant(500)]);
     let found = ranges(&[0, 1], vec![list], vec![interval(Some((0, false)), None)], false);
     let expected = [(vec![0x81, 1, 0x81], Some(vec![0x82])), (vec![0x82, 1, 0x81], Some(vec![0x83]))];
@@ -126,7 +126,7 @@ fn a_list_before_a_range_makes_a_range_for_each_member_once() {
 }
 
 #[test]
-fn a_pattern_bounds_the_keys_that_begin_with_its_fixed_part() {
+fn a_pattern_makes_the_range_of_its_literal_prefix() {
     let like = |pattern: &[u8]| {
         let pattern = Operand::Constant(Value::Bytes(pattern.to_vec()));
         ranges(&[2], vec![], vec![ValueSet::Prefix { pattern, escape: Some('\\') }], false)
@@ -138,7 +138,7 @@ fn a_pattern_bounds_the_keys_that_begin_with_its_fixed_part() {
 }
 
 #[test]
-fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
+fn each_key_of_a_list_is_made_once_with_its_partition() {
     let mut builder = ParametersBuilder::new();
     builder.begin_list();
     for text in [&b"x"[..], b"y", b"x", b"\0", b"y"] {
@@ -188,7 +188,7 @@ fn each_key_of_a_list_is_made_once_and_knows_its_partition() {
 }
 
 #[test]
-fn keys_that_no_row_can_have_are_left_out() {
+fn keys_that_no_row_can_have_are_omitted() {
     let template = KeyTemplate {
         columns: vec![ColumnNumber(0)],
         alternatives: [Value::Int(200), Value::Null, Value::Double(1.5), Value::Int(3), Value::Bytes(b"3".to_vec())]
@@ -278,7 +278,7 @@ fn expected_keys(bytes: u8, unsigned: bool, list: &[i64]) -> HashedKeys {
 }
 
 #[test]
-fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
+fn a_list_of_integers_makes_each_key_once_for_every_column_type() {
     let ends = [7, 8, 15, 16, 23, 24, 31, 32, 62].map(|bit| 1i64 << bit);
     let around = ends.iter().flat_map(|end| [end - 1, *end, end + 1, -end - 1, -end, 1 - end]);
     let lists: Vec<Vec<i64>> = vec![
@@ -320,7 +320,7 @@ fn a_list_of_integers_makes_each_key_once_whatever_the_column() {
 }
 
 #[test]
-fn values_that_are_no_signed_integers_are_left_to_the_general_way() {
+fn the_fast_path_refuses_values_that_are_no_signed_integers() {
     let mut key_builder = KeyBuilder::default();
     let long = integer_table(8, true);
     for value in [Value::UInt(1 << 63), Value::Null, Value::Double(1.0), Value::Bytes(b"1".to_vec())] {
@@ -341,7 +341,7 @@ fn values_that_are_no_signed_integers_are_left_to_the_general_way() {
 }
 
 #[test]
-fn values_with_hashes_alike_are_sorted_before_they_make_the_table_of_hashes_slow() {
+fn with_colliding_hashes_duplicates_are_found_by_sorting() {
     // The hashes agree in all bits that address a table of this size.
     let alike = (0i64..).filter(|value| key_hash(&(*value as u32 ^ (1 << 31)).to_be_bytes()) % 1024 == 7);
     let distinct: Vec<i64> = alike.take(200).collect();

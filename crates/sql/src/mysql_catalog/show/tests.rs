@@ -160,7 +160,7 @@ fn check_golden(golden: &str, outcome: impl Fn(&str) -> String) {
 }
 
 #[test]
-fn statements_have_mysqls_answers() {
+fn show_statements_have_mysqls_results() {
     let world = World::new();
     check_golden(include_str!("golden/statements.txt"), |text| match world.answer(text) {
         Ok(table) => printed(&table),
@@ -169,7 +169,7 @@ fn statements_have_mysqls_answers() {
 }
 
 #[test]
-fn information_schema_tells_the_dictionary() {
+fn information_schema_lists_the_dictionary() {
     let world = World::new();
     check_golden(include_str!("golden/information_schema.txt"), |name| {
         let mut table = world.table("information_schema", name);
@@ -246,7 +246,7 @@ fn every_table_of_information_schema_in_the_captured_traffic_exists() {
 }
 
 #[test]
-fn threads_are_told_in_shares_of_time() {
+fn thread_states_are_shown_as_percentages_of_time() {
     let usage = |executing_ns, sleeping_ns| ThreadUsage {
         executing_ns,
         sleeping_ns,
@@ -277,7 +277,7 @@ fn threads_are_told_in_shares_of_time() {
 }
 
 #[test]
-fn what_a_thread_did_lately_is_told_newest_first() {
+fn the_recent_activity_of_a_thread_is_listed_newest_first() {
     let usage = |executing_ns, sleeping_ns| ThreadUsage {
         executing_ns,
         sleeping_ns,
@@ -310,7 +310,7 @@ fn what_a_thread_did_lately_is_told_newest_first() {
 }
 
 #[test]
-fn how_a_thread_sends_is_told_in_the_columns_of_its_table() {
+fn the_sending_row_of_a_thread_fits_the_columns() {
     let status = junctor_gateway::threads::SendStatus { may_help: true, refused: 7, ..Default::default() };
     let row = sending_row(2, "ldm0", &status);
     let table = World::new().table("junctor_info", "sending");

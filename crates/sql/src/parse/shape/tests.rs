@@ -91,7 +91,7 @@ fn rows_of_one_form_have_one_shape_whatever_their_number() {
 }
 
 #[test]
-fn statements_whose_text_matters_are_not_cacheable() {
+fn statements_whose_literal_text_matters_are_not_cacheable() {
     for text in [
         "SET a = 1",
         "SHOW TABLES",
@@ -121,7 +121,7 @@ fn statements_whose_text_matters_are_not_cacheable() {
 }
 
 #[test]
-fn a_literal_is_lifted_only_where_a_plan_needs_nothing_of_it_but_its_class() {
+fn a_literal_is_lifted_only_where_the_plan_needs_no_more_than_its_class() {
     let cases: &[(&str, &[&str])] = &[
         ("SELECT a FROM t ORDER BY 1", &["1"]),
         ("SELECT a FROM t ORDER BY a + 1 LIMIT 5", &["1"]),
@@ -170,7 +170,7 @@ fn rows_that_keep_literals_are_parsed_each_time_unless_there_is_one() {
 }
 
 #[test]
-fn decimals_of_different_scale_have_different_shapes_but_as_members_of_rows() {
+fn decimals_of_different_scale_have_different_shapes_except_in_rows() {
     let normalised = |text: &str| cacheable(text).normalised().to_vec();
     let same = [
         ("SELECT a FROM t WHERE b > 1.5", "SELECT a FROM t WHERE b > 22.5"),
@@ -223,7 +223,7 @@ fn different_statements_have_different_shapes() {
 }
 
 #[test]
-fn a_shape_that_is_used_again_keeps_nothing_of_before() {
+fn a_reused_shape_keeps_nothing_of_the_previous_statement() {
     let mut shape = Shape::new(1);
     scan(b"INSERT INTO t VALUES (1,2),(3,4)", &mut shape);
     scan(b"SELECT a FROM t WHERE b IN (1,2)", &mut shape);
@@ -551,7 +551,7 @@ fn said(shape: &Shape) -> ShapeContents {
 }
 
 #[test]
-fn a_statement_that_is_known_again_has_the_shape_of_a_scan() {
+fn a_recalled_statement_has_the_shape_that_a_scan_gives() {
     let values = [
         "7",
         "0012",
@@ -598,7 +598,7 @@ fn a_statement_that_is_known_again_has_the_shape_of_a_scan() {
 }
 
 #[test]
-fn a_statement_is_known_again_by_what_is_between_its_literals() {
+fn a_statement_is_recalled_by_the_text_between_its_literals() {
     let mut shape = Shape::new(1);
     let first = "UPDATE sbtest1 SET c='abc' WHERE id=5";
     assert!(!shape.recall(first.as_bytes()));

@@ -216,7 +216,7 @@ fn parameters_are_counted_from_the_left() {
 }
 
 #[test]
-fn missing_parts_of_expressions_are_named() {
+fn unsupported_expressions_are_named() {
     for (text, what) in [
         ("SELECT (SELECT 1)", "subquery"),
         ("SELECT a IN (SELECT 1)", "subquery"),
@@ -234,7 +234,7 @@ fn missing_parts_of_expressions_are_named() {
 }
 
 #[test]
-fn tests_for_null_and_truth_keep_their_kind() {
+fn is_null_is_true_and_is_false_parse_to_distinct_tests() {
     for (text, negated, test) in [
         ("a IS NULL", false, IsTest::Null),
         ("a IS NOT NULL", true, IsTest::Null),

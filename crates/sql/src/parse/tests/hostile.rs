@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn cut_and_changed_statements_never_panic(
+    fn truncated_and_modified_statements_never_panic(
         which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(), place in any::<prop::sample::Index>(),
         byte in any::<u8>(),
     ) {

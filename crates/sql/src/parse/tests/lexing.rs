@@ -49,7 +49,7 @@ fn each_token_has_its_kind() {
 }
 
 #[test]
-fn comments_are_blanks_and_executable_ones_are_not() {
+fn comments_are_blanks_unless_they_are_executable() {
     use TokenKind::*;
     for (text, count) in [
         ("1 -- two\n3", 2),

@@ -277,7 +277,7 @@ fn separated(mut text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_semicolon_between_statements_tells_them_apart() {
+fn a_semicolon_separates_statements() {
     assert_eq!(separated("SELECT 1"), ["SELECT 1"]);
     assert_eq!(separated("SELECT 1; SELECT 2;SELECT 3"), ["SELECT 1", "SELECT 2", "SELECT 3"]);
     assert_eq!(
@@ -301,7 +301,7 @@ fn a_semicolon_between_statements_tells_them_apart() {
 }
 
 #[test]
-fn missing_statements_are_named() {
+fn unsupported_statements_are_named() {
     for (text, what) in [
         ("SELECT * FROM a JOIN b ON a.x = b.x", "join"),
         ("SELECT * FROM a, b", "join"),

@@ -60,7 +60,7 @@ fn a_range_keeps_keys_of_others_out_and_lets_readers_in() {
 }
 
 #[test]
-fn a_key_waits_for_all_ranges_that_have_it_and_others_go_first_come_first_served() {
+fn a_key_waits_for_all_ranges_that_contain_it_in_order_of_arrival() {
     let mut table = table();
     lock(&mut table, RangeBounds::prefix(b"k"), 1);
     let first = wait(&mut table, b"k1", 3);
@@ -78,7 +78,7 @@ fn a_key_waits_for_all_ranges_that_have_it_and_others_go_first_come_first_served
 }
 
 #[test]
-fn many_ranges_are_given_back_in_steps_of_bounded_length() {
+fn many_ranges_are_released_in_bounded_steps() {
     let mut table = table();
     for key in 0..1000u32 {
         lock(&mut table, RangeBounds::prefix(&key.to_be_bytes()), 1);
@@ -110,7 +110,7 @@ fn a_transaction_that_ends_while_it_waits_is_granted_nothing() {
 }
 
 #[test]
-fn a_range_asked_for_again_takes_no_room_and_the_stronger_mode() {
+fn a_range_requested_again_uses_no_memory_and_gets_the_stronger_mode() {
     let mut table = table();
     for bounds in [RangeBounds::prefix(b"k"), between(b"a", b"z"), RangeBounds::ALL, between(b"b", b"c")] {
         lock(&mut table, bounds, 1);
@@ -176,7 +176,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn the_table_does_what_a_plain_list_does(steps in proptest::collection::vec(any_step(), 1..60)) {
+    fn range_locks_agree_with_a_simple_model(steps in proptest::collection::vec(any_step(), 1..60)) {
         let mut table = table();
         let mut held: Vec<(u64, Vec<u8>)> = Vec::new();
         let mut waiting: BTreeMap<u64, u8> = BTreeMap::new();

@@ -71,7 +71,7 @@ fn a_reader_does_not_overtake_a_waiting_writer() {
 }
 
 #[test]
-fn the_named_blockers_wait_for_all_others() {
+fn the_reported_blockers_wait_for_all_others() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     let writer = waiter(ask(&mut table, 1, 2, Exclusive));
@@ -105,7 +105,7 @@ fn a_long_queue_is_a_chain() {
 }
 
 #[test]
-fn readers_beside_each_other_do_not_wait_for_each_other() {
+fn adjacent_readers_do_not_wait_for_each_other() {
     let mut table = table();
     ask(&mut table, 1, 1, Exclusive);
     waiter(ask(&mut table, 1, 2, Shared));
@@ -115,7 +115,7 @@ fn readers_beside_each_other_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn a_holder_that_wants_more_goes_first() {
+fn a_lock_upgrade_precedes_other_waiters() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     ask(&mut table, 1, 2, Shared);
@@ -129,7 +129,7 @@ fn a_holder_that_wants_more_goes_first() {
 }
 
 #[test]
-fn a_leaving_transaction_is_granted_nothing() {
+fn an_ending_transaction_is_granted_nothing() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     ask(&mut table, 1, 2, Shared);
@@ -139,7 +139,7 @@ fn a_leaving_transaction_is_granted_nothing() {
 }
 
 #[test]
-fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
+fn an_ending_transaction_with_two_requests_for_one_row_is_granted_nothing() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     ask(&mut table, 1, 4, Shared);
@@ -154,7 +154,7 @@ fn a_leaving_transaction_that_waits_twice_for_one_row_is_granted_nothing() {
 }
 
 #[test]
-fn a_cancelled_waiter_lets_those_behind_it_pass() {
+fn a_cancelled_waiter_unblocks_those_after_it() {
     let mut table = table();
     ask(&mut table, 1, 1, Shared);
     let writer = waiter(ask(&mut table, 1, 2, Exclusive));
@@ -169,7 +169,7 @@ fn a_cancelled_waiter_lets_those_behind_it_pass() {
 }
 
 #[test]
-fn a_lock_asked_for_twice_is_given_back_twice() {
+fn a_lock_requested_twice_must_be_released_twice() {
     let mut table = table();
     let mut granted = Vec::new();
     ask(&mut table, 1, 1, Exclusive);
@@ -275,7 +275,7 @@ fn compare(table: &LockTable, models: &[Model]) {
 
 proptest! {
     #[test]
-    fn the_table_does_what_plain_lists_do(steps in proptest::collection::vec(any_step(), 1..120)) {
+    fn row_locks_agree_with_a_simple_model(steps in proptest::collection::vec(any_step(), 1..120)) {
         let mut table = table();
         let mut models: Vec<Model> = (0..3).map(|_| Model::default()).collect();
         let mut waiting: Vec<(WaiterId, u64, usize)> = Vec::new();
@@ -322,7 +322,7 @@ proptest! {
 }
 
 #[test]
-fn many_locks_are_given_back_step_by_step() {
+fn many_locks_are_released_in_steps() {
     let mut table = table();
     (1..11).for_each(|row| assert_eq!(ask(&mut table, row, 1, Exclusive), LockReply::Granted));
     (1..11).for_each(|row| _ = waiter(ask(&mut table, row, u64::from(row) + 10, Shared)));
@@ -340,7 +340,7 @@ fn many_locks_are_given_back_step_by_step() {
 }
 
 #[test]
-fn an_empty_table_gives_back_what_a_long_transaction_has_taken() {
+fn an_empty_table_frees_the_memory_of_a_long_transaction() {
     let mut table = LockTable::new(7, 1 << 20);
     for round in 1..4 {
         (1..200_000).for_each(|row| assert_eq!(ask(&mut table, row, round, Exclusive), LockReply::Granted));
@@ -354,7 +354,7 @@ fn an_empty_table_gives_back_what_a_long_transaction_has_taken() {
 }
 
 #[test]
-fn locks_are_right_while_the_memory_of_very_many_goes_back_piece_by_piece() {
+fn locks_stay_correct_while_memory_is_freed_in_pieces() {
     let mut table = LockTable::new(7, 1 << 20);
     let rows = 70_000;
     for round in 0..4 {
@@ -375,7 +375,7 @@ fn locks_are_right_while_the_memory_of_very_many_goes_back_piece_by_piece() {
 }
 
 #[test]
-fn an_ended_transaction_frees_its_locks_without_a_pass_over_them() {
+fn ending_a_transaction_does_not_visit_each_lock() {
     let mut table = table();
     for row in 0..600 {
         ask(&mut table, row, 1, Exclusive);
@@ -405,7 +405,7 @@ fn an_ended_transaction_frees_its_locks_without_a_pass_over_them() {
 }
 
 #[test]
-fn a_full_table_makes_room_at_the_cost_of_ended_transactions() {
+fn a_full_table_frees_the_locks_of_ended_transactions() {
     let mut table = table();
     for row in 0..1000 {
         ask(&mut table, row, 1, Exclusive);

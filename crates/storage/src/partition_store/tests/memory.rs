@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn running_out_of_memory_changes_nothing_and_deleting_helps() {
+fn a_write_without_memory_changes_nothing_and_a_delete_frees_memory() {
     let pool = pool(64);
     let mut store = PartitionStore::new(layout(), Arc::clone(&pool));
     let layout = store.layout().clone();
@@ -84,7 +84,7 @@ fn a_sysbench_row_takes_at_most_340_bytes_with_its_indexes() {
 }
 
 #[test]
-fn pages_of_a_thinned_out_table_go_back_to_the_pool() {
+fn pages_of_a_table_with_many_deletions_return_to_the_pool() {
     let mut store = store();
     for id in 0..5_000 {
         let row = insert(&mut store, id, id, FIRST).unwrap();
@@ -109,7 +109,7 @@ fn pages_of_a_thinned_out_table_go_back_to_the_pool() {
 }
 
 #[test]
-fn pages_are_emptied_while_rows_come_and_go() {
+fn pages_are_compacted_during_inserts_and_deletes() {
     let mut store = store();
     let layout = store.layout().clone();
     let mut random = 1u64;

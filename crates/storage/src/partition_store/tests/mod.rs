@@ -101,7 +101,7 @@ fn uncommitted_rows_are_seen_by_their_transaction_only() {
 }
 
 #[test]
-fn a_second_row_with_the_key_is_a_duplicate_and_one_in_doubt_must_be_locked() {
+fn an_existing_key_is_a_duplicate_but_an_uncommitted_one_needs_a_lock() {
     let mut store = store();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
     assert_eq!(insert(&mut store, 7, 71, FIRST), Err(WriteError::Duplicate(row)));
@@ -130,7 +130,7 @@ fn a_deleted_row_is_inserted_again_under_its_id_while_old_snapshots_see_it() {
 }
 
 #[test]
-fn undo_to_a_statement_keeps_what_the_statement_before_wrote() {
+fn undoing_a_statement_keeps_earlier_writes() {
     let mut store = store();
     let layout = store.layout().clone();
     let row = insert(&mut store, 7, 70, FIRST).unwrap();
@@ -165,7 +165,7 @@ fn a_partition_can_be_read_from_any_thread() {
 }
 
 #[test]
-fn a_batch_finds_what_single_lookups_find() {
+fn a_batch_agrees_with_single_lookups() {
     let mut store = store();
     for id in 0..500 {
         let row = insert(&mut store, id * 2, id, FIRST).unwrap();

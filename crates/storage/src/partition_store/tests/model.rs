@@ -273,7 +273,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_partition_does_what_the_model_of_versions_does(steps in proptest::collection::vec(any_step(), 1..80)) {
+    fn a_partition_agrees_with_the_model_of_versions(steps in proptest::collection::vec(any_step(), 1..80)) {
         let mut check = ModelCheck::new();
         for step in steps {
             check.run(step);
@@ -294,7 +294,7 @@ proptest! {
     }
 
     #[test]
-    fn a_write_refused_for_want_of_memory_changes_nothing(
+    fn a_write_refused_for_lack_of_memory_changes_nothing(
         pages in 9usize..24,
         steps in proptest::collection::vec(any_step(), 1..80),
     ) {

@@ -25,7 +25,7 @@ fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
 }
 
 #[test]
-fn a_range_of_keys_longer_than_an_index_keeps_is_exact() {
+fn a_range_of_truncated_keys_is_exact() {
     let body = ColumnType::Text { length_bytes: 4, collation: CollationId::BINARY };
     let columns = vec![column("id", INT, false), column("body", body, false)];
     let indexes = vec![index(0, IndexKind::Primary { ordered: false }, &[0]), index(1, IndexKind::Ordered, &[1])];

@@ -27,7 +27,7 @@ fn a_row_with_very_many_versions_is_purged_in_small_steps() {
 }
 
 #[test]
-fn too_many_old_versions_are_given_up_the_oldest_first_and_in_small_steps() {
+fn excess_old_versions_are_dropped_oldest_first_in_small_steps() {
     let mut store = store();
     let layout = store.layout().clone();
     let rows: Vec<RowId> = (0..10).map(|id| insert(&mut store, id, 0, FIRST).unwrap()).collect();

@@ -38,7 +38,7 @@ fn returned(table: &SampleTable, reply: &ExecuteStatementReply) -> Vec<(i64, i64
 }
 
 #[test]
-fn a_delete_says_the_rows_as_they_were_and_an_update_as_they_have_become() {
+fn returning_has_old_rows_for_delete_and_new_rows_for_update() {
     for (nodes, autocommit) in [(1, true), (1, false), (2, true)] {
         let (mut harness, table) = filled(nodes, 3, 200);
         let update = returning(&table.add_to(K, RANGES, 5), Output::Images, true);
@@ -54,7 +54,7 @@ fn a_delete_says_the_rows_as_they_were_and_an_update_as_they_have_become() {
 }
 
 #[test]
-fn a_row_that_moves_or_stays_as_it_is_is_said_once() {
+fn returning_has_moved_and_unchanged_rows_once() {
     let (mut harness, table) = filled(1, 4, 4);
     let moved = returning(&table.add_to(ID, Access::PrimaryKeys, 100), Output::Images, true);
     let reply = harness.execute(NONE, true, &moved, table.keys(&[1, 2, 3, 4]));
@@ -69,7 +69,7 @@ fn a_row_that_moves_or_stays_as_it_is_is_said_once() {
 }
 
 #[test]
-fn returning_is_as_strict_as_it_says_and_a_failure_changes_nothing() {
+fn returning_follows_its_strict_mode_and_a_failure_changes_nothing() {
     let (mut harness, table) = filled(1, 2, 3);
     harness.reading = Reading { warnings_max: 2, ..Reading::default() };
     let value = divided_by_zero(&table);
@@ -89,7 +89,7 @@ fn returning_is_as_strict_as_it_says_and_a_failure_changes_nothing() {
 }
 
 #[test]
-fn last_insert_id_comes_back_from_where_it_was_called_also_when_the_statement_fails() {
+fn last_insert_id_is_returned_even_if_the_statement_fails() {
     let (mut harness, table) = filled(1, 2, 3);
     let next = Expression::arithmetic(ArithmeticOperator::Add, column(&table, K), constant(1));
     let call = Expression::call("LAST_INSERT_ID", vec![next]).expect("it has one argument");
@@ -104,7 +104,7 @@ fn last_insert_id_comes_back_from_where_it_was_called_also_when_the_statement_fa
 }
 
 #[test]
-fn the_warnings_of_a_read_come_with_its_rows_and_are_not_those_of_the_next() {
+fn the_warnings_of_a_read_come_with_its_rows_only() {
     let (mut harness, table) = filled(1, 1, 5);
     let value = divided_by_zero(&table);
     let columns = vec![value.result.result_column("")];

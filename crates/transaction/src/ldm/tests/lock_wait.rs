@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_writer_waits_for_the_lock_and_sees_what_its_holder_left() {
+fn a_writer_waits_for_the_lock_and_sees_the_holders_change() {
     let (mut harness, table) = filled(1, 2, 3);
     let program = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &program, table.keys(&[1]));
@@ -21,7 +21,7 @@ fn a_writer_waits_for_the_lock_and_sees_what_its_holder_left() {
 }
 
 #[test]
-fn a_waiting_writer_passes_over_a_row_that_was_deleted_meanwhile() {
+fn a_waiting_writer_skips_a_row_that_is_deleted_meanwhile() {
     let (mut harness, table) = filled(1, 1, 3);
     let first = harness.execute(NONE, false, &table.delete(Access::PrimaryKeys), table.keys(&[2]));
     let second = harness.begin_execute(
@@ -40,7 +40,7 @@ fn a_waiting_writer_passes_over_a_row_that_was_deleted_meanwhile() {
 }
 
 #[test]
-fn an_insert_waits_for_whoever_holds_the_key() {
+fn an_insert_waits_for_the_holder_of_the_key() {
     for (ending, is_duplicate) in [(Ending::Commit, true), (Ending::Rollback, false)] {
         let (mut harness, table) = started(1, 2);
         let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None)]));
@@ -85,7 +85,7 @@ fn a_locking_scan_waits_for_rows_that_others_have_inserted_or_moved_into_it() {
 }
 
 #[test]
-fn inserted_rows_take_no_room_in_the_lock_table_until_somebody_wants_them() {
+fn inserted_rows_use_no_lock_memory_until_another_transaction_wants_them() {
     let (mut harness, table) = started(1, 1);
     let first = harness.execute(NONE, false, &table.insert(), table.images(&[(1, 10, None), (2, 20, None)]));
     assert_eq!(harness.status(StatusTable::Locks).len(), 0);
@@ -197,7 +197,7 @@ fn end_cycle(harness: &mut Harness, mut open: BTreeMap<TransactionId, OperationI
 }
 
 #[test]
-fn circles_that_close_at_once_are_always_broken() {
+fn cycles_that_close_at_the_same_time_are_always_broken() {
     for seed in 0..60 {
         let (mut harness, table) = filled(1, 2, 4);
         let program = table.add_to(K, Access::PrimaryKeys, 1);
@@ -336,7 +336,7 @@ fn a_cycle_through_a_queue_is_found_in_any_order() {
 }
 
 #[test]
-fn a_row_that_moved_behind_the_scan_that_waits_for_it_is_not_missed() {
+fn a_row_that_moves_behind_a_waiting_scan_is_not_missed() {
     let ranges: [&[(i64, i64)]; 2] = [&[(0, 100)], &[(0, 9), (15, 100)]];
     for (descending, ranges) in
         [false, true].into_iter().flat_map(|descending| ranges.map(|ranges| (descending, ranges)))

@@ -31,7 +31,7 @@ fn holder(harness: &mut Harness, table: &SampleTable, id: i64) -> TransactionId 
 }
 
 #[test]
-fn a_read_that_does_not_wait_fails_and_its_transaction_goes_on() {
+fn a_nowait_read_fails_and_its_transaction_continues() {
     let (mut harness, table) = filled(1, 2, 4);
     let writer = holder(&mut harness, &table, 2);
     let nowait = locking(&table, LockMode::Shared, WhenLocked::Fail, Access::PrimaryKeys);
@@ -47,7 +47,7 @@ fn a_read_that_does_not_wait_fails_and_its_transaction_goes_on() {
 }
 
 #[test]
-fn a_read_that_skips_gives_the_rows_that_nobody_else_has_locked() {
+fn a_skip_locked_read_returns_the_rows_that_are_not_locked() {
     let (mut harness, table) = filled(1, 2, 6);
     let writer = holder(&mut harness, &table, 2);
     let inserted = harness.execute(writer, false, &table.insert_unique(), table.images(&[(7, 70, None)]));
@@ -88,7 +88,7 @@ fn is_done(harness: &mut Harness, operation: OperationId) -> bool {
 }
 
 #[test]
-fn a_range_that_was_read_gets_no_rows_until_its_reader_ends() {
+fn no_row_is_inserted_into_a_locked_range_until_its_reader_ends() {
     let (mut harness, table) = filled(1, 2, 4);
     harness.reading = RANGES;
     let lock = table.lock(LockMode::Shared, BY_K);
@@ -109,7 +109,7 @@ fn a_range_that_was_read_gets_no_rows_until_its_reader_ends() {
 }
 
 #[test]
-fn a_row_does_not_move_into_a_range_that_was_read() {
+fn no_row_moves_into_a_locked_range() {
     let (mut harness, table) = filled(1, 2, 4);
     harness.reading = RANGES;
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, BY_K), table.range(200, 300));
@@ -133,7 +133,7 @@ fn a_row_does_not_move_into_a_range_that_was_read() {
 }
 
 #[test]
-fn a_key_that_was_looked_for_in_vain_stays_absent() {
+fn a_missing_key_that_was_read_with_a_lock_stays_absent() {
     let (mut harness, table) = filled(1, 2, 4);
     harness.reading = RANGES;
     for program in [table.lock(LockMode::Shared, Access::PrimaryKeys), table.delete(Access::PrimaryKeys)] {
@@ -275,7 +275,7 @@ fn swapped(
 }
 
 #[test]
-fn a_row_changed_since_the_snapshot_ends_the_transaction_that_keeps_to_it() {
+fn locking_a_row_changed_since_the_snapshot_ends_the_transaction_under_snapshot_isolation() {
     let (mut harness, table) = filled(1, 2, 6);
     let snapshot = harness.stable();
     assert_eq!(harness.execute(NONE, true, &table.add_to(K, Access::PrimaryKeys, 1), table.keys(&[1])).error, None);
@@ -297,7 +297,7 @@ fn a_row_changed_since_the_snapshot_ends_the_transaction_that_keeps_to_it() {
 }
 
 #[test]
-fn ranges_and_keys_that_wait_are_told() {
+fn waiting_ranges_and_keys_are_reported() {
     let (mut harness, table) = filled(1, 1, 4);
     harness.reading = RANGES;
     let reader = harness.execute(NONE, false, &table.lock(LockMode::Shared, BY_K), table.range(100, 200));
@@ -358,7 +358,7 @@ fn a_limited_read_locks_only_what_it_has_scanned() {
 }
 
 #[test]
-fn a_limited_read_of_all_rows_says_nothing_of_others_once_it_has_enough() {
+fn a_limited_read_of_all_rows_lets_inserts_pass_once_it_has_enough_rows() {
     let (mut harness, table) = filled(1, 1, 6);
     let program = table.lock(LockMode::Shared, Access::AllRows);
     for (rows_max, is_free) in [(3, true), (10, false)] {
@@ -417,7 +417,7 @@ fn a_row_that_a_locking_read_returned_is_seen_by_later_reads() {
 }
 
 #[test]
-fn an_insert_behind_an_update_needs_the_key_no_longer_than_its_writer() {
+fn an_insert_that_waits_for_an_update_continues_when_the_update_ends() {
     for ending in [Ending::Rollback, Ending::Commit] {
         let (mut harness, table) = filled(1, 2, 4);
         let writer = holder(&mut harness, &table, 2);
@@ -436,7 +436,7 @@ fn an_insert_behind_an_update_needs_the_key_no_longer_than_its_writer() {
 }
 
 #[test]
-fn inserts_behind_a_delete_get_the_key_one_after_the_other() {
+fn inserts_that_wait_for_a_delete_get_the_key_one_after_the_other() {
     let (mut harness, table) = filled(1, 2, 4);
     let deleted = harness.execute(NONE, false, &table.delete(Access::PrimaryKeys), table.keys(&[2]));
     let inserts = [50, 51].map(|k| begin_insert(&mut harness, &table, 2, k));

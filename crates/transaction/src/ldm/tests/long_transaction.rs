@@ -99,7 +99,7 @@ fn a_long_commit_lets_others_read_and_records_every_row_once() {
 }
 
 #[test]
-fn a_long_rollback_lets_others_read_and_takes_everything_back() {
+fn a_long_rollback_lets_others_read_and_undoes_everything() {
     let (mut harness, table) = filled(1, 1, ROWS);
     let before = table.rows(&mut harness);
     let reply = harness.execute(NONE, false, &table.add_to(K, Access::AllRows, 1), table.everything());
@@ -148,7 +148,7 @@ fn a_waiter_for_a_row_of_a_long_transaction_sees_its_commit() {
 }
 
 #[test]
-fn a_long_transaction_passes_chains_in_pieces() {
+fn a_long_transaction_is_replicated_in_pieces() {
     for (nodes, ending) in [(2, Ending::Commit), (3, Ending::Commit), (3, Ending::Rollback)] {
         let (mut harness, table) = filled(nodes, 2, ROWS);
         let before = table.rows(&mut harness);

@@ -10,7 +10,7 @@ fn unknown_transaction() -> (Harness, Address, TransactionId) {
 }
 
 #[test]
-fn a_transaction_that_is_not_known_here_cannot_be_prepared() {
+fn an_unknown_transaction_cannot_be_prepared() {
     let (mut harness, owner, transaction) = unknown_transaction();
     let tc = Address::new(owner.node, Module::Tc, 0);
     let prepare = PrepareTransaction { transaction, reply_to: tc };
@@ -26,7 +26,7 @@ fn a_transaction_that_is_not_known_here_cannot_be_prepared() {
 
 #[test]
 #[should_panic(expected = "a participant knows the transaction")]
-fn a_transaction_that_is_not_known_here_is_not_committed_with_writes() {
+fn an_unknown_transaction_with_writes_cannot_be_committed() {
     let (mut harness, owner, transaction) = unknown_transaction();
     let (reply_to, number) = (Address::new(owner.node, Module::Tc, 0), CommitNumber(1));
     let commit = CommitTransaction { transaction, reply_to, number, participants: 1, has_written: true };

@@ -22,7 +22,7 @@ fn superseded_versions_are_purged() {
 }
 
 #[test]
-fn the_memory_of_deleted_rows_goes_back_to_the_pool() {
+fn the_memory_of_deleted_rows_returns_to_the_pool() {
     let (mut harness, table) = started(1, 1);
     for batch in 0..60 {
         let rows: Vec<Row> = (0..100).map(|row| (batch * 100 + row, row, None)).collect();

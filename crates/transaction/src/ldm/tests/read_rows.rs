@@ -44,7 +44,7 @@ fn a_range_is_read_in_order_and_in_both_directions() {
 }
 
 #[test]
-fn a_reader_inside_delays_the_writer_and_sends_other_readers_to_the_owner() {
+fn a_running_reader_delays_the_writer_and_later_readers_go_to_the_owner() {
     let (mut harness, table) = filled(1, 1, 3);
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
     let guard = Arc::clone(&harness.guards[&partition]);
@@ -75,7 +75,7 @@ fn a_reader_inside_delays_the_writer_and_sends_other_readers_to_the_owner() {
 }
 
 #[test]
-fn locks_and_memory_are_told() {
+fn locks_and_memory_are_reported() {
     let (mut harness, table) = filled(1, 2, 3);
     let write = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &write, table.keys(&[1]));

@@ -63,7 +63,7 @@ fn a_participant_with_locks_only_has_no_record() {
 }
 
 #[test]
-fn writers_are_held_back_while_the_log_is_behind() {
+fn writers_wait_while_the_log_is_behind() {
     let (mut harness, table) = filled(1, 1, 3);
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
     let owner = harness.owner(partition);

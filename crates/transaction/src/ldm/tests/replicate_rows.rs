@@ -92,7 +92,7 @@ fn a_backup_without_the_images_does_not_commit() {
     let primary = harness.owner(partition);
     let backup = Address::new(NodeId(2), Module::Ldm, 0);
     let (transaction, number) = (TransactionId::new(0, 77), CommitNumber(1));
-    let apply = ApplyReplica { transaction, partition, primary, place: 1, number, participants: 1 };
+    let apply = ApplyReplica { transaction, partition, primary, chain_position: 1, number, participants: 1 };
     harness.send(backup, primary, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
     harness.run();
 }

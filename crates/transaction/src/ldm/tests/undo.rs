@@ -10,7 +10,7 @@ use super::{NONE, RANGES, filled};
 use crate::tests::harness::{Harness, ID, K, TestSession};
 
 #[test]
-fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
+fn rolling_back_to_a_savepoint_keeps_earlier_writes_and_all_locks() {
     for nodes in [1, 2] {
         let (mut harness, table) = filled(nodes, 2, 5);
         let add = table.add_to(K, Access::PrimaryKeys, 1);
@@ -51,7 +51,7 @@ fn going_back_to_a_savepoint_keeps_what_was_before_it_and_the_locks() {
 }
 
 #[test]
-fn going_back_before_the_first_statement_leaves_a_transaction_that_can_go_on() {
+fn rolling_back_every_statement_leaves_a_usable_transaction() {
     let (mut harness, table) = filled(1, 2, 3);
     let before = table.rows(&mut harness);
     let add = table.add_to(K, RANGES, 1);

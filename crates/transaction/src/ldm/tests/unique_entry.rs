@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_unique_key_that_exists_is_refused_in_the_words_of_the_table() {
+fn a_duplicate_unique_key_is_reported_with_the_table_and_index() {
     let (mut harness, table) = filled(1, 2, 3);
     let reply =
         harness.execute(NONE, true, &table.insert_unique(), table.images(&[(8, 80, Some(8)), (9, 90, Some(2))]));
@@ -17,7 +17,7 @@ fn a_unique_key_that_exists_is_refused_in_the_words_of_the_table() {
 }
 
 #[test]
-fn unique_keys_follow_their_rows() {
+fn unique_entries_are_maintained_with_their_rows() {
     let (mut harness, table) = filled(1, 2, 3);
     let update = table.add_to(U, Access::PrimaryKeys, 100);
     assert_eq!(harness.execute(NONE, true, &update, table.keys(&[2])).error, None);
@@ -59,7 +59,7 @@ fn a_row_moves_to_the_partition_of_its_new_key_with_its_entries() {
 }
 
 #[test]
-fn a_moved_row_that_meets_another_undoes_the_statement() {
+fn a_moved_row_with_a_duplicate_key_undoes_the_statement() {
     let (mut harness, table) = filled(1, 4, 20);
     let before = table.rows(&mut harness);
     let program = table.update(Access::PrimaryKeys, vec![(ID, constant(7))]);

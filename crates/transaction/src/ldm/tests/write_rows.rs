@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn inserted_rows_are_read_once_they_are_committed() {
+fn inserted_rows_are_visible_after_the_commit() {
     let (mut harness, table) = started(1, 2);
     let reply = harness.execute(NONE, true, &table.insert(), table.images(&[(7, 70, None)]));
     assert_eq!((reply.error, reply.changed, reply.transaction), (None, 1, NONE));
@@ -32,7 +32,7 @@ fn a_duplicate_key_undoes_the_statement_and_names_the_key() {
 }
 
 #[test]
-fn a_failed_statement_leaves_the_statements_before_it() {
+fn a_failed_statement_keeps_earlier_statements() {
     let (mut harness, table) = filled(1, 2, 3);
     let first = harness.execute(NONE, false, &table.add_to(K, Access::PrimaryKeys, 5), table.keys(&[1]));
     assert_eq!((first.matched, first.changed, first.error), (1, 1, None));
@@ -57,7 +57,7 @@ fn an_update_of_a_range_sees_every_row_once() {
 }
 
 #[test]
-fn a_row_that_stays_as_it_is_counts_as_matched_only() {
+fn an_unchanged_row_counts_only_as_matched() {
     let (mut harness, table) = filled(1, 2, 3);
     let program = table.update(Access::AllRows, vec![(K, constant(20))]);
     let reply = harness.execute(NONE, true, &program, table.everything());
@@ -66,7 +66,7 @@ fn a_row_that_stays_as_it_is_counts_as_matched_only() {
 }
 
 #[test]
-fn assignments_see_what_those_before_them_left() {
+fn assignments_see_earlier_assignments() {
     let (mut harness, table) = filled(1, 1, 1);
     let program = table.update(Access::PrimaryKeys, vec![(K, constant(77)), (U, table.column(K))]);
     let reply = harness.execute(NONE, true, &program, table.keys(&[1]));
@@ -76,7 +76,7 @@ fn assignments_see_what_those_before_them_left() {
 }
 
 #[test]
-fn deleted_rows_are_gone_and_their_keys_free() {
+fn deleted_rows_are_gone_and_their_keys_can_be_reused() {
     let (mut harness, table) = filled(1, 2, 10);
     let before = harness.stable();
     let reply = harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[2, 3, 99]));
@@ -115,7 +115,7 @@ fn seen_at(harness: &mut Harness, table: &SampleTable, program: &Arc<ReadProgram
 }
 
 #[test]
-fn rollback_takes_everything_back() {
+fn rollback_undoes_everything() {
     let (mut harness, table) = filled(1, 2, 10);
     let before = table.rows(&mut harness);
     let mut transaction = NONE;
@@ -148,7 +148,7 @@ fn a_plan_for_an_older_definition_is_refused() {
 }
 
 #[test]
-fn a_statement_whose_client_left_ends_at_once() {
+fn a_statement_of_a_closed_connection_ends_at_once() {
     let (mut harness, table) = filled(1, 2, 3);
     let program = table.add_to(K, Access::PrimaryKeys, 1);
     let first = harness.execute(NONE, false, &program, table.keys(&[1]));
@@ -165,7 +165,7 @@ fn a_statement_whose_client_left_ends_at_once() {
 }
 
 #[test]
-fn any_order_of_delivery_keeps_sums_and_leaves_nothing_behind() {
+fn any_order_of_delivery_keeps_sums_and_frees_everything() {
     for nodes in [1, 2] {
         for seed in 0..30 {
             let (mut harness, table) = filled(nodes, 4, 6);

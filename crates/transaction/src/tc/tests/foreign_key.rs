@@ -86,7 +86,7 @@ fn execute(harness: &mut Harness, member: &Member, rows: &[Row]) -> Option<Error
 const NO_ACTION: ReferentialAction = ReferentialAction::NoAction;
 
 #[test]
-fn a_parent_is_found_by_any_key_and_missed_in_any_partition() {
+fn a_parent_is_found_by_every_unique_key_and_a_missing_one_is_noticed_in_every_partition() {
     for (column, found, missing) in [("id", 2, 3), ("k", 20, 25), ("u", 7, 2)] {
         let (mut harness, parent, child) = family(2, column, NO_ACTION, NO_ACTION);
         assert_eq!(execute(&mut harness, &parent, &[(1, 10, Some(6)), (2, 20, Some(7)), (4, 20, None)]), None);
@@ -103,7 +103,7 @@ fn a_parent_is_found_by_any_key_and_missed_in_any_partition() {
 }
 
 #[test]
-fn thousands_of_parents_go_with_their_children_or_stay_for_one() {
+fn thousands_of_parents_are_deleted_with_their_children_or_not_at_all() {
     const ROWS: i64 = 3000;
     let ids: Vec<i64> = (1..=ROWS).collect();
     let rows: Vec<Row> = ids.iter().map(|id| (*id, *id, Some(*id))).collect();
@@ -129,7 +129,7 @@ fn thousands_of_parents_go_with_their_children_or_stay_for_one() {
 }
 
 #[test]
-fn children_follow_keys_that_shift_by_one_place_each() {
+fn children_follow_parent_keys_that_shift_by_one() {
     let (mut harness, parent, child) = family(2, "k", NO_ACTION, ReferentialAction::Cascade);
     let rows: Vec<Row> = (1..=50).map(|id| (id, id * 10, None)).collect();
     assert_eq!(execute(&mut harness, &parent, &rows), None);
@@ -144,7 +144,7 @@ fn children_follow_keys_that_shift_by_one_place_each() {
 }
 
 #[test]
-fn a_child_waits_for_the_end_of_who_takes_its_parent_away() {
+fn a_child_waits_for_the_transaction_that_deletes_its_parent() {
     for seed in 0..20 {
         for ending in [Ending::Commit, Ending::Rollback] {
             let (mut harness, parent, child) = family(1 + seed as u8 % 3, "u", NO_ACTION, NO_ACTION);
@@ -166,7 +166,7 @@ fn a_child_waits_for_the_end_of_who_takes_its_parent_away() {
 }
 
 #[test]
-fn an_orphan_that_comes_to_another_place_is_looked_at() {
+fn an_orphan_that_moves_to_another_partition_is_checked() {
     let (mut harness, parent, child) = family(1, "id", NO_ACTION, NO_ACTION);
     let orphan = harness.execute(NONE, true, &child.table.insert_unique(), child.table.images(&[(5, 9, None)]));
     assert_eq!(orphan.error, None);

@@ -20,7 +20,7 @@ fn capabilities() -> impl Strategy<Value = Capabilities> {
 
 proptest! {
     #[test]
-    fn no_payload_breaks_a_command(payload in bytes(), capabilities in capabilities(), count in 0_usize..70_000) {
+    fn no_payload_makes_a_command_panic(payload in bytes(), capabilities in capabilities(), count in 0_usize..70_000) {
         let Ok(command) = Command::parse(&payload, capabilities) else { return Ok(()) };
         match command {
             Command::StmtExecute(execute) => {
@@ -39,7 +39,7 @@ proptest! {
     }
 
     #[test]
-    fn no_execution_breaks_decoding(body in bytes(), count in 0_usize..40, named: bool) {
+    fn no_execution_makes_decoding_panic(body in bytes(), count in 0_usize..40, named: bool) {
         let mut payload = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0];
         payload.extend_from_slice(&body);
         let negotiated = if named { Capabilities::QUERY_ATTRIBUTES } else { Capabilities::NONE };
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn no_payload_breaks_a_login(payload in bytes(), capabilities in capabilities()) {
+    fn no_payload_makes_a_login_panic(payload in bytes(), capabilities in capabilities()) {
         let _ = ClientAnswer::parse(&payload);
         let mut prefixed = capabilities.bits().to_le_bytes().to_vec();
         prefixed.extend_from_slice(&payload);
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn no_payload_breaks_a_client(payload in bytes(), header: u8) {
+    fn no_payload_makes_a_client_panic(payload in bytes(), header: u8) {
         let mut payload = payload;
         payload.insert(0, header);
         let _ = Greeting::parse(&payload);
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn reading_ends(stream in bytes(), first_sequence: u8, payload_bytes_max in 0_usize..1000) {
+    fn reading_arbitrary_bytes_ends(stream in bytes(), first_sequence: u8, payload_bytes_max in 0_usize..1000) {
         let mut reader = PacketReader::new(first_sequence, payload_bytes_max);
         let mut input = &stream[..];
         let mut rounds = 0;
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_login_comes_back(
+    fn a_login_decodes_to_itself(
         bits: u32, charset: u8, user in "[^\0]{0,40}", auth_response in prop::collection::vec(1_u8.., 0..255),
         database in "[^\0]{0,40}",
     ) {

@@ -35,7 +35,7 @@ fn commands_have_their_documented_bytes() {
 }
 
 #[test]
-fn what_is_not_known_is_named_by_its_number() {
+fn an_unknown_command_is_reported_by_its_number() {
     for code in [0x00, 0x05, 0x07, 0x08, 0x0d, 0x12, 0x1e, 0x20, 0xfa, 0xff] {
         assert_eq!(Command::parse(&[code, 1, 2], Capabilities::SERVER), Ok(Command::Unknown(code)));
     }
@@ -44,7 +44,7 @@ fn what_is_not_known_is_named_by_its_number() {
 }
 
 #[test]
-fn cut_commands_are_malformed() {
+fn truncated_commands_are_malformed() {
     for text in [
         "0c 01 00 00",
         "17 01 00 00 00 00 01 00 00",
@@ -62,7 +62,7 @@ fn cut_commands_are_malformed() {
 }
 
 #[test]
-fn every_command_comes_back() {
+fn every_command_decodes_to_itself() {
     let change_user = ChangeUser {
         user: b"root",
         auth_response: b"12345678901234567890",

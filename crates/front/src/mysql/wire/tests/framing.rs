@@ -40,7 +40,7 @@ fn a_whole_packet_is_handed_out_in_place() {
 }
 
 #[test]
-fn a_payload_behind_a_split_header_is_not_copied() {
+fn a_payload_after_a_split_header_is_not_copied() {
     let rest = [0, 7, 8];
     let mut reader = PacketReader::new(0, 1024);
     assert_eq!(reader.next_packet(&mut &[2, 0, 0][..]), Ok(None));
@@ -63,7 +63,7 @@ fn an_idle_reader_holds_no_memory() {
 }
 
 #[test]
-fn a_claimed_length_takes_no_memory() {
+fn a_claimed_length_allocates_no_memory() {
     let mut reader = PacketReader::new(0, 64 << 20);
     assert_eq!(reader.next_packet(&mut &[0xfe, 0xff, 0xff, 0, 1, 2, 3][..]), Ok(None));
     assert!(reader.buffered_bytes() < 64);
@@ -91,7 +91,7 @@ fn payloads_around_the_packet_limit_are_split_and_joined() {
 }
 
 #[test]
-fn a_full_packet_carries_the_longest_length() {
+fn a_full_packet_has_the_maximum_length() {
     let mut stream = Vec::new();
     PacketWriter::new(&mut stream, 3).packet(|out| out.resize(4 + PACKET_PAYLOAD_BYTES_MAX, 1));
     assert_eq!(stream[..4], [0xff, 0xff, 0xff, 3]);
@@ -146,7 +146,7 @@ fn the_expected_first_sequence_can_change_between_payloads() {
 }
 
 #[test]
-fn rows_encoded_elsewhere_get_their_numbers() {
+fn rows_encoded_by_partitions_get_sequence_numbers() {
     let rows = [1, 0, 0, 0, 7, 0, 0, 0, 0, 2, 0, 0, 0, 8, 9];
     let mut out = Vec::new();
     let mut writer = PacketWriter::new(&mut out, 254);
@@ -158,14 +158,14 @@ fn rows_encoded_elsewhere_get_their_numbers() {
 
 #[test]
 #[should_panic(expected = "ends within its buffer")]
-fn a_run_of_packets_that_is_cut_stops_the_node() {
+fn an_incomplete_run_of_packets_stops_the_node() {
     junctor_kernel::invariant::panic_on_failure();
     patch_sequences(&mut [2, 0, 0, 0, 7], 0);
 }
 
 proptest! {
     #[test]
-    fn fragmentation_changes_nothing(
+    fn fragmentation_does_not_affect_the_result(
         payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8),
         cuts in prop::collection::vec(0_usize..400, 0..20),
     ) {

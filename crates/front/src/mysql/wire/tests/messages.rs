@@ -96,7 +96,7 @@ fn an_error_has_the_documented_bytes() {
 }
 
 #[test]
-fn a_long_error_text_is_cut_between_characters() {
+fn a_long_error_text_is_truncated_between_characters() {
     let message = "ä".repeat(400);
     let error = ErrorReply { errno: 1064, sqlstate: *b"42000", message: message.as_bytes() };
     let bytes = encoded(|out| error.encode(out));
@@ -214,7 +214,7 @@ const ANSWER_5_5_8: &str = "8d a6 0f 00 00 00 00 01 08 00 00 00 00 00 00 00 00 0
     74 69 76 65 5f 70 61 73 73 77 6f 72 64 00";
 
 #[test]
-fn the_documented_answer_of_a_client_is_read() {
+fn the_documented_response_of_a_client_is_parsed() {
     let bytes = hex(ANSWER_5_5_8);
     let Ok(ClientAnswer::Response(response)) = ClientAnswer::parse(&bytes) else { panic!("a response") };
     assert_eq!(response.user, b"pam");

@@ -86,7 +86,7 @@ fn every_type_is_decoded() {
 }
 
 #[test]
-fn types_stay_bound_until_new_ones_come() {
+fn types_stay_bound_until_new_ones_are_sent() {
     let mut types = Vec::new();
     let first = hex("00 01 03 00 05 00 00 00");
     assert_eq!(decode(&plain(&first), 1, &mut types), Ok(vec![ParameterValue::Signed(5)]));
@@ -132,7 +132,7 @@ fn no_parameters_need_no_block() {
 }
 
 #[test]
-fn attributes_behind_the_parameters_are_ignored() {
+fn attributes_after_the_parameters_are_ignored() {
     let bytes = hex("02 00 01 03 00 00 fe 00 01 6b 07 00 00 00 01 76");
     let mut types = Vec::new();
     let block = ParameterBlock { bytes: &bytes, named: true };
@@ -142,7 +142,7 @@ fn attributes_behind_the_parameters_are_ignored() {
 }
 
 #[test]
-fn a_lie_about_the_count_takes_no_memory() {
+fn a_false_count_allocates_no_memory() {
     let mut types = Vec::new();
     let mut bytes = vec![0; 8192];
     bytes.push(1);
@@ -179,7 +179,7 @@ fn parameter() -> impl Strategy<Value = (ParameterType, ParameterValue<'static>)
 
 proptest! {
     #[test]
-    fn parameters_come_back(parameters in prop::collection::vec(parameter(), 1..40)) {
+    fn parameters_decode_to_themselves(parameters in prop::collection::vec(parameter(), 1..40)) {
         let mut types = Vec::new();
         let expected: Vec<_> = parameters.iter().map(|(_, value)| *value).collect();
         for send_types in [true, false] {
