@@ -453,7 +453,7 @@ impl<S: Signal> Outbox<S> {
         self.crash_watch = Some(watch);
     }
 
-    /// After a fatal hit: its point. Forgets the requests made after it.
+    /// Returns the point of a fatal hit, and drops the requests made after the hit.
     pub(crate) fn take_crash(&mut self) -> Option<CrashPoint> {
         let (point, requests) = self.crashed.take()?;
         self.requests.truncate(requests);

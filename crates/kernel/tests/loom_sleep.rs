@@ -138,7 +138,7 @@ impl BorrowableThread {
         }
     }
 
-    /// The same for a thread whose first sleep ends by itself.
+    /// Like `receive_all`, but the first sleep ends by itself.
     fn receive_and_wake(&self) {
         let mut timeout = Some(Duration::ZERO);
         while !self.take() {

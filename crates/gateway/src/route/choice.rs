@@ -92,7 +92,7 @@ pub struct Route {
     seen: Box<[Option<SeenKind>]>,
 }
 
-/// Slots probed for a free one before two kinds share a slot.
+/// Maximum number of slots that are probed for a free one. After that, two kinds share a slot.
 const KIND_PROBES: usize = 8;
 
 #[derive(Clone, Copy, Debug)]

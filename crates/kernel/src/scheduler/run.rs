@@ -33,8 +33,8 @@ use crate::trace::{TraceNames, Tracer};
 use crate::turn_clock::TurnClock;
 use crate::world::{WorldEvent, WorldRequest};
 
-/// Number of signals from which a turn takes no more from mailbox rings and timers. The limit makes other
-/// threads see the turn's output soon, and gets sockets polled.
+/// After this many signals, a turn takes no more from mailbox rings and timers, so that other threads soon
+/// see the turn's output and sockets are polled.
 const TURN_SIGNALS_MAX: u64 = 64;
 
 /// Maximum length of a chain of local signals, each sent by the handler of the one before, that is handled

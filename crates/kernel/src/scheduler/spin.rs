@@ -23,13 +23,15 @@ const SPIN_NS_MIN: u64 = 2_000;
 /// Maximum number of idle periods in a window with which a thread does not spin: too few to judge from.
 const EVENTS_MIN: u32 = 3;
 
-/// Overhead beyond the allowed one at which a thread that already spins stops, in percentage points.
+/// A thread that already spins stops only if its overhead exceeds the allowed one by this many percentage
+/// points.
 const HYSTERESIS_PERCENT: u64 = 20;
 
 /// Overhead below which spinning is cheaper than sleeping, in per cent.
 const CHEAPER_PERCENT: u64 = 100;
 
-/// Pairs: above this CPU use, in thousandths, a spin has at most this share of the maximum, in per cent.
+/// Pairs of a CPU use in thousandths and a share in per cent. Above this CPU use, a spin lasts at most this
+/// share of the maximum spin time.
 const CAPS: [(u32, u64); 6] = [(900, 25), (800, 33), (700, 45), (600, 60), (500, 75), (400, 90)];
 
 /// Share of time in which a thread waits for a CPU, in thousandths, above which its neighbours, the other

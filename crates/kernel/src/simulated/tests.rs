@@ -245,7 +245,7 @@ fn long_running_signals_are_handled_one_a_turn_whether_local_or_remote() {
         NodeLayout::new(&[&[(STARTER, 0), (ModuleId::SOCKETS, 0), (ECHO, 0), (ModuleId::FILES, 0)], &[(PLAYER, 0)]]);
     // At most 64 signals wait for a turn of their own; beyond that the oldest is handled without one.
     for (longs, most_of_own) in [(60, 1), (300, 300 - 64 + 1)] {
-        // Work in steps continues beside them, one step a turn.
+        // Meanwhile, work in steps continues, one step a turn.
         let plan = ToyPlan { longs, steps: 100, balls: 5, hops: 50, ..ToyPlan::default() };
         let mut simulation = start(SimulationOptions::new(7), &layout, plan);
         let socket = simulation.connect(NODE, 0).unwrap();

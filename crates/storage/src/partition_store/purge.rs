@@ -12,7 +12,7 @@ const PURGE_WALK_MAX: usize = 256;
 /// Maximum number of superseded versions of a partition that stay reachable when older ones are given up. A
 /// purge may have to walk over this many.
 const KEPT_NEWEST_MAX: usize = 32_768;
-/// After a long walk, one version may be purged for every this many versions walked.
+/// After a long walk, number of versions walked that allow one more version to be purged.
 const VERSIONS_WALKED_PER_PURGED: usize = 16;
 /// Entries of the cache of recently purged rows with long version chains.
 const PURGED_DEEP_SLOTS: usize = 64;

@@ -12,8 +12,8 @@
 //! A thread that purges
 //! 1. loads the stable number;
 //! 2. executes a sequentially consistent fence;
-//! 3. loads the words of all threads. The horizon is the least of them and of the stable number that it
-//!    loaded.
+//! 3. loads the words of all threads. The horizon is the minimum of these words and of the stable number from
+//!    step 1.
 //!
 //! The two fences are totally ordered. If the reader's fence comes first, the purger sees the lower bound in
 //! the word, or a value that the reader stored later. While the snapshot is in use, no such value is above

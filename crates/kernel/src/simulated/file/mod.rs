@@ -136,8 +136,8 @@ impl VirtualFiles {
         self.operations.get(&operation).copied().unwrap_or_default()
     }
 
-    /// Counts a request whose time has come. Returns the crash in the middle of it, which then is no longer
-    /// armed.
+    /// Counts a request whose time has come. If the armed crash interrupts this request, disarms and returns
+    /// the crash.
     pub(super) fn begin_completion(&mut self, number: u64) -> Option<DiskCrash> {
         let operation = DiskOperation::of(&self.requests.get(&number)?.request)?;
         *self.operations.entry(operation).or_default() += 1;

@@ -64,7 +64,8 @@ impl Model {
 struct ModelCheck {
     store: PartitionStore,
     model: Model,
-    /// Transactions that each of the three has ended. A transaction never returns under the same name.
+    /// Number of transactions that have ended in each of the three places. The next transaction in a place
+    /// gets a new id.
     ended: [u64; 3],
     /// Number of writes refused for lack of memory.
     refused: usize,
