@@ -34,7 +34,7 @@ pub struct AwaitDurable {
 }
 
 /// From log to every tc and main: whether the log can be written. As long as its device is full, writes are
-/// refused with error 1021. Commits that already have a number wait for room.
+/// refused with error 1021. Commits that already have a number wait for space.
 #[derive(Debug)]
 pub struct LogSpaceChanged {
     /// Whether the device is full.

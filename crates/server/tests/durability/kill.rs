@@ -182,7 +182,7 @@ fn acknowledged_transactions_survive_kills_at_random_moments() {
             done
         });
         if let Some(mut bench) = bench {
-            // It has noticed that the server is gone, or does so soon.
+            // sysbench ends soon, because the server is gone.
             bench.wait().expect("sysbench is a child");
         }
         acknowledged.extend(done);

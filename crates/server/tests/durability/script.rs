@@ -15,7 +15,7 @@ use super::server::{Server, rows, run, small_files_command};
 type Session = Connection<TcpStream>;
 
 const SYSTEM_DATABASES: [&str; 5] = ["information_schema", "junctor_info", "mysql", "performance_schema", "sys"];
-/// Rows of a table that is changed by transactions with more rows than one record of the log takes.
+/// Number of rows of a table whose transactions change more rows than one log record can hold.
 const MANY_ROWS: u64 = 150;
 /// Steps between two schema changes.
 const STEPS_PER_CHANGE: u64 = 12;

@@ -1,7 +1,7 @@
 //! Groups: the units in which the log is written and synced.
-//!
 //! A group lies in whole blocks of one segment. Each header names its position and the checksum of the header
-//! before it. A reader can thus tell a group of the present log from an older one in a reused segment.
+//! before it. A reader can therefore distinguish a group of the current log from an older one in a reused
+//! segment.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ pub struct GroupHeader {
 pub struct Piece<'a> {
     /// The stream.
     pub stream: StreamId,
-    /// Offset of the first record that begins in the piece; `None` if the piece is the inner part of one.
+    /// Offset of the first record that begins in the piece; `None` if no record begins in it.
     pub first_record: Option<u32>,
     /// The bytes.
     pub bytes: &'a [u8],

@@ -88,8 +88,8 @@ pub struct RecordHeader {
     pub number: CommitNumber,
     /// The transaction; 0 for main's records.
     pub transaction: TransactionId,
-    /// The position of a chunk among those of its transaction in this stream, from 0; in a `ChunkCommit`
-    /// their count.
+    /// For a chunk: its position among the chunks of its transaction in this stream, from 0. For a
+    /// `ChunkCommit`: the number of these chunks.
     pub chunk: u32,
 }
 
@@ -339,8 +339,8 @@ fn read_header(kind: RecordKind, record: &[u8]) -> RecordHeader {
 }
 
 /// The headers of records of long transactions (chunks, their commits and undos) that begin in `bytes`. The
-/// bytes are whole records, of which the last may be cut off behind its header, as [`RecordBuffer`] formed
-/// them: nothing is checked.
+/// bytes must be records as [`RecordBuffer`] formed them, whole except that the last one may end after its
+/// header. Nothing is checked.
 pub fn chunk_headers(bytes: &[u8]) -> impl Iterator<Item = RecordHeader> {
     let mut at = 0;
     std::iter::from_fn(move || {
