@@ -1,4 +1,5 @@
 //! Groups: the units in which the log is written and synced.
+//!
 //! A group lies in whole blocks of one segment. Each header names its position and the checksum of the header
 //! before it. A reader can therefore distinguish a group of the current log from an older one in a reused
 //! segment.

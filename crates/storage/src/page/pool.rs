@@ -3,6 +3,7 @@
 //!
 //! A page belongs to one structure at a time and returns to one free list, so memory of deleted rows becomes
 //! available to every table. The lock is taken once per page, which is once per few hundred rows.
+//!
 //! Invariants of the unsafe code: the mapping lives as long as the pool, and every page keeps the pool alive.
 //! A page number is in one of three states: it was never handed out, it is in the free list, or it belongs to
 //! exactly one `Page`, and only that `Page` gives access to the bytes.
