@@ -3,7 +3,8 @@
 #   make demo        starts a node, runs sysbench, shows how each thread spent its time
 #   make run         starts a node to try: make run ARGS="--port 3307"
 #   make test        all checks that a change must pass
-#   make bench       comparison with MariaDB and an echo server, DBT2, YCSB, instruction counts, idle connections
+#   make bench       comparison with MariaDB and an echo server, also of durable writes, DBT2, YCSB, instruction
+#                    counts, idle connections
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
@@ -51,7 +52,7 @@ test: tools
 
 bench: tools release
 	@failed=0; \
-	for command in "compare $(ARGS)" compare-applications instructions connections torn-reads; do \
+	for command in "compare $(ARGS)" compare-applications durable-writes instructions connections torn-reads; do \
 		echo "== $$command"; $(BENCH) $$command || failed=1; \
 	done; \
 	exit $$failed

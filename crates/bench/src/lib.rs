@@ -6,7 +6,7 @@
 //! - [`mysql`]: a small client of the MySQL protocol;
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: load generators, and the echo server they are compared with;
 //! - [`consistency`]: compares a table with its indexes;
-//! - the commands: [`sysbench_matrix`], [`compare`], [`connections`], [`torn_reads`], [`history`],
+//! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`connections`], [`torn_reads`], [`history`],
 //!   [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`],
 //!   [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
@@ -37,6 +37,7 @@ pub mod compare;
 pub mod connections;
 pub mod deadlocks;
 pub mod demo;
+pub mod durable_writes;
 pub mod event_load;
 pub mod history;
 pub mod instructions;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, compare, connections, consistency, deadlocks, demo, echo, event_load, history,
-    instructions, lab, long_statements, long_transactions, scale, sysbench_matrix, torn_reads,
+    Outcome, api, applications, compare, connections, consistency, deadlocks, demo, durable_writes, echo, event_load,
+    history, instructions, lab, long_statements, long_transactions, scale, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -27,6 +27,8 @@ enum Command {
     Compare(compare::CompareOptions),
     /// Compare DBT2 and YCSB with MariaDB
     CompareApplications(applications::ApplicationsOptions),
+    /// Compare writes that are on disk before their acknowledgement with MariaDB and with an echo that syncs
+    DurableWrites(durable_writes::DurableWritesOptions),
     /// Measure the memory of idle connections, and exceed the limit of connections
     Connections(connections::ConnectionsOptions),
     /// Measure up to 16,384 connections, a single connection compared with an echo server, and an idle server
@@ -61,6 +63,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::SysbenchMatrix(options) => sysbench_matrix::run(options),
         Command::Compare(options) => compare::run(&options),
         Command::CompareApplications(options) => applications::run(&options),
+        Command::DurableWrites(options) => durable_writes::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
         Command::Scale(options) => scale::run(&options),

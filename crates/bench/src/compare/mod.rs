@@ -11,7 +11,7 @@ mod reads;
 mod scripts;
 mod targets;
 
-pub use reads::start_echo;
+pub use reads::{start_echo, start_echo_with_sync};
 
 use std::path::PathBuf;
 

@@ -104,12 +104,27 @@ fn sample(server: &Server, load: &Load, is_database: bool) -> Outcome<Figures> {
 /// # Errors
 /// The server does not start.
 pub fn start_echo(reply: &[u8]) -> Outcome<Server> {
+    start(reply, false)
+}
+
+/// Starts an echo server that writes a block to a file and syncs it before each of these replies.
+///
+/// # Errors
+/// The server does not start.
+pub fn start_echo_with_sync(reply: &[u8]) -> Outcome<Server> {
+    start(reply, true)
+}
+
+fn start(reply: &[u8], syncs: bool) -> Outcome<Server> {
     let folder = TemporaryFolder::new("echo")?;
     let file = folder.path().join("reply");
     fs::write(&file, reply)?;
     let program = std::env::current_exe()?;
     let mut command = command_killed_with_parent(&program.to_string_lossy());
     command.args(["echo", "--reply"]).arg(&file);
+    if syncs {
+        command.arg("--sync").arg(folder.path().join("blocks"));
+    }
     start_with_ready_line("echo", command, echo::READY, folder, 10)
 }
 

@@ -23,6 +23,8 @@ pub enum Work {
     Range,
     /// An UPDATE of an indexed column by the key, as text.
     Update,
+    /// An INSERT of a row with an AUTO_INCREMENT key, as text. It makes the table longer.
+    Insert,
     /// The transaction of sysbench's oltp_read_write, as text: 10 point selects, 4 ranges, 2 updates, DELETE
     /// and INSERT.
     ReadWrite,
@@ -58,8 +60,8 @@ pub const PREPARED: &str = "SELECT c FROM sbtest1 WHERE id=?";
 
 impl Work {
     /// All kinds.
-    pub const ALL: [Work; 6] =
-        [Work::PointText, Work::PointPrepared, Work::InList, Work::Range, Work::Update, Work::ReadWrite];
+    pub const ALL: [Work; 7] =
+        [Work::PointText, Work::PointPrepared, Work::InList, Work::Range, Work::Update, Work::Insert, Work::ReadWrite];
 
     /// Name in options and reports.
     pub fn name(self) -> &'static str {
@@ -69,6 +71,7 @@ impl Work {
             Work::InList => "in-list",
             Work::Range => "range",
             Work::Update => "update",
+            Work::Insert => "insert",
             Work::ReadWrite => "read-write",
         }
     }
@@ -102,6 +105,13 @@ impl Work {
                 push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last}"));
             }
             Work::Update => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
+            Work::Insert => {
+                let k = keys.next();
+                push_text(
+                    request,
+                    format_args!("INSERT INTO sbtest1 (k, c, pad) VALUES ({k}, '{key:0119}', '{key:059}')"),
+                );
+            }
             Work::ReadWrite => return push_step(progress, key, keys, request),
         }
         true

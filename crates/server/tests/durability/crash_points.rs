@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::script::Script;
-use super::server::{Server, folder, small_files_command};
+use super::server::{Server, copy, folder, small_files_command};
 
 /// The environment variable with which the server kills itself.
 const CRASH: &str = "JUNCTOR_CRASH_AT";
@@ -61,18 +61,6 @@ fn play_until(script: &Script, folder: &Path, point: &str, before: usize) -> Opt
     };
     assert!(ended.is_by_signal(9), "{point}: the server ended otherwise: {ended:?}");
     Some(acknowledged)
-}
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a folder can be made");
-    for entry in std::fs::read_dir(from).expect("the folder exists") {
-        let entry = entry.expect("an entry");
-        let target = to.join(entry.file_name());
-        match entry.file_type().expect("a type").is_dir() {
-            true => copy(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).expect("a file can be copied")),
-        }
-    }
 }
 
 fn check(script: &Script, folder: &PathBuf, acknowledged: usize, case: &str) {

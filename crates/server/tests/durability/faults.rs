@@ -1,4 +1,5 @@
-//! `strace` kills the server at a system call for files, or makes the call fail.
+//! `strace` kills the server at a system call for files, or makes the call fail. A small library makes calls
+//! short.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::script::Script;
-use super::server::{Ended, Server, folder, small_files_command};
+use super::server::{Ended, Server, copy, folder, small_files_command};
 
 /// The environment variable with the greatest n of "at the n-th call". `make faults` sets it.
 const FAULTS: &str = "JUNCTOR_FAULTS";
@@ -22,6 +23,8 @@ const KILL: &str = "signal=SIGKILL";
 /// Calls that fail, with the error.
 const FAILED: [(&str, &str); 5] =
     [("pwrite64", "EIO"), ("fdatasync", "EIO"), ("fdatasync", "ENOSPC"), ("fsync", "EIO"), ("rename", "EIO")];
+/// Calls of recovery that fail in turn.
+const RECOVERY_CALLS: u32 = 6;
 /// A server that goes on after an error has this time to end after all.
 const GOES_ON: Duration = Duration::from_millis(300);
 
@@ -55,6 +58,16 @@ fn with_fault(folder: &Path, calls: &str, fault: &str, when: u32) -> Command {
     command.args(["-e", &format!("inject={calls}:{fault}:when={when}")]);
     command.arg(inner.get_program()).args(inner.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+/// Restricts the faults to the files of the log and of the identity.
+fn only_within(command: Command, folder: &Path) -> Command {
+    let mut restricted = Command::new(command.get_program());
+    for name in ["identity.0", "identity.1", "log/0000000000.log", "log/0000000001.log", "log/prepared"] {
+        restricted.arg("-P").arg(folder.join(name));
+    }
+    restricted.args(command.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    restricted
 }
 
 fn trace_path(folder: &Path) -> std::path::PathBuf {
@@ -147,6 +160,62 @@ fn a_failed_call_for_files_stops_the_server_with_a_message() {
         }
         println!("{error} from {calls}: {stops} stops: {messages:#?}");
     }
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn a_failed_call_in_recovery_refuses_to_start_and_harms_nothing() {
+    if !has_strace() {
+        return;
+    }
+    let (folder, full) = (folder("recovery-errors"), folder("recovery-errors-full"));
+    let script = Script::new(11, &full);
+    for (calls, error) in [&FAILED[..], &[("pread64", "EIO"), ("openat", "EIO")]].concat() {
+        let (mut refusals, mut messages) = (0, BTreeSet::new());
+        for when in 1..=RECOVERY_CALLS {
+            let case = format!("{error} from {calls} number {when} in recovery");
+            let _ = std::fs::remove_dir_all(&folder);
+            copy(&full, &folder);
+            let mut command = with_fault(&folder, calls, &format!("error={error}"), when);
+            if calls == "openat" {
+                // Not those of shared libraries and of the machine's description.
+                command = only_within(command, &folder);
+            }
+            match Server::spawn(command) {
+                Ok(mut server) => drop(server.wait(GOES_ON)),
+                Err(ended) => {
+                    let message = ended.errors.lines().find(|line| line.contains("cannot"));
+                    let message = message.unwrap_or_else(|| panic!("{case}: no message: {ended:?}"));
+                    messages.insert(message.to_owned());
+                    refusals += 1;
+                }
+            }
+            restart_and_check(&script, &folder, script.len(), &case);
+        }
+        println!("{error} from {calls} in recovery: {refusals} refusals: {messages:#?}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn short_and_interrupted_calls_are_completed() {
+    let (folder, undisturbed) = (folder("short"), folder("short-undisturbed"));
+    let library = folder.with_extension("so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/durability/short_calls.c");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).args([source, "-ldl"]).status();
+    assert!(compiled.expect("cc is installed, as for every build").success(), "{source} compiles");
+    let script = Script::new(11, &undisturbed);
+    let start = || {
+        let mut command = small_files_command(&folder);
+        command.env("LD_PRELOAD", &library);
+        Server::spawn(command).unwrap_or_else(|ended| panic!("the server did not start: {ended:?}"))
+    };
+    let server = start();
+    assert_eq!(script.play(&server), script.len(), "every step is acknowledged");
+    server.kill();
+    let server = start();
+    script.check(&server, script.len(), "recovered with short reads");
+    server.kill();
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
