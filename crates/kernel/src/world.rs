@@ -531,7 +531,7 @@ impl fmt::Display for FileError {
             Self::QueueFull => formatter.write_str("too many file requests wait"),
             Self::Misaligned => formatter.write_str("offset or length is not a multiple of the block"),
             Self::Poisoned => formatter.write_str("an earlier sync of the file failed"),
-            Self::System(number) => write!(formatter, "operating system error {number}"),
+            Self::System(number) => std::io::Error::from_raw_os_error(*number).fmt(formatter),
         }
     }
 }

@@ -135,7 +135,11 @@ impl MainBlock {
             }
             (_, Ok(FileOutcome::Closed)) => {}
             (step, result) => {
-                let text = format!("cannot use the data directory: {result:?} ({step:?})");
+                let reason = match result {
+                    Ok(outcome) => format!("unexpected answer {outcome:?}"),
+                    Err(error) => error.to_string(),
+                };
+                let text = format!("cannot use the data directory: {reason} ({step:?})");
                 halt(&text, outbox);
             }
         }

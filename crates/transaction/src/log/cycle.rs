@@ -513,6 +513,15 @@ impl LogBlock {
 /// Stops the node: what is on disk is unknown, so nothing more may be acknowledged.
 #[cold]
 fn halt(outbox: &mut Outbox<Signal>, action: &str, result: &FileResult) {
-    let message = format!("cannot {action} the log: {result:?}; the node stops, because commits could be lost");
+    let reason = failure(result);
+    let message = format!("cannot {action} the log: {reason}; going on could lose commits");
     outbox.request(WorldRequest::Halt { message: message.into() });
+}
+
+/// Why a request failed, for users.
+pub(super) fn failure(result: &FileResult) -> String {
+    match result {
+        Ok(outcome) => format!("unexpected answer {outcome:?}"),
+        Err(error) => error.to_string(),
+    }
 }

@@ -224,7 +224,8 @@ impl LogBlock {
                 let position = self.recovery.reader.as_ref().map_or(0, |reader| reader.window_at);
                 let segment = self.configuration.segment_size.segment_of(position);
                 let path = segment_path(&self.configuration.folder, segment);
-                self.fail_recovery(&format!("cannot read {path}: {error:?}"), outbox);
+                let action = if matches!(self.recovery.pass, Pass::Resync(_)) { "read and sync" } else { "read" };
+                self.fail_recovery(&format!("cannot {action} {path}: {error}"), outbox);
             }
         }
     }

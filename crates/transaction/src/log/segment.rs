@@ -12,7 +12,7 @@ use junctor_signals::{Signal, crash_point};
 use junctor_storage::log::SegmentSize;
 
 use super::block::LogConfiguration;
-use super::cycle::{SEGMENT, SEGMENT_TIMER, TOKEN_KIND_SHIFT};
+use super::cycle::{SEGMENT, SEGMENT_TIMER, TOKEN_KIND_SHIFT, failure};
 
 /// Time between two attempts to create a segment after one failed.
 const RETRY_MS: u64 = 10_000;
@@ -215,7 +215,7 @@ impl Segments {
             && matches!(result, Err(FileError::DiskFull | FileError::System(_) | FileError::TooManyOpen));
         if !can_retry {
             // After a failed sync of the folder, the names on disk are unknown.
-            let message = format!("cannot prepare segment {segment} of the log: {result:?} ({step:?})");
+            let message = format!("cannot prepare segment {segment} of the log: {} ({step:?})", failure(result));
             return outbox.request(WorldRequest::Halt { message: message.into() });
         }
         // An unfinished file would keep the room that others need on a full device.
