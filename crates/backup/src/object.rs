@@ -106,7 +106,7 @@ pub async fn read_object<W: Write>(
     Ok(target)
 }
 
-/// Counts the bytes that pass to a target.
+/// Counts the bytes that are written to a target, and computes their checksum.
 struct Counted<W> {
     target: W,
     bytes: u64,

@@ -23,7 +23,7 @@ pub struct BackupStore {
 
 impl BackupStore {
     /// Opens the store at `s3://BUCKET/PREFIX`, or in a folder, which is created. Credentials, region and
-    /// endpoint of a service come from the variables of the environment that AWS documents.
+    /// endpoint of a service come from the environment variables that AWS documents.
     ///
     /// # Errors
     /// The address is wrong, or the folder cannot be created.

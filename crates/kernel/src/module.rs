@@ -19,7 +19,7 @@ impl ModuleId {
     /// Threads that write to the sockets of other threads. This module has no block that handles signals.
     pub const SEND: ModuleId = ModuleId(6);
 
-    /// Threads that lend their CPUs and priority to the workers of files, which belong to no thread of the
+    /// Threads whose CPUs and priority the file workers take over. File workers are threads outside the
     /// layout. This module has no block that handles signals.
     pub const FILES: ModuleId = ModuleId(7);
 

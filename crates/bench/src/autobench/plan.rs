@@ -7,7 +7,7 @@ use crate::{Failure, Outcome};
 
 /// Seed of sysbench. Each instance adds its number to it, so instances differ and a run can be repeated.
 const SEED: u64 = 1_103_515_245;
-/// Seconds between lines of a `.res` file of sysbench and YCSB.
+/// Seconds between two report lines in the `.res` files of sysbench and YCSB.
 const INTERVAL_S: u32 = 3;
 
 /// Maximum number of loading threads per instance.

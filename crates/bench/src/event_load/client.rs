@@ -111,8 +111,8 @@ impl EventLoad {
                 client_cpu += part.cpu;
             }
             let (elapsed, cpu) = counted?;
-            // The connections run in step, so all their operations may end just outside the measured time.
-            // Count statements instead.
+            // The connections may run in lockstep, and all their operations may then end just outside the
+            // measured time. Count statements instead.
             let operations = report.statements.max(1) as f64 / f64::from(self.work.statements());
             report.per_s = operations / elapsed.as_secs_f64();
             report.server_cpu_us = cpu.as_secs_f64() * 1e6 / operations;

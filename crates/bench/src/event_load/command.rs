@@ -138,8 +138,8 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
             for work in &works {
                 let of_server = |spinning: &SpinSetup| Side { server: &server, is_database: true, spinning: *spinning };
                 let mut sides: Vec<Side<'_>> = of_many.iter().map(of_server).collect();
-                // The echo server accepts requests of any length. Its figures show what client and operating
-                // system cost.
+                // The echo server sends its one recorded reply to every request. Its figures show what the
+                // client and the operating system cost.
                 if *work == Work::PointText {
                     sides.push(Side { server: &echo, is_database: false, spinning: (ECHO, &[]) });
                 }

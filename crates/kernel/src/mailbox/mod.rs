@@ -7,9 +7,9 @@
 //! per item. Each side caches the other side's index. It loads the shared index only if the ring looks full
 //! or empty by the cached one.
 //!
-//! Deferrable items spend credits. A ring has credits for half of its capacity, and a credit returns when the
-//! consumer finishes the item. The other half thus remains for reserved items, however slowly the consumer
-//! finishes deferrable ones.
+//! The producer pushes each item as deferrable or as reserved. Deferrable items spend credits. A ring has
+//! credits for half of its capacity, and a credit returns when the consumer finishes the item. The other half
+//! thus remains for reserved items, however slowly the consumer finishes deferrable ones.
 //!
 //! The unsafe code relies on three invariants. (1) A ring has one [`Producer`] and one [`Consumer`]; neither
 //! can be cloned, and their methods take `&mut self`. (2) The slots from the released `head` up to but not

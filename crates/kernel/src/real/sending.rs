@@ -260,7 +260,7 @@ fn carries(layout: &ThreadLayout, module: ModuleId) -> bool {
 }
 
 /// Whether a thread may write for others. Threads with sockets have enough to write themselves, threads for
-/// files leave their CPUs to the workers of files, and `nosend` excludes others.
+/// files leave their CPUs to the file workers, and `nosend` excludes others.
 fn may_help(layout: &ThreadLayout) -> bool {
     !layout.nosend
         && !carries(layout, ModuleId::SOCKETS)

@@ -1,5 +1,5 @@
-//! Hot path, budget 30 instructions a number and 20 plus one copy a run of strings: rows whose values are
-//! columns.
+//! Hot path: encodes result rows whose values are plain columns. The budget is 30 instructions for a number,
+//! and 20 instructions and one copy for a run of adjacent strings.
 
 use super::binary::{append_binary_number, begin_binary_row};
 use super::number::append_signed_prefixed;
@@ -28,8 +28,8 @@ enum Step {
 }
 
 impl RowPlan {
-    /// The plan for columns of a table with this format, each with its description on the wire. `None` if a
-    /// column is described with another type than it is stored with.
+    /// The plan for these columns of a table with this format. `None` if a column is sent to clients with
+    /// another type than it is stored with.
     pub fn new<'c>(
         format: &RowFormat,
         columns: impl IntoIterator<Item = (ColumnNumber, &'c ResultColumn)>,

@@ -39,7 +39,8 @@ fn a_backup_and_its_increments_restore_every_moment_between_them() {
     assert!(full.starts_with("backup full: "), "{full}");
 
     run(&mut session, &["UPDATE shop.a SET v = 20 WHERE id = 2", "INSERT INTO shop.a (v, t) VALUES (3, 'z')"]);
-    // Times on the command line have seconds, and a group of the log carries the time of its write.
+    // Times on the command line are in whole seconds, and each group of the log carries the time of its
+    // write.
     std::thread::sleep(Duration::from_millis(1100));
     let between = rows(&mut session, "SELECT UTC_TIMESTAMP()").remove(0).remove(0);
     std::thread::sleep(Duration::from_millis(1100));

@@ -135,7 +135,7 @@ impl Workload for AutoIncrement {
                 }
                 if transaction {
                     state.pending = Some(rows);
-                    // Answers have no random source, so the key decides.
+                    // Replies are handled without a random generator, so the key decides.
                     if insert_id % 3 == 0 { Stage::Rollback } else { Stage::Commit }
                 } else {
                     kept = rows;

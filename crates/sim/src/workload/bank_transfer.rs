@@ -172,7 +172,7 @@ impl Transfer {
         }))
     }
 
-    /// Checks that the transaction sees its own writes, and under locks only these.
+    /// Checks that a transaction that locked its accounts sees exactly its own changes.
     fn check_own_writes(&self, rows: &[Vec<i64>]) -> Result<(), String> {
         if rows.len() != 2 {
             return Err(format!("a read of two accounts returned {rows:?}"));

@@ -179,7 +179,7 @@ fn too_large_teams_and_changed_reads_are_phantoms() {
     });
     assert!(changes);
     assert!(phantom.on_audit(0, &rows(&[&["1"], &["2"], &["3"]])).unwrap_err().contains("more than 2"));
-    // A place that was not found is free.
+    // A place in which a read found no row is free, so a duplicate-key error is a violation.
     let mut phantom = Phantom::new(1, 1_000, 1);
     run_until(&mut phantom, 0, &mut random, "INSERT INTO places", |statement| {
         match statement.text.starts_with("SELECT") {

@@ -169,7 +169,7 @@ impl PartitionStore {
         Ok(())
     }
 
-    /// Deletes the rows of a cell that an earlier entry has and a later one says are gone.
+    /// Deletes the rows of a cell that an earlier frame loaded and whose bits in `live` are not set.
     fn remove_absent(&mut self, first: RowId, live: u64) {
         for row in 0..ROWS_PER_CELL {
             if live & 1 << row == 0 {
