@@ -56,3 +56,5 @@ SET GLOBAL send_assistance = DEFAULT, GLOBAL max_send_delay_us = DEFAULT;
 SELECT @@GLOBAL.send_assistance, @@GLOBAL.max_send_delay_us;
 SELECT COUNT(*) > 0, MIN(refused) FROM junctor_info.sending;
 DROP DATABASE cli_junctor;
+-- An expression may have 128 levels.
+SELECT ((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))));

@@ -2,7 +2,7 @@
 
 use junctor_model::error::{Error, ErrorCode};
 
-use crate::parse::error::{ParseError, ParseErrorKind};
+use crate::parse::error::ParseError;
 
 /// Error 1054: no column of this name is visible in the clause.
 pub fn unknown_column(shown: &str, clause: &str) -> Box<Error> {
@@ -96,16 +96,7 @@ pub fn key_does_not_exist(key: &str, table: &str) -> Box<Error> {
 
 /// The error of a text that does not parse.
 pub fn of_parse_error(error: &ParseError) -> Box<Error> {
-    let code = match error.kind {
-        ParseErrorKind::Syntax => ErrorCode::SyntaxError,
-        ParseErrorKind::EmptyQuery => ErrorCode::EmptyQuery,
-        ParseErrorKind::NestingTooDeep => ErrorCode::StatementTooComplex,
-        ParseErrorKind::TooManyParameters => ErrorCode::TooManyParameters,
-        ParseErrorKind::InvalidCharacter => ErrorCode::InvalidCharacterString,
-        ParseErrorKind::NameTooLong => ErrorCode::IdentifierTooLong,
-        ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
-    };
-    Error::new(code, error.to_string())
+    Error::new(error.kind.code(), error.to_string())
 }
 
 /// Error 1109.

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use junctor_model::error::ErrorCode;
+
+use super::limit::NESTING_MAX;
+
 /// The error of a statement that the parser refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
@@ -22,7 +26,7 @@ pub enum ParseErrorKind {
     Syntax,
     /// The text contains no statement and no comment (1065).
     EmptyQuery,
-    /// Expressions are nested deeper than [`super::limit::NESTING_MAX`] (1473).
+    /// Expressions are nested deeper than [`super::limit::NESTING_MAX`] (1436).
     NestingTooDeep,
     /// A statement has more than [`super::limit::PARAMETERS_MAX`] parameters (1390).
     TooManyParameters,
@@ -48,26 +52,19 @@ impl ParseError {
         let near = String::from_utf8_lossy(quoted).chars().take(NEAR_CHARACTERS_MAX).collect();
         ParseError { kind, position, line, near }
     }
+}
 
-    /// MySQL's error number, as [`ParseErrorKind`] lists it.
-    pub fn errno(&self) -> u16 {
-        match self.kind {
-            ParseErrorKind::Syntax => 1064,
-            ParseErrorKind::EmptyQuery => 1065,
-            ParseErrorKind::NestingTooDeep => 1473,
-            ParseErrorKind::TooManyParameters => 1390,
-            ParseErrorKind::InvalidCharacter => 1300,
-            ParseErrorKind::NameTooLong => 1059,
-            ParseErrorKind::StatementTooLong => 1153,
-        }
-    }
-
-    /// The five-character SQLSTATE that MySQL sends with the number.
-    pub fn sqlstate(&self) -> &'static str {
-        match self.kind {
-            ParseErrorKind::Syntax | ParseErrorKind::EmptyQuery | ParseErrorKind::NameTooLong => "42000",
-            ParseErrorKind::StatementTooLong => "08S01",
-            _ => "HY000",
+impl ParseErrorKind {
+    /// The error's number and SQLSTATE.
+    pub fn code(self) -> ErrorCode {
+        match self {
+            ParseErrorKind::Syntax => ErrorCode::SyntaxError,
+            ParseErrorKind::EmptyQuery => ErrorCode::EmptyQuery,
+            ParseErrorKind::NestingTooDeep => ErrorCode::StatementTooComplex,
+            ParseErrorKind::TooManyParameters => ErrorCode::TooManyParameters,
+            ParseErrorKind::InvalidCharacter => ErrorCode::InvalidCharacterString,
+            ParseErrorKind::NameTooLong => ErrorCode::IdentifierTooLong,
+            ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
         }
     }
 }
@@ -83,7 +80,9 @@ impl fmt::Display for ParseError {
                 self.line
             ),
             ParseErrorKind::EmptyQuery => formatter.write_str("Query was empty"),
-            ParseErrorKind::NestingTooDeep => formatter.write_str("Too high level of nesting for select"),
+            ParseErrorKind::NestingTooDeep => {
+                write!(formatter, "The statement is nested deeper than {NESTING_MAX} levels")
+            }
             ParseErrorKind::TooManyParameters => {
                 formatter.write_str("Prepared statement contains too many placeholders")
             }

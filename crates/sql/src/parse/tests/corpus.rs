@@ -60,7 +60,7 @@ fn outcome(text: &str) -> String {
             Statement::Show(show) => format!("Show {}", first_word(&format!("{show:?}"))),
             statement => first_word(&format!("{statement:?}")),
         },
-        Err(error) => format!("error {} at {}", error.errno(), error.position),
+        Err(error) => format!("error {} at {}", error.kind.code().errno(), error.position),
     }
 }
 

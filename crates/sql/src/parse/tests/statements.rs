@@ -222,7 +222,7 @@ fn show_keeps_its_arguments() {
 fn syntax_errors_quote_the_text_from_the_offending_token() {
     let error = parse(b"SELECT a\nFROM t\nWHERE WHERE b;").expect_err("two WHERE");
     assert_eq!((error.kind, error.line, error.near.as_str()), (ParseErrorKind::Syntax, 3, "WHERE b"));
-    assert_eq!((error.errno(), error.sqlstate()), (1064, "42000"));
+    assert_eq!((error.kind.code().errno(), error.kind.code().sqlstate()), (1064, "42000"));
     assert_eq!(
         error.to_string(),
         "You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the \
