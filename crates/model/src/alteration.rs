@@ -5,7 +5,7 @@
 //! computes it again when the change's turn comes, because the schema may have changed since.
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, key_index};
+use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, supporting_index};
 use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
@@ -75,7 +75,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     check_needed(dictionary, old, &table, alteration)?;
     for key in &alteration.add_foreign_keys {
         check_foreign_key(dictionary, &table, &table.foreign_keys, key, alteration.needs_parents)?;
-        if key_index(&table, &key.columns).is_none() {
+        if supporting_index(&table, &key.columns).is_none() {
             return Err(Error::table_definition_changed());
         }
         table.foreign_keys.push(key.clone());
@@ -178,10 +178,11 @@ fn check_needed(
     let Some(first) = alteration.drop_indexes.first() else { return Ok(()) };
     let serves_parents = |table: &TableDefinition, columns: &[ColumnNumber]| {
         let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
-        table.indexes.iter().any(is_whole) || key_index(table, columns).is_some()
+        table.indexes.iter().any(is_whole) || supporting_index(table, columns).is_some()
     };
     let lost_by_child = |key: &ForeignKey| {
-        (key_index(old, &key.columns).is_some() && key_index(new, &key.columns).is_none()).then(|| key.columns.clone())
+        (supporting_index(old, &key.columns).is_some() && supporting_index(new, &key.columns).is_none())
+            .then(|| key.columns.clone())
     };
     let of_children = new.foreign_keys.iter().find_map(lost_by_child);
     let lost_by_parent = |key: &ForeignKey| {

@@ -231,7 +231,7 @@ impl ParentKey {
 }
 
 fn watched(table: &TableDefinition, key: &ForeignKey) -> Vec<ColumnNumber> {
-    let of_index = key_index(table, &key.columns).map_or(&[][..], |index| &index.columns);
+    let of_index = supporting_index(table, &key.columns).map_or(&[][..], |index| &index.columns);
     let all = key.columns.iter().chain(of_index).chain(&table.primary().columns);
     all.copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
@@ -254,7 +254,7 @@ fn parent_table(
 }
 
 fn child_key(table: &TableDefinition, child: &Arc<TableLayout>, key: &ForeignKey) -> Option<ChildKey> {
-    let index = key_index(&child.definition, &key.columns)?;
+    let index = supporting_index(&child.definition, &key.columns)?;
     Some(ChildKey {
         columns: columns_named(table, &key.parent_columns)?,
         child: Arc::clone(child),
@@ -273,7 +273,7 @@ pub fn columns_named(table: &TableDefinition, names: &[Box<str>]) -> Option<Vec<
 }
 
 /// An online ordered index whose key begins with the columns, so that rows with given values can be found.
-pub fn key_index<'a>(table: &'a TableDefinition, columns: &[ColumnNumber]) -> Option<&'a IndexDefinition> {
+pub fn supporting_index<'a>(table: &'a TableDefinition, columns: &[ColumnNumber]) -> Option<&'a IndexDefinition> {
     let is_online = |index: &&IndexDefinition| index.state == IndexState::Online;
     table.indexes.iter().filter(is_online).find(|index| index.is_ordered() && index.columns.starts_with(columns))
 }
@@ -298,7 +298,7 @@ pub fn parent_lookup(
             IndexKind::Primary { ordered: true } | IndexKind::Ordered => {}
         }
     }
-    key_index(table, columns).map(|index| ParentLookup::Range(index.id))
+    supporting_index(table, columns).map(|index| ParentLookup::Range(index.id))
 }
 
 /// The parent's key that a child row references, from the child's columns `own` and the parent's columns

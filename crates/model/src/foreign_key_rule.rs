@@ -1,7 +1,7 @@
 //! The rules for declaring a foreign key: its name, its columns, its parent.
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, key_index};
+use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, supporting_index};
 use crate::id::ColumnNumber;
 use crate::schema::{ColumnType, Dictionary, IndexDefinition, TableDefinition};
 
@@ -117,7 +117,7 @@ pub fn check_parent(
 /// them.
 fn is_parent_key(parent: &TableDefinition, columns: &[ColumnNumber]) -> bool {
     let is_whole = |index: &IndexDefinition| index.columns == columns && index.is_unique();
-    parent.indexes.iter().any(is_whole) || key_index(parent, columns).is_some()
+    parent.indexes.iter().any(is_whole) || supporting_index(parent, columns).is_some()
 }
 
 /// Whether the types are the same numeric type, or string types with the same collation. The lengths of

@@ -1,7 +1,7 @@
 //! Foreign keys of CREATE and ALTER TABLE: names, columns, parents, and the index that the child needs.
 
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, ReferentialAction, check_foreign_key, check_parent, key_index};
+use junctor_model::foreign_key::{ForeignKey, ReferentialAction, check_foreign_key, check_parent, supporting_index};
 use junctor_model::id::IndexId;
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEXES_MAX};
 use junctor_model::schema::{IndexDefinition, IndexKind, IndexState, TableDefinition};
@@ -72,7 +72,7 @@ pub(super) fn define(
         on_update: action_of(references.on_update)?,
     };
     check_foreign_key(context.dictionary, table, &table.foreign_keys, &key, context.foreign_key_checks)?;
-    if key_index(table, &key.columns).is_none() {
+    if supporting_index(table, &key.columns).is_none() {
         add_index(written, &key, table)?;
     }
     Ok(key)
