@@ -186,8 +186,8 @@ pub struct TableDefinition {
     pub partition_columns: Vec<ColumnNumber>,
     /// Number of partitions, from 1 to `limit::PARTITIONS_PER_TABLE_MAX`.
     pub partition_count: u16,
-    /// Whether PARTITION BY KEY was written in the statement.
-    pub partition_by_written: bool,
+    /// Whether the definition has a PARTITION BY clause. SHOW CREATE TABLE repeats the clause.
+    pub has_partition_clause: bool,
     /// The default collation of its string columns.
     pub collation: CollationId,
     /// COMMENT.

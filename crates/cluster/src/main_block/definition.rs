@@ -156,7 +156,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
         indexes: vec![primary],
         partition_columns: vec![ColumnNumber(0)],
         partition_count: base.partition_count,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::BINARY,
         comment: "".into(),
         next_index: IndexId(1),

@@ -343,7 +343,7 @@ fn key_reads() -> ReadProgram {
         indexes: vec![primary],
         partition_columns: vec![ColumnNumber(0)],
         partition_count: 1,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(1),

@@ -236,7 +236,7 @@ fn columns_are_described_as_mysql_describes_them() {
         ],
         partition_columns: vec![ColumnNumber(0)],
         partition_count: 2,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation,
         comment: "".into(),
         next_index: IndexId(3),

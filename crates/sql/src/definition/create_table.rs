@@ -67,7 +67,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         indexes,
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,
-        partition_by_written: partitioning.is_some(),
+        has_partition_clause: partitioning.is_some(),
         collation: options.collation,
         comment: options.comment,
     };

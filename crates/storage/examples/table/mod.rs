@@ -110,7 +110,7 @@ pub fn layout() -> Arc<TableLayout> {
         indexes: vec![index(0, IndexKind::Primary { ordered: true }, 0), index(1, IndexKind::Ordered, 1)],
         partition_columns: vec![ColumnNumber(0)],
         partition_count: 1,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(2),

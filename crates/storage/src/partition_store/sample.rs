@@ -49,7 +49,7 @@ pub(crate) fn table(columns: Vec<ColumnDefinition>, indexes: Vec<IndexDefinition
         foreign_keys: Vec::new(),
         indexes,
         partition_count: 1,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
     }))

@@ -715,7 +715,7 @@ fn table(
         indexes,
         partition_columns: vec![ColumnNumber(0)],
         partition_count: partitions,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
     }))

@@ -303,7 +303,7 @@ pub(super) fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exi
         indexes,
         partition_columns: vec![ColumnNumber(0)],
         partition_count: 2,
-        partition_by_written: false,
+        has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(0),

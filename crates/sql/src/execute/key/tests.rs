@@ -38,7 +38,7 @@ fn table() -> TableDefinition {
         }],
         partition_columns: vec![ColumnNumber(2)],
         partition_count: 16,
-        partition_by_written: true,
+        has_partition_clause: true,
         collation: junctor_model::collation::CollationId::DEFAULT,
         comment: "".into(),
         next_index: IndexId(1),

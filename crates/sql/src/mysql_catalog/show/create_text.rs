@@ -44,7 +44,7 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
     }
     append_default_collation(table.collation, &mut out);
     append_comment(&table.comment, b"=", &mut out);
-    if table.partition_by_written {
+    if table.has_partition_clause {
         append_partitioning(table, &mut out);
     }
     out

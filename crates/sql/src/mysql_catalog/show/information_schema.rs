@@ -322,15 +322,15 @@ fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             .map(|column| format!("`{}`", column.name))
             .collect();
         // A table without PARTITION BY has one row here, whatever the number of its partitions.
-        let parts = if table.partition_by_written { table.partition_count } else { 1 };
+        let parts = if table.has_partition_clause { table.partition_count } else { 1 };
         for part in 0..parts {
-            let statistics = match table.partition_by_written {
+            let statistics = match table.has_partition_clause {
                 true => (facts.partition_statistics)(PartitionId { table: table.id, index: part }),
                 false => (facts.table_statistics)(table),
             };
             let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name)];
             row.resize(layout::PARTITIONS.len(), Value::Null);
-            if table.partition_by_written {
+            if table.has_partition_clause {
                 row[3] = bytes(format!("p{part}"));
                 row[5] = count(usize::from(part) + 1);
                 row[7] = bytes("KEY");

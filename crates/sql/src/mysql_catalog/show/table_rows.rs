@@ -194,7 +194,7 @@ pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatisti
 }
 
 pub(super) fn create_options(table: &TableDefinition) -> &'static str {
-    if table.partition_by_written { "partitioned" } else { "" }
+    if table.has_partition_clause { "partitioned" } else { "" }
 }
 
 pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
