@@ -61,7 +61,7 @@ counters! {
     RecvCounters of "recv" {
         signals: "Signals and events handled.";
         connections: "Connections accepted.";
-        connections_refused: "Connections refused above max_connections.";
+        connections_refused: "Connections refused, because max_connections was reached or the node was recovering.";
         bytes_received: "Bytes read from clients.";
         bytes_sent: "Bytes sent to clients.";
     }

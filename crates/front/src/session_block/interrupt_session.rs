@@ -29,14 +29,20 @@ impl SqlBlock {
         self.stop(connection, true, Some(error), turn);
     }
 
-    /// Stops the command of a session and, if `ends`, the session. The client gets the command's reply or,
-    /// between two commands, the `farewell`.
-    fn stop(&mut self, connection: ConnectionId, ends: bool, farewell: Option<&Error>, turn: &mut TurnContext<'_>) {
+    /// Stops the command of a session and, if `closes_session`, the session. The client gets the command's reply
+    /// or, between two commands, the `farewell`.
+    fn stop(
+        &mut self,
+        connection: ConnectionId,
+        closes_session: bool,
+        farewell: Option<&Error>,
+        turn: &mut TurnContext<'_>,
+    ) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        record.is_ending |= ends;
+        record.is_ending |= closes_session;
         let SessionRecord { session, protocol, answer, result_start, command, .. } = &mut **record;
         let progress = match std::mem::replace(command, CommandState::Running) {
-            CommandState::Idle if !ends => {
+            CommandState::Idle if !closes_session => {
                 *command = CommandState::Idle;
                 return;
             }
