@@ -1,7 +1,7 @@
 //! Recovery: main lets the log block read what earlier runs of the node wrote, and the ldm blocks apply it.
 
 use junctor_kernel::{Address, Buffer};
-use junctor_model::id::{CommitNumber, PartitionId};
+use junctor_model::id::{CommitNumber, PartitionId, TableId};
 
 /// Reads the log from a checkpoint on, or from its beginning, and decides which commits it keeps. From main
 /// to log.
@@ -110,6 +110,9 @@ pub struct OpenToClients {}
 pub struct BuildIndexesReply {
     /// The answering ldm.
     pub from: Address,
+    /// The greatest AUTO_INCREMENT value in the rows of each table that has such a column. A table can have
+    /// an entry for each partition.
+    pub greatest: Vec<(TableId, u64)>,
     /// Why an index could not be built.
     pub error: Option<Box<str>>,
 }

@@ -149,12 +149,12 @@ impl MainBlock {
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
             MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
-            MainSignal::BuildIndexesReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::BuildIndexesReply(signal) => self.on_build_indexes_reply(signal, outbox),
+            MainSignal::LoadCheckpointReply(signal) => self.on_load_checkpoint_reply(signal, outbox),
             MainSignal::BeginCheckpointReply(_)
             | MainSignal::WriteCheckpointReply(_)
             | MainSignal::SetCheckpointSpeedReply(_)
-            | MainSignal::ReadLogUsageReply(_)
-            | MainSignal::LoadCheckpointReply(_) => {}
+            | MainSignal::ReadLogUsageReply(_) => {}
         }
     }
 

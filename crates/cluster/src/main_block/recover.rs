@@ -1,21 +1,26 @@
-//! Starts a durable node. Reads its identity, and the log of its earlier runs. Restores the schema and the
-//! rows, and builds the indexes. Then begins a new incarnation of the log, and only then admits clients.
+//! Starts a durable node. Reads its identity, the manifest of its last checkpoint, and the log of its earlier
+//! runs. Restores the schema, loads the checkpoint, replays the log, and builds the indexes. Then begins a new
+//! incarnation of the log, and only then admits clients.
 //!
 //! A failure ends the node with a message: a database that starts without some of its data is worse than one
 //! that does not start.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use junctor_kernel::{
     Address, Context, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
 };
+use junctor_model::checkpoint::PageTableLocation;
+use junctor_model::id::{PartitionId, TableId};
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
+use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
+use junctor_signals::checkpoint::{LoadCheckpoint, LoadCheckpointReply};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::recover_log::{
-    BuildIndexes, CheckpointBounds, OpenToClients, RecoverLog, RecoveredLog, ReplayLog,
+    BuildIndexes, BuildIndexesReply, CheckpointBounds, OpenToClients, RecoverLog, RecoveredLog, ReplayLog,
 };
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, RecvSignal, Signal, crash_point};
@@ -36,12 +41,40 @@ pub(super) const RECOVERY_WORK: u32 = 1;
 pub(super) struct Recovery {
     step: Step,
     identity: Option<Identity>,
+    /// The last checkpoint; `None` if the directory has none.
+    pub(super) manifest: Option<Box<Manifest>>,
     recovered: RecoveredLog,
     schema: Option<RestoredSchema>,
     /// Partitions that are not requested yet.
     unsent: VecDeque<(Address, ChangePartition)>,
+    /// The greatest AUTO_INCREMENT value that a row of each table has.
+    greatest: BTreeMap<TableId, u64>,
     /// Answers that the step waits for.
     outstanding: usize,
+}
+
+/// The pair files that recovery reads, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pair {
+    Identity,
+    Manifest,
+}
+
+impl Pair {
+    fn name(self) -> &'static str {
+        match self {
+            Pair::Identity => "identity",
+            Pair::Manifest => "manifest",
+        }
+    }
+
+    /// The use in the header of the pair file.
+    fn file_use(self) -> u16 {
+        match self {
+            Pair::Identity => IDENTITY_USE,
+            Pair::Manifest => MANIFEST_USE,
+        }
+    }
 }
 
 /// What recovery waits for.
@@ -49,13 +82,15 @@ pub(super) struct Recovery {
 enum Step {
     /// The creation of the data directory.
     MakeFolder,
-    /// One of the two identity files. `first` is the content of file 0, and `found` tells whether a file
-    /// exists.
-    ReadIdentity { slot: u8, file: Option<FileId>, first: Option<PairSlot>, found: bool },
+    /// One of the two files of a pair. `first` is the content of file 0, and `found` counts the files that
+    /// exist.
+    ReadPair { pair: Pair, slot: u8, file: Option<FileId>, first: Option<PairSlot>, found: u8 },
     /// The log block's first reading.
     Analyse,
     /// The creation of the partitions.
     MakePartitions,
+    /// The rows of the checkpoint.
+    Load,
     /// The log block's second reading.
     Replay,
     /// The indexes of every ldm.
@@ -77,9 +112,11 @@ impl MainBlock {
         self.recovery = Some(Recovery {
             step: Step::MakeFolder,
             identity: None,
+            manifest: None,
             recovered: RecoveredLog::default(),
             schema: None,
             unsent: VecDeque::new(),
+            greatest: BTreeMap::new(),
             outstanding: 0,
         });
         outbox.request(WorldRequest::CreateFolder { path: ".".into(), lane: FileLane::Control, token: 0 });
@@ -99,24 +136,27 @@ impl MainBlock {
         let Some(recovery) = &mut self.recovery else { return };
         match (&mut recovery.step, result) {
             (Step::MakeFolder, Ok(FileOutcome::FolderCreated)) => {
-                recovery.step = Step::ReadIdentity { slot: 0, file: None, first: None, found: false };
-                open_identity(0, FileMode::Read, outbox);
+                begin_pair(recovery, Pair::Identity, outbox);
             }
-            (Step::ReadIdentity { file, found, .. }, Ok(FileOutcome::Opened { file: opened, length, .. })) => {
+            (Step::ReadPair { pair, slot, file, found, .. }, Ok(FileOutcome::Opened { file: opened, length, .. })) => {
                 *file = Some(opened);
-                *found = true;
-                let length = length.min(u64::from(WorldRequest::READ_BYTES_MAX)) as u32;
+                *found += 1;
+                if length > u64::from(WorldRequest::READ_BYTES_MAX) {
+                    let text = format!("{}.{slot} has {length} bytes, which is too large", pair.name());
+                    return halt(&text, outbox);
+                }
+                let length = length as u32;
                 let bytes = FileBuffer::with_capacity(length as usize);
                 outbox.request(WorldRequest::ReadFile { file: opened, offset: 0, length, bytes, token: 0 });
             }
-            (Step::ReadIdentity { file, .. }, Ok(FileOutcome::Read { .. })) => {
+            (Step::ReadPair { file, .. }, Ok(FileOutcome::Read { .. })) => {
                 let closed = file.take();
-                self.take_identity(&bytes, context, outbox);
+                self.take_pair_file(&bytes, context, outbox);
                 if let Some(file) = closed {
                     outbox.request(WorldRequest::CloseFile { file, token: 0 });
                 }
             }
-            (Step::ReadIdentity { .. }, Err(FileError::NotFound)) => self.take_identity(&[], context, outbox),
+            (Step::ReadPair { .. }, Err(FileError::NotFound)) => self.take_pair_file(&[], context, outbox),
             (Step::WriteIdentity { file, content }, Ok(FileOutcome::Opened { file: opened, .. })) => {
                 *file = Some(opened);
                 let bytes = std::mem::take(content);
@@ -145,40 +185,73 @@ impl MainBlock {
         }
     }
 
-    /// Takes the content of an identity file; empty if the file does not exist.
-    fn take_identity(&mut self, bytes: &[u8], context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    /// Takes the content of a file of a pair; empty if the file does not exist.
+    fn take_pair_file(&mut self, bytes: &[u8], context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
-        let Step::ReadIdentity { slot, first, found, .. } = &mut recovery.step else { return };
-        let read = match decode_slot(IDENTITY_USE, bytes) {
+        let Step::ReadPair { pair, slot, first, found, .. } = &mut recovery.step else { return };
+        let (pair, found) = (*pair, *found);
+        let read = match decode_slot(pair.file_use(), bytes) {
             Ok(read) => read,
-            Err(error) => return halt(&format!("identity.{slot}: {error}"), outbox),
+            Err(error) => return halt(&format!("{}.{slot}: {error}", pair.name()), outbox),
         };
         if *slot == 0 {
             (*slot, *first) = (1, read);
-            return open_identity(1, FileMode::Read, outbox);
+            return open_pair_file(pair, 1, FileMode::Read, outbox);
         }
-        let found = *found;
-        match newest_slot(first.take(), read) {
-            Some(newest) => match Identity::decode(&newest.content) {
-                Ok(identity) => {
-                    let (log_id, segment_bytes) = (identity.log_id, identity.segment_bytes);
-                    recovery.identity = Some(identity);
-                    recovery.step = Step::Analyse;
-                    let signal = RecoverLog {
-                        reply_to: self.own,
-                        log_id,
-                        segment_bytes,
-                        checkpoint: CheckpointBounds::default(),
-                    };
-                    self.send_to_log(LogSignal::RecoverLog(signal), outbox);
-                }
-                Err(error) => halt(&error.to_string(), outbox),
-            },
-            None if found => {
+        let newest = newest_slot(first.take(), read).map(|newest| newest.content);
+        match pair {
+            Pair::Identity => self.take_identity(newest, found, context, outbox),
+            Pair::Manifest => self.take_manifest(newest, found, outbox),
+        }
+    }
+
+    fn take_identity(
+        &mut self,
+        newest: Option<Vec<u8>>,
+        found: u8,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(recovery) = &mut self.recovery else { return };
+        match newest.map(|content| Identity::decode(&content)) {
+            Some(Ok(identity)) => {
+                recovery.identity = Some(identity);
+                begin_pair(recovery, Pair::Manifest, outbox);
+            }
+            Some(Err(error)) => halt(&error.to_string(), outbox),
+            None if found > 0 => {
                 halt("both files of the identity are damaged; restore the directory from a backup", outbox)
             }
             None => self.start_log(context, outbox),
         }
+    }
+
+    /// Takes the newest manifest, and reads the log from the position that it names.
+    fn take_manifest(&mut self, newest: Option<Vec<u8>>, found: u8, outbox: &mut Outbox<Signal>) {
+        let reply_to = self.own;
+        let Some(recovery) = &mut self.recovery else { return };
+        let Some(Identity { log_id, segment_bytes, .. }) = recovery.identity else { return };
+        recovery.manifest = match newest.map(|content| Manifest::decode(&content)) {
+            Some(Ok(manifest)) if manifest.log_id != log_id => {
+                return halt("the manifest of the checkpoint belongs to another data directory", outbox);
+            }
+            Some(Ok(manifest)) => Some(Box::new(manifest)),
+            Some(Err(error)) => return halt(&error.to_string(), outbox),
+            // The second file is written only after the first is durable.
+            None if found > 1 => {
+                return halt("both manifests are damaged; restore the directory from a backup", outbox);
+            }
+            // No checkpoint was completed, so the log is whole.
+            None => None,
+        };
+        let checkpoint = recovery.manifest.as_deref().map(|manifest| {
+            let Manifest { begin, newest, replay_from, .. } = *manifest;
+            CheckpointBounds { begin, newest, replay_from }
+        });
+        recovery.step = Step::Analyse;
+        let checkpoint = checkpoint.unwrap_or_default();
+        let signal = RecoverLog { reply_to, log_id, segment_bytes, checkpoint };
+        self.send_to_log(LogSignal::RecoverLog(signal), outbox);
     }
 
     pub(super) fn on_recovered_log(
@@ -193,7 +266,8 @@ impl MainBlock {
         if recovered.incarnation == 0 {
             return halt("the log of the data directory is missing; restore the directory from a backup", outbox);
         }
-        let schema = match self.restore(&recovered.dictionary, &recovered.marks) {
+        let manifest = self.recovery.as_ref().and_then(|recovery| recovery.manifest.as_deref());
+        let schema = match self.restore(manifest, &recovered.dictionary, &recovered.marks) {
             Ok(schema) => schema,
             Err(message) => return halt(&message, outbox),
         };
@@ -218,7 +292,7 @@ impl MainBlock {
         self.continue_recovery(outbox);
     }
 
-    /// Requests the next partitions. Starts the replay when all of them exist.
+    /// Requests the next partitions. Loads the checkpoint when all of them exist.
     pub(super) fn continue_recovery(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
@@ -230,10 +304,55 @@ impl MainBlock {
             return outbox.send(own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: RECOVERY_WORK })));
         }
         if recovery.outstanding == 0 && matches!(recovery.step, Step::MakePartitions) {
-            recovery.step = Step::Replay;
-            let owners = recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default();
-            self.send_to_log(LogSignal::ReplayLog(ReplayLog { reply_to: own, owners }), outbox);
+            self.begin_load(outbox);
         }
+    }
+
+    /// Lets each ldm load its partitions from the checkpoint.
+    fn begin_load(&mut self, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let Some(recovery) = &mut self.recovery else { return };
+        let owners: BTreeMap<PartitionId, Address> =
+            recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default().into_iter().collect();
+        let mut loads: BTreeMap<Address, Vec<(PartitionId, PageTableLocation)>> = BTreeMap::new();
+        let stored = recovery.manifest.as_deref().map_or(&[][..], |manifest| &manifest.partitions);
+        for (partition, table) in stored {
+            // A partition without an owner belongs to a table that was dropped after the checkpoint.
+            if let Some(owner) = owners.get(partition) {
+                loads.entry(*owner).or_default().push((*partition, *table));
+            }
+        }
+        if loads.is_empty() {
+            return self.begin_replay(outbox);
+        }
+        outbox.crash_point(crash_point::RECOVERY_LOAD.before());
+        recovery.step = Step::Load;
+        recovery.outstanding = loads.len();
+        for (ldm, partitions) in loads {
+            outbox.send(ldm, Signal::Ldm(LdmSignal::LoadCheckpoint(LoadCheckpoint { reply_to: own, partitions })));
+        }
+    }
+
+    pub(super) fn on_load_checkpoint_reply(&mut self, reply: LoadCheckpointReply, outbox: &mut Outbox<Signal>) {
+        self.on_recovery_reply(reply.error.as_deref(), outbox);
+    }
+
+    fn begin_replay(&mut self, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
+        let Some(recovery) = &mut self.recovery else { return };
+        recovery.step = Step::Replay;
+        let owners = recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default();
+        self.send_to_log(LogSignal::ReplayLog(ReplayLog { reply_to: own, owners }), outbox);
+    }
+
+    pub(super) fn on_build_indexes_reply(&mut self, reply: BuildIndexesReply, outbox: &mut Outbox<Signal>) {
+        if let Some(recovery) = &mut self.recovery {
+            for (table, greatest) in reply.greatest {
+                let known = recovery.greatest.entry(table).or_insert(greatest);
+                *known = greatest.max(*known);
+            }
+        }
+        self.on_recovery_reply(reply.error.as_deref(), outbox);
     }
 
     /// Handles the reply of one block to the current step.
@@ -249,6 +368,10 @@ impl MainBlock {
         }
         match recovery.step {
             Step::MakePartitions => self.continue_recovery(outbox),
+            Step::Load => {
+                outbox.crash_point(crash_point::RECOVERY_LOAD.after());
+                self.begin_replay(outbox);
+            }
             Step::Replay => {
                 recovery.step = Step::BuildIndexes;
                 recovery.outstanding = usize::from(ldm_instances);
@@ -314,7 +437,7 @@ impl MainBlock {
         let identity = recovery.identity.as_ref().map(Identity::encode).unwrap_or_default();
         let content = FileBuffer::from(&encode_slot(IDENTITY_USE, 1, &identity)[..]);
         recovery.step = Step::WriteIdentity { file: None, content };
-        open_identity(1, FileMode::CreateEmpty, outbox);
+        open_pair_file(Pair::Identity, 1, FileMode::CreateEmpty, outbox);
     }
 
     /// Gives every block the recovered catalog.
@@ -326,7 +449,11 @@ impl MainBlock {
             recovery.outstanding = 1;
             return self.on_recovery_reply(None, outbox);
         };
+        let greatest = std::mem::take(&mut recovery.greatest);
         self.install(schema);
+        for (table, greatest) in greatest {
+            self.raise_auto_increment(table, greatest);
+        }
         let outstanding = self.send_catalog(OperationId(0), outbox);
         if let Some(recovery) = &mut self.recovery {
             recovery.outstanding = outstanding;
@@ -346,8 +473,14 @@ impl MainBlock {
     }
 }
 
-fn open_identity(slot: u8, mode: FileMode, outbox: &mut Outbox<Signal>) {
-    let (path, lane) = (format!("identity.{slot}").into(), FileLane::Control);
+/// Reads the files of a pair.
+fn begin_pair(recovery: &mut Recovery, pair: Pair, outbox: &mut Outbox<Signal>) {
+    recovery.step = Step::ReadPair { pair, slot: 0, file: None, first: None, found: 0 };
+    open_pair_file(pair, 0, FileMode::Read, outbox);
+}
+
+fn open_pair_file(pair: Pair, slot: u8, mode: FileMode, outbox: &mut Outbox<Signal>) {
+    let (path, lane) = (format!("{}.{slot}", pair.name()).into(), FileLane::Control);
     outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: 0 });
 }
 

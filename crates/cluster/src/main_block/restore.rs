@@ -1,4 +1,4 @@
-//! Rebuilds the schema from the log, before a node with a log opens.
+//! Rebuilds the schema from the last checkpoint and the log, before a node with a log opens.
 //!
 //! Dictionary records contain finished changes only, with one exception: the first step of an alteration
 //! publishes new indexes in state Building, and the last step makes them visible. A crash between the two
@@ -16,6 +16,7 @@ use junctor_kernel::{Address, require};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
+use junctor_model::stored_manifest::Manifest;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::Catalog;
@@ -24,7 +25,7 @@ use super::block::MainBlock;
 use super::definition;
 use super::reserve_auto_increment::Counter;
 
-/// The schema that the log describes.
+/// The schema that the checkpoint and the log describe.
 #[derive(Debug)]
 pub struct RestoredSchema {
     /// The schema and the chains of its partitions.
@@ -57,23 +58,37 @@ impl RestoredSchema {
 }
 
 impl MainBlock {
-    /// Rebuilds the schema from the bodies of dictionary records, in the order of their commits, and from the
-    /// bodies of mark records. Changes nothing here.
+    /// Rebuilds the schema from the last checkpoint, the bodies of dictionary records in the order of their
+    /// commits, and the bodies of mark records. Changes nothing here.
     ///
     /// # Errors
     /// A body has an unknown version or is damaged, or the bodies contradict each other.
-    pub fn restore(&self, dictionary: &[Vec<u8>], marks: &[Vec<u8>]) -> Result<RestoredSchema, Box<str>> {
+    pub fn restore(
+        &self,
+        checkpoint: Option<&Manifest>,
+        dictionary: &[Vec<u8>],
+        marks: &[Vec<u8>],
+    ) -> Result<RestoredSchema, Box<str>> {
         let mut catalog = Catalog::default();
         let mut next_table = TableId(1);
+        if let Some(Manifest { schema, .. }) = checkpoint {
+            next_table = schema.next_table.max(next_table);
+            schema.clone().apply(&mut catalog.dictionary);
+        }
+        let checkpoint_version = catalog.dictionary.version;
         for (position, body) in dictionary.iter().enumerate() {
             let change = DictionaryChange::decode(body).map_err(|error| refused("schema change", position, error))?;
+            // The schema of a checkpoint is newer than the number at which the checkpoint began.
+            if change.version <= checkpoint_version {
+                continue;
+            }
             check_order(&catalog, next_table, &change).map_err(|error| refused("schema change", position, error))?;
             next_table = change.next_table;
             change.apply(&mut catalog.dictionary);
         }
         let undone = undo_unfinished(&mut catalog);
         check_complete(&catalog)?;
-        let mut highest: BTreeMap<TableId, u64> = BTreeMap::new();
+        let mut highest = checkpoint.map(|checkpoint| checkpoint.marks.clone()).unwrap_or_default();
         for (position, body) in marks.iter().enumerate() {
             let mark = CounterMark::decode(body).map_err(|error| refused("AUTO_INCREMENT mark", position, error))?;
             let known = highest.entry(mark.table).or_insert(1);

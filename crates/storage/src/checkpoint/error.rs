@@ -1,28 +1,10 @@
-//! The place of a frame or page table, and errors of reading them.
+//! Errors of reading frames and page tables.
 
 use std::fmt;
 
 use junctor_model::id::RowId;
 
 use crate::page::OutOfMemory;
-
-/// The bytes of a frame or of a page table in the checkpoint files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FrameLocation {
-    /// Number of the file. Later rounds write files with higher numbers.
-    pub file: u32,
-    /// Byte in the file at which the frame begins.
-    pub offset: u64,
-    /// Length in bytes.
-    pub length: u32,
-}
-
-impl fmt::Display for FrameLocation {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FrameLocation { file, offset, length } = self;
-        write!(formatter, "checkpoint file {file}, {length} bytes from byte {offset}")
-    }
-}
 
 /// Why a frame or a page table cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 
 use junctor_model::id::{CommitNumber, PartitionId, SchemaVersion, TableId};
 
-use super::error::{CheckpointError, FrameLocation};
+use junctor_model::checkpoint::FrameLocation;
+
+use super::error::CheckpointError;
 use super::{ROWS_PER_CELL, ROWS_PER_PAGE};
 use crate::bytes::{checksum_without, set_u16, set_u32, set_u64, u16_at, u32_at, u64_at};
 use crate::invariant::require;

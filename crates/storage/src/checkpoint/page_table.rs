@@ -3,7 +3,9 @@
 use junctor_model::id::{CommitNumber, PartitionId, TableId};
 
 use super::ROWS_PER_PAGE;
-use super::error::{CheckpointError, FrameLocation};
+use junctor_model::checkpoint::FrameLocation;
+
+use super::error::CheckpointError;
 use crate::bytes::{checksum_without, set_u32, u16_at, u32_at, u64_at};
 use crate::invariant::require;
 use crate::row::ROWS_PER_PARTITION_MAX;
@@ -103,6 +105,11 @@ fn encode_page(page: u32, written: CommitNumber, frames: impl Iterator<Item = St
         0 => out.truncate(at),
         _ => set_u32(&mut out[at..], 4, frame_count),
     }
+}
+
+/// The checksum in a page table, which the manifest repeats; `None` if the bytes are too few.
+pub fn page_table_checksum(bytes: &[u8]) -> Option<u32> {
+    (bytes.len() >= HEADER_BYTES).then(|| u32_at(bytes, CHECKSUM_AT))
 }
 
 /// Decodes a page table: its header and its pages in ascending order.

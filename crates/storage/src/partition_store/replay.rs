@@ -8,7 +8,8 @@ use std::fmt;
 
 use junctor_model::id::{CommitNumber, RowId};
 use junctor_model::partition::key_hash;
-use junctor_model::row::check_image;
+use junctor_model::row::{RowView, check_image};
+use junctor_model::value::ValueRef;
 
 use super::{LocalIndex, PartitionStore, key_view};
 use crate::index::{HashIndex, OrderedIndex, SortedRun};
@@ -62,6 +63,8 @@ pub struct IndexRebuild {
     runs: Vec<SortedRun>,
     run_bytes_max: usize,
     batch: Vec<BatchRow>,
+    /// The greatest AUTO_INCREMENT value so far.
+    greatest: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +98,13 @@ impl IndexRebuild {
 
     /// Like `new`, with another limit of the bytes of an index that are sorted at a time.
     pub(crate) fn with_run_bytes_max(run_bytes_max: usize) -> IndexRebuild {
-        IndexRebuild { phase: Phase::FreeIds(None), runs: Vec::new(), run_bytes_max, batch: Vec::new() }
+        IndexRebuild { phase: Phase::FreeIds(None), runs: Vec::new(), run_bytes_max, batch: Vec::new(), greatest: 0 }
+    }
+
+    /// The greatest value that the AUTO_INCREMENT column has in the rows so far; 0 without such a column, or
+    /// if no value is above 0.
+    pub fn greatest_auto_increment(&self) -> u64 {
+        self.greatest
     }
 }
 
@@ -229,6 +238,7 @@ impl PartitionStore {
     fn collect_batch(&mut self, build: &mut IndexRebuild, rows: std::ops::Range<RowId>) -> Result<(), OutOfMemory> {
         let PartitionStore { rows: store, hash, primary, ordered, layout, scratch, .. } = self;
         let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
+        let counted = layout.definition.auto_increment_column();
         build.batch.clear();
         for row in (rows.start.0..rows.end.0).map(RowId) {
             let location = store.map().get(row);
@@ -244,6 +254,11 @@ impl PartitionStore {
             primary.append(columns, view, &mut scratch.key);
             entry.hash = key_hash(&scratch.key);
             hash.prefetch(hash.home_of(entry.hash));
+            if let Some(column) = counted {
+                // The column is a number, so it lies in the fixed part of the stored image.
+                let value = RowView::new(format, version.stored()).column(column);
+                build.greatest = build.greatest.max(positive(value));
+            }
             for (index, run) in ordered.iter().zip(&mut build.runs) {
                 scratch.key.clear();
                 let view = key_view(store, format, &index.shape, &version, &mut scratch.image);
@@ -272,6 +287,17 @@ impl PartitionStore {
             entry.is_complete = true;
         }
         self.is_replaying = false;
+    }
+}
+
+/// The value of a number column, rounded down; 0 if it is NULL or negative.
+fn positive(value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Int(number) => u64::try_from(number).unwrap_or(0),
+        ValueRef::UInt(number) => number,
+        // The conversion saturates.
+        ValueRef::Double(number) => number as u64,
+        _ => 0,
     }
 }
 

@@ -15,6 +15,7 @@ use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use super::deferred::DeferredWork;
+use super::load_checkpoint::{CheckpointLoad, LOAD_FILE};
 use super::lock_wait::LockWaits;
 use super::participant_table::{ParticipantHandle, ParticipantTable};
 use super::partition_table::{PartitionSlot, PartitionTable, SlotIndex};
@@ -63,6 +64,8 @@ pub struct LdmBlock {
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
     pub(super) records: RecordStream,
     pub(super) replay: ReplayQueue,
+    /// The checkpoint that recovery loads.
+    pub(super) load: Option<Box<CheckpointLoad>>,
     pub(super) purge: PurgeQueue,
     /// The largest commit number that this instance has begun to apply.
     pub(super) applied: CommitNumber,
@@ -84,6 +87,7 @@ impl LdmBlock {
             backed_up: BTreeMap::new(),
             records: RecordStream::new(own.instance, shared.log.clone()),
             replay: ReplayQueue::default(),
+            load: None,
             purge: PurgeQueue::new(),
             applied: CommitNumber(0),
             shared,
@@ -123,10 +127,8 @@ impl LdmBlock {
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
             LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),
-            LdmSignal::WriteCheckpoint(_)
-            | LdmSignal::SetCheckpointSpeed(_)
-            | LdmSignal::EndCheckpoint(_)
-            | LdmSignal::LoadCheckpoint(_) => {}
+            LdmSignal::WriteCheckpoint(_) | LdmSignal::SetCheckpointSpeed(_) | LdmSignal::EndCheckpoint(_) => {}
+            LdmSignal::LoadCheckpoint(signal) => self.on_load_checkpoint(signal, outbox),
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
@@ -144,6 +146,9 @@ impl LdmBlock {
         match event {
             // The purge timer is the only timer.
             WorldEvent::Timer { .. } => self.on_purge_timer(outbox),
+            WorldEvent::FileDone { token, result, bytes } if token >> 56 == LOAD_FILE => {
+                self.on_load_file((token, result, bytes), outbox);
+            }
             WorldEvent::Stopping => self.before_publish(outbox),
             WorldEvent::Started
             | WorldEvent::FileDone { .. }

@@ -24,6 +24,7 @@ mod deferred;
 mod evaluate_rows;
 mod foreign_key;
 mod interrupt_writes;
+mod load_checkpoint;
 mod lock_wait;
 mod participant_table;
 mod partition_table;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use junctor_kernel::{Address, Outbox};
-use junctor_model::id::{CommitNumber, PartitionId};
+use junctor_model::id::{CommitNumber, PartitionId, TableId};
 use junctor_signals::recover_log::{BuildIndexes, BuildIndexesReply, ReplayRows, ReplayRowsReply};
 use junctor_signals::{LogSignal, MainSignal, Signal, crash_point};
 use junctor_storage::log::{Operation, Section};
@@ -39,6 +39,8 @@ pub(super) struct AllIndexesBuild {
     /// The partitions that are not complete; the last one is under way.
     partitions: Vec<PartitionId>,
     rebuild: IndexRebuild,
+    /// The greatest AUTO_INCREMENT value of each complete partition that has one.
+    greatest: Vec<(TableId, u64)>,
 }
 
 /// How the changes of a batch ended.
@@ -104,14 +106,15 @@ impl LdmBlock {
     pub(super) fn on_build_indexes(&mut self, signal: BuildIndexes, outbox: &mut Outbox<Signal>) {
         outbox.crash_point(crash_point::RECOVERY_INDEX.before());
         let BuildIndexes { reply_to } = signal;
-        let build = AllIndexesBuild { reply_to, partitions: self.partitions.ids(), rebuild: IndexRebuild::new() };
+        let (partitions, rebuild) = (self.partitions.ids(), IndexRebuild::new());
+        let build = AllIndexesBuild { reply_to, partitions, rebuild, greatest: Vec::new() };
         self.continue_build_indexes(Box::new(build), outbox);
     }
 
     /// Runs one step of the build, and defers the others.
     pub(super) fn continue_build_indexes(&mut self, mut build: Box<AllIndexesBuild>, outbox: &mut Outbox<Signal>) {
         let Some(partition) = build.partitions.last().copied() else {
-            return self.end_build_indexes(build.reply_to, None, outbox);
+            return self.end_build_indexes(*build, None, outbox);
         };
         if let Some(index) = self.partitions.find(partition) {
             let slot = self.partitions.slot(index);
@@ -127,19 +130,22 @@ impl LdmBlock {
                 Err(_) => {
                     drop(store);
                     let error = out_of_memory(&self.partitions.slot(index).layout.definition.name);
-                    return self.end_build_indexes(build.reply_to, Some(error), outbox);
+                    return self.end_build_indexes(*build, Some(error), outbox);
                 }
             }
         }
         build.partitions.pop();
-        build.rebuild = IndexRebuild::new();
+        let greatest = std::mem::take(&mut build.rebuild).greatest_auto_increment();
+        if greatest > 0 {
+            build.greatest.push((partition.table, greatest));
+        }
         self.defer(Deferred::AllIndexesBuild(build), outbox);
     }
 
-    fn end_build_indexes(&mut self, reply_to: Address, error: Option<Box<str>>, outbox: &mut Outbox<Signal>) {
+    fn end_build_indexes(&mut self, build: AllIndexesBuild, error: Option<Box<str>>, outbox: &mut Outbox<Signal>) {
         outbox.crash_point(crash_point::RECOVERY_INDEX.after());
-        let reply = BuildIndexesReply { from: self.own, error };
-        outbox.send(reply_to, Signal::Main(MainSignal::BuildIndexesReply(reply)));
+        let reply = BuildIndexesReply { from: self.own, greatest: build.greatest, error };
+        outbox.send(build.reply_to, Signal::Main(MainSignal::BuildIndexesReply(reply)));
     }
 }
 

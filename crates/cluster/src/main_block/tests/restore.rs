@@ -1,9 +1,12 @@
 //! Restarts from the records of the log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use junctor_model::id::CommitNumber;
+use junctor_model::schema::Dictionary;
+use junctor_model::stored_manifest::Manifest;
 use junctor_model::stored_mark::CounterMark;
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_storage::log::RecordKind;
 use proptest::prelude::*;
 
@@ -31,7 +34,8 @@ impl Stage {
     /// A node that starts from the records.
     fn restarted(records: &Records) -> (Stage, RestoredSchema) {
         let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
-        let restore = |stage: &Stage| stage.main.restore(&records.dictionary, &records.marks).expect("it is whole");
+        let restore =
+            |stage: &Stage| stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
         let (restored, shown) = (restore(&stage), restore(&stage));
         for it in &restored.partitions {
             for member in &it.chain {
@@ -109,6 +113,35 @@ fn an_unfinished_alteration_is_undone_in_the_same_way_every_time() {
 }
 
 #[test]
+fn a_checkpoint_stands_in_for_the_records_up_to_its_schema() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("a", vec![primary()]);
+    stage.create("b", vec![primary(), unique("u")]);
+    let a = stage.table("a").id;
+    assert_eq!(stage.reserve(a, 7, 0), (5, 7, false));
+    let next_table = TableId(4);
+    let schema = DictionaryChange::between(&Dictionary::default(), &stage.main.catalog().dictionary, next_table);
+    let checkpoint = Manifest { schema, marks: BTreeMap::from([(a, 500)]), ..Manifest::default() };
+    assert_eq!(stage.change(drop_table("b")).error, None);
+    stage.create("c", vec![primary()]);
+    let definitions = stage.definitions();
+    let records = stage.records();
+    // The last of the earlier records may still be in the log.
+    for first in 0..=3 {
+        let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+        let restored = stage.main.restore(Some(&checkpoint), &records.dictionary[first..], &[]).expect("it is whole");
+        let tables: Vec<TableId> = restored.owners().iter().map(|(partition, _)| partition.table).collect();
+        assert_eq!(tables, [a, a, TableId(4), TableId(4)]);
+        stage.main.install(restored);
+        assert_eq!(stage.definitions(), definitions);
+        assert!(stage.reserve(a, 1, 0).0 >= 500, "the mark of the checkpoint counts");
+    }
+    let empty = Stage::durable().main.restore(Some(&Manifest::default()), &[], &[]).expect("an empty schema");
+    assert!(empty.partitions.is_empty());
+}
+
+#[test]
 fn damaged_and_unknown_records_are_refused_with_their_position() {
     let mut stage = Stage::durable();
     stage.create_database();
@@ -117,7 +150,7 @@ fn damaged_and_unknown_records_are_refused_with_their_position() {
     let records = stage.records();
     let empty = Stage::durable();
     let refused = |dictionary: &[Vec<u8>], marks: &[Vec<u8>]| {
-        empty.main.restore(dictionary, marks).expect_err("it is refused").into_string()
+        empty.main.restore(None, dictionary, marks).expect_err("it is refused").into_string()
     };
     let mut damaged = records.dictionary.clone();
     damaged[1].pop();
@@ -138,7 +171,7 @@ fn damaged_and_unknown_records_are_refused_with_their_position() {
     assert!(refused(&twice, &[]).ends_with("dictionary version 1 does not follow version 1"));
     let missing = [records.dictionary[1].clone()];
     assert_eq!(refused(&missing, &[]), "the stored schema has table 1 without its database");
-    assert!(empty.main.restore(&[], &[]).is_ok_and(|schema| schema.partitions.is_empty()));
+    assert!(empty.main.restore(None, &[], &[]).is_ok_and(|schema| schema.partitions.is_empty()));
 }
 
 /// One step of a history.
