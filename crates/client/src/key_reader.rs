@@ -1,4 +1,6 @@
-//! Hot path, budget 20 instructions a key: reads many rows by primary key at once.
+//! Hot path: at most 20 instructions per key.
+//!
+//! Reads many rows by primary key at once.
 
 use std::fmt;
 use std::sync::Arc;

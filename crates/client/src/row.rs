@@ -1,4 +1,6 @@
-//! Hot path, budget 20 instructions a value: rows, decoded directly in the received bytes.
+//! Hot path: at most 20 instructions per value.
+//!
+//! Rows, decoded directly in the received bytes.
 
 use std::fmt;
 use std::ops::Range;

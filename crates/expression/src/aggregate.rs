@@ -1,5 +1,7 @@
-//! Hot path, budget 30 instructions a number: COUNT, SUM, AVG, MIN and MAX. Aggregates run where the rows are
-//! stored. Each partition returns a partial state, and the session merges them.
+//! Hot path: at most 30 instructions per number.
+//!
+//! COUNT, SUM, AVG, MIN and MAX. Aggregates run where the rows are stored. Each partition returns a partial
+//! state, and the session merges them.
 //!
 //! A partial state is a tag byte and its content, with little-endian integers. Values are encoded as in
 //! [`crate::parameter`].

@@ -1,5 +1,7 @@
-//! Hot path, budget 15 instructions a lookup: the parameter values of one execution, encoded as one byte
-//! string. Signals carry the byte string unchanged.
+//! Hot path: at most 15 instructions per lookup.
+//!
+//! The parameter values of one execution, encoded as one byte string. Signals carry the byte string
+//! unchanged.
 //!
 //! The layout is `[values][offset u32 of each value][count u16]`, with little-endian integers. A value is a
 //! tag byte and its content:

@@ -1,5 +1,6 @@
-//! Hot path, budget 60 instructions a key: distributes the keys, ranges and rows of a statement over one
-//! input per partition.
+//! Hot path: at most 60 instructions per key.
+//!
+//! Distributes the keys, ranges and rows of a statement over one input per partition.
 
 use junctor_kernel::{Buffer, BufferPool};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;

@@ -1,5 +1,7 @@
-//! Hot path, budget 150 instructions a read, keys not counted: no allocation for a read that one reply
-//! answers. A read has a part for each partition. Each part is sent to the block that runs it.
+//! Hot path: at most 150 instructions per read, not counting the keys; no allocation for a read that one
+//! reply answers.
+//!
+//! A read has a part for each partition. Each part is sent to the block that runs it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Hot path, budget 20 instructions a number: no allocation once the output has grown.
+//! Hot path: at most 20 instructions per number; no allocation once the output has grown.
 //!
 //! Keys are byte strings whose byte order is the SQL order. Within an index, no key is a prefix of another. A
 //! nullable column starts with 0 for NULL and 1 for a value. Integers are big-endian at column width with the

@@ -1,4 +1,5 @@
-//! Hot path, budget 15 instructions for a key of 4 to 8 bytes.
+//! Hot path: at most 15 instructions for a key of 4 to 8 bytes.
+//!
 //! The hash of a key, and the partition that it chooses.
 //!
 //! The hash is part of a table's format and never changes, because it determines where rows are stored.

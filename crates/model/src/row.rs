@@ -1,4 +1,5 @@
-//! Hot path, budget 12 instructions a column read: no allocation, no formatting; an image is only borrowed.
+//! Hot path: at most 12 instructions per column read; no allocation, no formatting; an image is only
+//! borrowed.
 //!
 //! A row is one byte string, the image: `[flags u8][null bits][fixed part][variable ends][variable data]`.
 //! Only nullable columns have a null bit. Integers are little-endian at column width; DOUBLE is 8 bytes

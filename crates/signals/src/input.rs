@@ -1,4 +1,5 @@
-//! Hot path, budget 20 instructions a key: no allocation once the buffer has its capacity.
+//! Hot path: at most 20 instructions per key; no allocation once the buffer has its capacity.
+//!
 //! Encodes the input of a request for one partition: parameters, then keys, ranges or row images.
 //!
 //! ```text

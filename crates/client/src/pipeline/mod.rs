@@ -1,4 +1,6 @@
-//! Hot path, budget 300 instructions a request, contents not counted: the pipelined requests of a connection.
+//! Hot path: at most 300 instructions per request, not counting the contents.
+//!
+//! The pipelined requests of a connection.
 //!
 //! The pipeline has no background task. A future that waits for a reply does the I/O when it is polled: it
 //! sends queued requests and receives bytes, for itself and for all other waiting futures. A transport can

@@ -1,5 +1,6 @@
-//! Hot path, within the budget of 300 instructions a request of `mod.rs`: the futures that wait for a reply
-//! or for space in the queue.
+//! Hot path, within the budget of 300 instructions per request in `mod.rs`.
+//!
+//! The futures that wait for a reply or for space in the queue.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,6 @@
-//! Hot path, budget 60 instructions an operation on integers: arithmetic and bit operators.
+//! Hot path: at most 60 instructions per operation on integers.
+//!
+//! Arithmetic and bit operators.
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::ValueRef;

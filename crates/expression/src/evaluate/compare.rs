@@ -1,4 +1,6 @@
-//! Hot path, budget 10 instructions for two integers: the order of two values in a domain.
+//! Hot path: at most 10 instructions for two integers.
+//!
+//! The order of two values in a domain.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,5 @@
-//! Hot path, budget 40 instructions a comparison of a column with a constant or parameter.
+//! Hot path: at most 40 instructions per comparison of a column with a constant or parameter.
+//!
 //! Numbers, columns, constants and parameters need no allocation.
 //!
 //! Evaluation walks the expression tree. Values borrow from the row, the parameters, the expression or the

@@ -1,5 +1,6 @@
-//! Hot path, budget 40 instructions a comparison of integers: conditions in three-valued logic.
-//! Conditions yield a truth value directly, without building a `ValueRef`.
+//! Hot path: at most 40 instructions per comparison of integers.
+//!
+//! Conditions in three-valued logic. Conditions yield a truth value directly, without building a `ValueRef`.
 
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;

@@ -1,4 +1,5 @@
-//! Hot path, budget 60 instructions a command in and 60 an answer out, framing not counted: no allocation.
+//! Hot path: at most 60 instructions per received command and 60 per sent answer, not counting framing; no
+//! allocation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

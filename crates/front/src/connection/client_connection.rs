@@ -1,4 +1,6 @@
-//! Hot path, budget 60 instructions a command, framing not counted: no copy of a command that arrived alone.
+//! Hot path: at most 60 instructions per command, not counting framing; no copy of a command that arrived
+//! alone.
+//!
 //! One connection: turns received bytes into commands, one at a time.
 
 use std::ops::Range;

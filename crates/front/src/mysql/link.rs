@@ -1,5 +1,7 @@
-//! Hot path, budget 80 instructions a command in and 30 a packet out: no copy of a command that arrived in
-//! one piece. The packets and logins of one connection.
+//! Hot path: at most 80 instructions per received command and 30 per sent packet; no copy of a command that
+//! arrived in one piece.
+//!
+//! The packets and logins of one connection.
 
 use super::login::{Handshake, HandshakeStep, LoginContext, encode_refusal};
 use super::wire::capability::Capabilities;

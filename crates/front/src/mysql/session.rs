@@ -1,4 +1,6 @@
-//! Hot path, budget 150 instructions a command, execution not counted: executes the commands of sessions.
+//! Hot path: at most 150 instructions per command, not counting execution.
+//!
+//! Executes the commands of sessions.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;

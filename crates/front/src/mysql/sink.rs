@@ -1,5 +1,7 @@
-//! Hot path, budget 100 instructions an answer, rows not counted: no allocation once a plan's header is
-//! encoded. Encodes results as MySQL packets with sequence number 0; the link numbers them.
+//! Hot path: at most 100 instructions per answer, not counting the rows; no allocation once a plan's header
+//! is encoded.
+//!
+//! Encodes results as MySQL packets with sequence number 0; the link numbers them.
 
 use junctor_model::error::Error;
 use junctor_model::row_encoding::ResultColumn;

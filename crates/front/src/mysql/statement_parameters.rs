@@ -1,6 +1,7 @@
-//! Hot path, budget 50 instructions a parameter: no allocation after the first execution of a statement. The
-//! state that a session's prepared statements keep between executions: the parameter types that were bound
-//! last, and long data (COM_STMT_SEND_LONG_DATA).
+//! Hot path: at most 50 instructions per parameter; no allocation after the first execution of a statement.
+//!
+//! The state that a session's prepared statements keep between executions: the parameter types that were
+//! bound last, and long data (COM_STMT_SEND_LONG_DATA).
 
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_kernel::require;

@@ -1,5 +1,6 @@
-//! Hot path, budget 20 instructions a key: joins the replies of partitions into one frame, with an index from
-//! keys to rows.
+//! Hot path: at most 20 instructions per key.
+//!
+//! Joins the replies of partitions into one frame, with an index from keys to rows.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;

@@ -1,5 +1,6 @@
-//! Hot path, budget 40 instructions a request in: no copy of a request that arrived in one piece. The frames
-//! and logins of one connection.
+//! Hot path: at most 40 instructions per received request; no copy of a request that arrived in one piece.
+//!
+//! The frames and logins of one connection.
 
 use junctor_wire::reply::{self, Greeting};
 use junctor_wire::request::{Login, kind};

@@ -1,4 +1,6 @@
-//! Hot path, budget 150 instructions a request, execution not counted: executes the requests of sessions.
+//! Hot path: at most 150 instructions per request, not counting execution.
+//!
+//! Executes the requests of sessions.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! Hot path, budget 60 instructions an answer, rows not counted: encodes results of sessions as frames of the
-//! native protocol.
+//! Hot path: at most 60 instructions per answer, not counting the rows.
+//!
+//! Encodes results of sessions as frames of the native protocol.
 
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;

@@ -1,5 +1,6 @@
-//! Hot path, budget 10 instructions an execution: the decoded parameters of the current execution, in the
-//! form in which they are sent to partitions.
+//! Hot path: at most 10 instructions per execution.
+//!
+//! The decoded parameters of the current execution, in the form in which they are sent to partitions.
 
 use junctor_expression::ParametersBuilder;
 

@@ -1,5 +1,6 @@
-//! Hot path, budget 150 instructions a command, execution not counted: sessions and their commands, from
-//! *OpenSession* to *CloseSession*.
+//! Hot path: at most 150 instructions per command, not counting execution.
+//!
+//! Sessions and their commands, from *OpenSession* to *CloseSession*.
 
 use junctor_gateway::{Event, TurnContext};
 use junctor_kernel::{Address, Buffer, require, verify};

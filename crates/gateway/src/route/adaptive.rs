@@ -1,6 +1,7 @@
-//! Hot path, budget 50 instructions a decision for a short read. The controller sends each read to the
-//! location with the lowest predicted cost. It computes with integers and reads no clock: its inputs are
-//! measurements, its outputs decisions.
+//! Hot path: at most 50 instructions per decision for a short read.
+//!
+//! The controller sends each read to the location with the lowest predicted cost. It computes with integers
+//! and reads no clock: its inputs are measurements, its outputs decisions.
 //!
 //! The cost of a location is the delay that the read causes there: its own execution time, and the time by
 //! which it delays other work of the thread. The *price* of a thread expresses the second part. A nanosecond

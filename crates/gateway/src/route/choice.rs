@@ -1,5 +1,7 @@
-//! Hot path, budget 80 instructions a short read. The routing state of one sql block: which blocks can read a
-//! partition, the state of their threads, and the rule that chooses among them.
+//! Hot path: at most 80 instructions per short read.
+//!
+//! The routing state of one sql block: which blocks can read a partition, the state of their threads, and the
+//! rule that chooses among them.
 
 use junctor_kernel::scheduler::load::{ThreadState, Usage};
 use junctor_kernel::{Address, Directory, Duration, LoadBoard, Time};

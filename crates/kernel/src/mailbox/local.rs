@@ -1,4 +1,4 @@
-//! Hot path: at most 25 instructions an item at each end, not counting those that move it.
+//! Hot path: at most 25 instructions per item at each end, not counting those that move it.
 //!
 //! The queue of signals that a thread sends to itself. An item is built in its slot and moved once.
 //!

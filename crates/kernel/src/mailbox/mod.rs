@@ -1,4 +1,4 @@
-//! Hot path: at most 30 instructions an item at each end, not counting those that move it.
+//! Hot path: at most 30 instructions per item at each end, not counting those that move it.
 //!
 //! A ring buffer of fixed capacity from one thread to another.
 //!

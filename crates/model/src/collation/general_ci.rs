@@ -1,4 +1,5 @@
-//! Hot path, budget 1 instruction a character of ASCII text without spaces, 10 of other ASCII.
+//! Hot path: at most 1 instruction per character of ASCII text without spaces, 10 of other ASCII.
+//!
 //! `utf8mb4_general_ci`: every character has one weight, and texts are padded with spaces.
 //!
 //! ASCII letters have the weight of their upper case form, other ASCII characters their own code. Characters

@@ -1,4 +1,5 @@
-//! Hot path, budget 5 instructions a byte.
+//! Hot path: at most 5 instructions per byte.
+//!
 //! The order of texts padded with spaces, and keys with the same order as byte strings.
 //!
 //! Two texts compare as if endless spaces followed both, so `"a\t" < "a" = "a " < "a b"`. A text is a

@@ -1,4 +1,5 @@
-//! Hot path, budget 5 instructions a call in addition to the collation.
+//! Hot path: at most 5 instructions per call, not counting the collation.
+//!
 //! The operations of a collation on text: comparison, weight keys, LIKE, letter case, lengths.
 
 use std::cmp::Ordering;

@@ -1,4 +1,5 @@
-//! Hot path, budget 10 instructions a character of ASCII.
+//! Hot path: at most 10 instructions per character of ASCII.
+//!
 //! `utf8mb4_0900_ai_ci`: the primary weights of the Unicode collation algorithm 9.0.0, without padding.
 //!
 //! The weights are those of the default table (DUCET) of UTS #10 revision 34, with no character ignored as

@@ -1,4 +1,6 @@
-//! Hot path, budget 20 instructions a number: rows of the binary protocol.
+//! Hot path: at most 20 instructions per number.
+//!
+//! Rows of the binary protocol.
 
 use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{append_length_prefixed, end_packet};

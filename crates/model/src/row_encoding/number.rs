@@ -1,5 +1,6 @@
-//! Hot path, budget 40 instructions an integer: numbers as text, two digits at a time, without formatting
-//! machinery.
+//! Hot path: at most 40 instructions per integer.
+//!
+//! Numbers as text, two digits at a time, without formatting machinery.
 
 /// "00" to "99".
 static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();

@@ -1,4 +1,6 @@
-//! Hot path, budget 15 instructions a packet: the frame around a row, and length-encoded strings.
+//! Hot path: at most 15 instructions per packet.
+//!
+//! The frame around a row, and length-encoded strings.
 
 /// Payload bytes of a full packet. A payload of this many bytes or more continues in the next packet.
 pub const PACKET_PAYLOAD_MAX: usize = 0xFF_FFFF;

@@ -1,5 +1,6 @@
-//! Hot path: encodes result rows whose values are plain columns. The budget is 30 instructions for a number,
-//! and 20 instructions and one copy for a run of adjacent strings.
+//! Hot path: at most 30 instructions per number, and 20 plus one copy per run of adjacent strings.
+//!
+//! Encodes result rows whose values are plain columns.
 
 use super::binary::{append_binary_number, begin_binary_row};
 use super::number::append_signed_prefixed;

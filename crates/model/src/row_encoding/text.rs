@@ -1,4 +1,6 @@
-//! Hot path, budget 45 instructions an integer and 20 plus the copy a string: rows of the text protocol.
+//! Hot path: at most 45 instructions per integer and 20 plus the copy per string.
+//!
+//! Rows of the text protocol.
 
 use super::number::{append_double, append_double_fixed, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{NULL_MARK, append_length_prefixed};

@@ -1,5 +1,7 @@
-//! Hot path, budget 40 instructions an integer: converts a value into the key bytes of a column. If the
-//! column cannot have the value, finds its position between the values that the column can have.
+//! Hot path: at most 40 instructions per integer.
+//!
+//! Converts a value into the key bytes of a column. If the column cannot have the value, finds its position
+//! between the values that the column can have.
 
 use junctor_model::key::{self, append_value};
 use junctor_model::schema::{ColumnDefinition, ColumnType};

@@ -1,4 +1,6 @@
-//! Hot path, budget 20 instructions a record. A histogram of durations with logarithmic buckets.
+//! Hot path: at most 20 instructions per record.
+//!
+//! A histogram of durations with logarithmic buckets.
 //!
 //! Each power of two is divided into [`STEPS`] linear buckets, as in Gil Tene's HdrHistogram. A bucket with
 //! more than one duration is therefore at most an eighth as wide as its shortest duration. Durations beyond

@@ -1,5 +1,7 @@
-//! Hot path, budget 150 instructions a value: INSERT. Rows are converted, encoded and assigned to partitions.
-//! The AUTO_INCREMENT values that they need are reserved first, so that no row is encoded twice.
+//! Hot path: at most 150 instructions per value.
+//!
+//! INSERT. Rows are converted, encoded and assigned to partitions. The AUTO_INCREMENT values that they need
+//! are reserved first, so that no row is encoded twice.
 
 use std::sync::Arc;
 

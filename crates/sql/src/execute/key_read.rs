@@ -1,5 +1,6 @@
-//! Hot path, budget 60 instructions a key: reads rows by primary key and returns one answer for each key, in
-//! the order of the keys.
+//! Hot path: at most 60 instructions per key.
+//!
+//! Reads rows by primary key and returns one answer for each key, in the order of the keys.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! Hot path, budget 40 instructions a statement. Measures the latencies of statements by kind.
+//! Hot path: at most 40 instructions per statement.
+//!
+//! Measures the latencies of statements by kind.
 //!
 //! A statement lasts from the start of the turn that received its command to the end of the turn that
 //! completed it. If this thread also writes the answer, that write is included. Only clock values that the

@@ -1,6 +1,7 @@
-//! Hot path, budget 200 instructions a point read, not counting its key: queries of a table. The session
-//! sends the partitions' rows in the order of arrival, or merges them by their sort keys, or computes the
-//! result from partial aggregates.
+//! Hot path: at most 200 instructions per point read, not counting its key.
+//!
+//! Queries of a table. The session sends the partitions' rows in the order of arrival, or merges them by
+//! their sort keys, or computes the result from partial aggregates.
 
 use std::sync::Arc;
 

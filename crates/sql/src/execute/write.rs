@@ -1,5 +1,7 @@
-//! Hot path, budget 200 instructions an update, not counting its key: UPDATE, DELETE and locking reads, and
-//! the outcome of every write that needs only one request to the data plane.
+//! Hot path: at most 200 instructions per update, not counting its key.
+//!
+//! UPDATE, DELETE and locking reads, and the outcome of every write that needs only one request to the data
+//! plane.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! Hot path, budget 60 instructions a lookup, not counting the comparison of the text: the plan cache of a
-//! sql block. It is set-associative and bounded in entries and bytes. A new entry replaces the least recently
-//! used entry of its set. When the byte limit is reached, the whole cache is emptied.
+//! Hot path: at most 60 instructions per lookup, not counting the comparison of the text.
+//!
+//! The plan cache of a sql block. It is set-associative and bounded in entries and bytes. A new entry
+//! replaces the least recently used entry of its set. When the byte limit is reached, the whole cache is
+//! emptied.
 //!
 //! The key of a plan is the statement's shape: its text with literals replaced by marks. For some shapes, the
 //! plan depends on the text of certain literals, which are then kept in the statement (see `parse::lift`).

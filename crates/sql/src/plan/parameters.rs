@@ -1,5 +1,6 @@
-//! Hot path, budget 25 instructions a literal: turns the literals of a statement into the parameters of its
-//! plan.
+//! Hot path: at most 25 instructions per literal.
+//!
+//! Turns the literals of a statement into the parameters of its plan.
 
 use junctor_expression::{Kind, ParametersBuilder};
 use junctor_model::value::{Decimal, ValueRef};

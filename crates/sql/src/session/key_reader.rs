@@ -1,6 +1,7 @@
-//! Hot path, budget 100 instructions a read, not counting its keys: key readers, which read rows by primary
-//! key without a statement. A key reader is planned once, as a query of its table without a condition. Each
-//! read then provides keys, and needs neither parsing nor planning.
+//! Hot path: at most 100 instructions per read, not counting its keys.
+//!
+//! Key readers, which read rows by primary key without a statement. A key reader is planned once, as a query
+//! of its table without a condition. Each read then provides keys, and needs neither parsing nor planning.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! Hot path, budget 150 instructions an execution, not counting those of its plan: prepared statements. A
-//! plan is made for the kinds of the bound values, and is reused while these kinds and the schema stay the
-//! same. Values that only the session knows, such as `NOW()`, are bound by the session at each execution.
+//! Hot path: at most 150 instructions per execution, not counting those of its plan.
+//!
+//! Prepared statements. A plan is made for the kinds of the bound values, and is reused while these kinds and
+//! the schema stay the same. Values that only the session knows, such as `NOW()`, are bound by the session at
+//! each execution.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;

@@ -1,5 +1,6 @@
-//! Hot path, budget 30 instructions a known statement, not counting the lookup: finds or makes the plan of
-//! the statement whose shape was scanned last.
+//! Hot path: at most 30 instructions per known statement, not counting the lookup.
+//!
+//! Finds or makes the plan of the statement whose shape was scanned last.
 
 use std::sync::Arc;
 

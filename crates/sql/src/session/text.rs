@@ -1,5 +1,6 @@
-//! Hot path, budget 400 instructions a known statement, not counting its scan and its execution: text
-//! statements. A statement whose shape is known is neither parsed nor planned.
+//! Hot path: at most 400 instructions per known statement, not counting its scan and its execution.
+//!
+//! Text statements. A statement whose shape is known is neither parsed nor planned.
 
 use junctor_gateway::invariant;
 use junctor_model::error::Result;

@@ -1,6 +1,7 @@
-//! Hot path, budget 1 load for stable, 40 instructions a number. Commit numbers and the stable number of one
-//! node. `stable` is one load. `take` and `mark_applied` are two to three uncontended atomic operations each,
-//! without a lock, an allocation or a wait.
+//! Hot path: at most 1 load for `stable`, 40 instructions per number.
+//!
+//! Commit numbers and the stable number of one node. `stable` is one load. `take` and `mark_applied` are two
+//! to three uncontended atomic operations each, without a lock, an allocation or a wait.
 //!
 //! `docs/decisions/0001-commit-numbers.md` describes the protocol and the results of its model.
 

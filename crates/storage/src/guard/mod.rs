@@ -1,6 +1,8 @@
-//! Hot path, budget 15 instructions a read. The partition guard: one owner writes a partition, and the
-//! threads of its read group read it. Neither side blocks. A read costs one fence and two stores to a cache
-//! line that only this reader writes, however much is read.
+//! Hot path: at most 15 instructions per read.
+//!
+//! The partition guard: one owner writes a partition, and the threads of its read group read it. Neither side
+//! blocks. A read costs one fence and two stores to a cache line that only this reader writes, however much
+//! is read.
 //!
 //! # The protocol, and why it is correct
 //!

@@ -1,5 +1,7 @@
-//! Hot path, 14 instructions: finds the words of a hash bucket that equal a hash.
-//! Unsafe: two loads into vector registers, inside the borrowed array.
+//! Hot path: 14 instructions.
+//!
+//! Finds the words of a hash bucket that equal a hash. Unsafe: two loads into vector registers, inside the
+//! borrowed array.
 
 /// A bit for each of the eight words, set if the word equals the hash. Compares all words at once.
 #[cfg(target_arch = "x86_64")]

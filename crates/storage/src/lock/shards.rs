@@ -1,5 +1,7 @@
-//! Hot path, budget 10 instructions in addition to the hash table's. A hash table in shards that grow
-//! separately, so that no insert rehashes more than a small part of a large table.
+//! Hot path: at most 10 instructions, not counting those of the hash table.
+//!
+//! A hash table in shards that grow separately, so that no insert rehashes more than a small part of a large
+//! table.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::{AbsentEntry, OccupiedEntry};

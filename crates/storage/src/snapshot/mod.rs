@@ -1,6 +1,8 @@
-//! Hot path, budget 25 instructions a snapshot. The registry of snapshots in use, which prevents purge from
-//! freeing versions that one of them can reach. Beginning and ending a snapshot each cost a list operation,
-//! plus a fence if the thread had no snapshot. There is no allocation, lock or wait.
+//! Hot path: at most 25 instructions per snapshot.
+//!
+//! The registry of snapshots in use, which prevents purge from freeing versions that one of them can reach.
+//! Beginning and ending a snapshot each cost a list operation, plus a fence if the thread had no snapshot.
+//! There is no allocation, lock or wait.
 //!
 //! # The protocol, and why it is correct
 //!

@@ -1,5 +1,7 @@
-//! Hot path, budget 80 instructions a row, storage not counted. Changes under the guard: rows of a batch,
-//! whose locks are held, and inserts, which lock the rows that they create.
+//! Hot path: at most 80 instructions per row, not counting storage.
+//!
+//! Changes under the guard: rows of a batch, whose locks are held, and inserts, which lock the rows that they
+//! create.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{RowId, StatementNumber, TransactionId};

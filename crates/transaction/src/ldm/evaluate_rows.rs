@@ -1,5 +1,6 @@
-//! Hot path, budget 120 instructions a row, storage and expressions not counted. Finds the rows of a write in
-//! their newest versions, and locks, filters and evaluates each.
+//! Hot path: at most 120 instructions per row, not counting storage and expressions.
+//!
+//! Finds the rows of a write in their newest versions, and locks, filters and evaluates each.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;

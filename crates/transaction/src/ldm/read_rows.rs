@@ -1,6 +1,7 @@
-//! Hot path, budget 100 instructions a request, its rows not counted. Reads that the owner itself runs: those
-//! whose query block found the partition's guard (its read-write lock) busy, and those that must see their
-//! own transaction's writes.
+//! Hot path: at most 100 instructions per request, not counting its rows.
+//!
+//! Reads that the owner itself runs: those whose query block found the partition's guard (its read-write
+//! lock) busy, and those that must see their own transaction's writes.
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::error::Error;

@@ -1,5 +1,7 @@
-//! Hot path, budget 40 instructions a row besides the copy. The log records of one ldm, formed at commit, or
-//! at the prepare of a long participant, and delivered to the log block at the end of the turn.
+//! Hot path: at most 40 instructions per row, not counting the copy.
+//!
+//! The log records of one ldm, formed at commit, or at the prepare of a long participant, and delivered to
+//! the log block at the end of the turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

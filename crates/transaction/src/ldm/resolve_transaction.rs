@@ -1,7 +1,9 @@
-//! Hot path, budget 150 instructions a transaction and 60 a row besides storage. Commits or undoes the rows
-//! that a transaction has touched here, in holds (acquisitions of a partition's guard) of bounded length.
-//! Then releases the locks and answers tc. A long participant commits in one short hold for each partition:
-//! its rows are stamped after the answer, and its locks count as free before they are released.
+//! Hot path: at most 150 instructions per transaction and 60 per row, not counting storage.
+//!
+//! Commits or undoes the rows that a transaction has touched here, in holds (acquisitions of a partition's
+//! guard) of bounded length. Then releases the locks and answers tc. A long participant commits in one short
+//! hold for each partition: its rows are stamped after the answer, and its locks count as free before they
+//! are released.
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};

@@ -1,5 +1,6 @@
-//! Hot path, budget 30 instructions a column. Builds the new image of a row from its assignments, from left
-//! to right.
+//! Hot path: at most 30 instructions per column.
+//!
+//! Builds the new image of a row from its assignments, from left to right.
 
 use junctor_expression::program::Node;
 use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};

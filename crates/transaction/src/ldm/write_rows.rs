@@ -1,5 +1,7 @@
-//! Hot path, budget 400 instructions a write of one row, storage not counted. A write works in batches: it
-//! finds, locks and evaluates rows under the owner's read access, then applies the changes under the guard.
+//! Hot path: at most 400 instructions per write of one row, not counting storage.
+//!
+//! A write works in batches: it finds, locks and evaluates rows under the owner's read access, then applies
+//! the changes under the guard.
 
 use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};

@@ -1,4 +1,6 @@
-//! Hot path, budget 60 instructions a buffer. Records arrive, and blocks await their durability.
+//! Hot path: at most 60 instructions per buffer.
+//!
+//! Records arrive, and blocks await their durability.
 
 use junctor_kernel::{Context, Duration, Outbox, WorldRequest, require};
 use junctor_signals::Signal;

@@ -1,5 +1,6 @@
-//! Hot path, budget 120 instructions a request, its rows not counted. The query block: its state, and the
-//! dispatch of its signals.
+//! Hot path: at most 120 instructions per request, not counting its rows.
+//!
+//! The query block: its state, and the dispatch of its signals.
 
 use std::sync::Arc;
 

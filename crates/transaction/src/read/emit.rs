@@ -1,4 +1,6 @@
-//! Hot path, budget 20 instructions a column, its encoding not counted. Emits the output of one accepted row.
+//! Hot path: at most 20 instructions per column, not counting its encoding.
+//!
+//! Emits the output of one accepted row.
 
 use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};

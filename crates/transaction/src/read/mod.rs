@@ -1,5 +1,7 @@
-//! Hot path, budget 150 instructions a key, index and encoding not counted: no allocation, no reference
-//! counts, no locks. Reads the rows of one partition, on behalf of query blocks and of the owner.
+//! Hot path: at most 150 instructions per key, not counting index and encoding; no allocation, no reference
+//! counts, no locks.
+//!
+//! Reads the rows of one partition, on behalf of query blocks and of the owner.
 //!
 //! [`row_reader`] finds the rows of a request, a bounded number in each acquisition of the guard. [`emit`]
 //! encodes the output of each row. [`sort_key`] makes keys that compare as bytes.

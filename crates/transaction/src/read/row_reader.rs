@@ -1,5 +1,7 @@
-//! Hot path, budget 60 instructions a key, its index not counted. Reads the rows of a request, at most
-//! [`ROWS_PER_HOLD_MAX`] in each acquisition of the guard (called a hold).
+//! Hot path: at most 60 instructions per key, not counting its index.
+//!
+//! Reads the rows of a request, at most [`ROWS_PER_HOLD_MAX`] in each acquisition of the guard (called a
+//! hold).
 
 use std::ops::{Bound, ControlFlow};
 

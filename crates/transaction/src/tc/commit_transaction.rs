@@ -1,5 +1,6 @@
-//! Hot path, budget 150 instructions a participant. Commit: prepare, take the number, commit at all
-//! participants, and wait until the number is stable.
+//! Hot path: at most 150 instructions per participant.
+//!
+//! Commit: prepare, take the number, commit at all participants, and wait until the number is stable.
 
 use junctor_kernel::{Context, Outbox, require};
 use junctor_model::error::Error;

@@ -1,5 +1,7 @@
-//! Hot path, budget 300 instructions a statement with one part. Sends all parts of a statement to their
-//! owners, collects the replies, runs follow-ups, and then replies, commits or undoes the statement.
+//! Hot path: at most 300 instructions per statement with one part.
+//!
+//! Sends all parts of a statement to their owners, collects the replies, runs follow-ups, and then replies,
+//! commits or undoes the statement.
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};

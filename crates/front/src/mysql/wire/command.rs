@@ -1,4 +1,4 @@
-//! Hot path, budget 35 instructions a query, 60 an execution: no copy, no allocation, no formatting.
+//! Hot path: at most 35 instructions per query, 60 per execution; no copy, no allocation, no formatting.
 //!
 //! The commands of clients, named as in the protocol (`COM_STMT_PREPARE` is [`Command::StmtPrepare`]).
 

@@ -1,4 +1,4 @@
-//! Hot path, budget 10 instructions a field: no allocation, no formatting.
+//! Hot path: at most 10 instructions per field; no allocation, no formatting.
 //!
 //! The encodings of fields in all messages: little-endian integers, length-encoded integers and strings,
 //! zero-terminated strings. [`FieldReader`] decodes a payload with bounds checks; the `put_` functions

@@ -1,5 +1,5 @@
-//! Hot path, budget 40 instructions a whole packet in, 20 a packet out: no copy, no allocation, no
-//! formatting.
+//! Hot path: at most 40 instructions per received whole packet, 20 per sent packet; no copy, no allocation,
+//! no formatting.
 //!
 //! Packets: each has a 3-byte length, a sequence number and at most 16 MiB - 1 bytes of payload. A longer
 //! payload is split into full packets and a shorter last packet, which may be empty.

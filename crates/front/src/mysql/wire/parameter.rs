@@ -1,4 +1,5 @@
-//! Hot path, budget 70 instructions an execution and 70 a number in it: no allocation once types are bound.
+//! Hot path: at most 70 instructions per execution and 70 per number in it; no allocation once types are
+//! bound.
 //!
 //! The parameters of COM_STMT_EXECUTE, and query attributes, which have the same form.
 

@@ -1,4 +1,4 @@
-//! Hot path, budget 90 instructions an OK packet with its header: no allocation, no formatting.
+//! Hot path: at most 90 instructions per OK packet with its header; no allocation, no formatting.
 //!
 //! The server's short replies: OK, ERR, EOF, the number of columns, and the header of a prepared statement.
 

@@ -1,4 +1,4 @@
-//! Hot path: at most 100 instructions a read or a write.
+//! Hot path: at most 100 instructions per read or write.
 //!
 //! The node's end of an in-memory connection, owned by a thread with sockets.
 

@@ -1,4 +1,4 @@
-//! Hot path: at most 40 instructions a buffer at each end, not counting those of the ring.
+//! Hot path: at most 40 instructions per buffer at each end, not counting those of the ring.
 //!
 //! One direction of an in-memory connection: a ring of buffers that is also bounded in bytes.
 

@@ -1,6 +1,7 @@
-//! Hot path, budget 120 instructions a key: builds the keys and key ranges of one execution from the
-//! templates of its plan, and adds them to the inputs of the partitions. Once its buffers have grown, it
-//! allocates nothing.
+//! Hot path: at most 120 instructions per key.
+//!
+//! Builds the keys and key ranges of one execution from the templates of its plan, and adds them to the
+//! inputs of the partitions. Once its buffers have grown, it allocates nothing.
 
 use std::ops::Range;
 

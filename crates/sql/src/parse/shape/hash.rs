@@ -1,4 +1,6 @@
-//! Hot path: about one instruction a byte. The hash of a normalised statement.
+//! Hot path: about one instruction per byte.
+//!
+//! The hash of a normalised statement.
 
 /// The first digits of pi in hexadecimal, made odd. Their bits are spread evenly.
 const FIRST: u64 = 0x243f_6a88_85a3_08d3;

@@ -1,6 +1,7 @@
-//! Hot path, at most 6 instructions a byte of a short statement. A cache of recently scanned statements. It
-//! recognises a statement by comparing the bytes between the literals, so only the literals must be read
-//! anew.
+//! Hot path: at most 6 instructions per byte of a short statement.
+//!
+//! A cache of recently scanned statements. It recognises a statement by comparing the bytes between the
+//! literals, so only the literals must be read anew.
 //!
 //! The scanner's decisions depend only on the bytes around the literals and on the first byte of each string.
 //! If a text differs from a scanned one only in digits of integers and in later bytes of strings, both texts

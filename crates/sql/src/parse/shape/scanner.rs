@@ -1,4 +1,6 @@
-//! Hot path: the budget in instructions is in `mod.rs`. One pass over the text of a statement.
+//! Hot path, with the budget of instructions in `mod.rs`.
+//!
+//! One pass over the text of a statement.
 
 use super::{LiteralClass, ScannedLiteral, Shape, Slot, UniformRows};
 use crate::parse::expression::ParameterNumber;
