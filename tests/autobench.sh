@@ -109,7 +109,7 @@ grep -q 'interrupted' "$folder/long/output" || fail "no explanation" "$folder/lo
 [ ! -e "$folder/long/final_result.txt" ] || fail "an interrupted run has results"
 
 echo "== the scripts on their own, on Junctor and MariaDB"
-"$junctor" serve --port 0 --data-dir "$folder/data" >"$folder/ready" 2>"$folder/junctor.log" &
+"$junctor" serve --port 0 --in-memory >"$folder/ready" 2>"$folder/junctor.log" &
 servers="$servers $!"
 mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
     --skip-test-db >"$folder/install.log" 2>&1 || fail "mariadb-install-db failed" "$folder/install.log"

@@ -28,7 +28,7 @@ if [ "${1:-}" = --port ]; then
     port=$2
 else
     : >"$folder/output"
-    "$1" serve --port 0 --data-dir "$folder/data" >"$folder/output" 2>"$folder/log" &
+    "$1" serve --port 0 --in-memory >"$folder/output" 2>"$folder/log" &
     server=$!
     port=
     tries=0

@@ -28,7 +28,7 @@ trap 'exit 1' INT TERM
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
 
-"$junctor" serve --port 0 --data-dir "$folder/junctor" --total-memory 512M >"$folder/output" 2>"$folder/log" &
+"$junctor" serve --port 0 --in-memory --total-memory 512M >"$folder/output" 2>"$folder/log" &
 junctor_pid=$!
 
 mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

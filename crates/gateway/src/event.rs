@@ -95,6 +95,8 @@ pub enum Event {
     GlobalsSet {
         /// The operation.
         operation: OperationId,
+        /// The error, if no value was set or persisted.
+        error: Option<Box<Error>>,
     },
     /// A user-level lock function ended.
     UserLock {

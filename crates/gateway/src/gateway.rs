@@ -15,7 +15,7 @@ use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
-use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, SetGlobals};
+use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, PersistedChanges, SetGlobals, SetGlobalsReply};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
@@ -282,18 +282,18 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
-    /// Publishes new values of global variables to every sql block. [`Event::GlobalsSet`] is the answer.
+    /// Persists values of global variables, and publishes new ones to every sql block. [`Event::GlobalsSet`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn set_globals(
         &mut self,
         session: ConnectionId,
-        values: GlobalValues,
+        (values, persisted): (GlobalValues, PersistedChanges),
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
         let operation = self.open(session, Work::Globals { outstanding: u32::from(self.sql_instances) })?;
-        let signal = SetGlobals { operation, reply_to: self.own, values };
+        let signal = SetGlobals { operation, reply_to: self.own, values, persisted };
         turn.outbox.send(self.main, Signal::Main(MainSignal::SetGlobals(signal)));
         Ok(operation)
     }
@@ -566,6 +566,7 @@ impl Gateway {
             SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),
             SqlSignal::EndTransactionReply(reply) => self.on_end_transaction_reply(reply),
             SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
+            SqlSignal::SetGlobalsReply(reply) => self.on_set_globals_reply(reply),
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
@@ -598,6 +599,12 @@ impl Gateway {
         Some((session, event))
     }
 
+    fn on_set_globals_reply(&mut self, reply: SetGlobalsReply) -> Option<(ConnectionId, Event)> {
+        let SetGlobalsReply { operation, error } = reply;
+        let Operation { session, .. } = self.operations.remove(Handle::from_u64(operation.0))?;
+        Some((session, Event::GlobalsSet { operation, error: Some(error) }))
+    }
+
     fn on_apply_globals_reply(&mut self, reply: ApplyGlobalsReply) -> Option<(ConnectionId, Event)> {
         let handle = Handle::from_u64(reply.operation.0);
         let Some(Operation { session, work: Work::Globals { outstanding } }) = self.operations.get_mut(handle) else {
@@ -610,7 +617,7 @@ impl Gateway {
         }
         let session = *session;
         self.operations.remove(handle);
-        Some((session, Event::GlobalsSet { operation: reply.operation }))
+        Some((session, Event::GlobalsSet { operation: reply.operation, error: None }))
     }
 
     fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {

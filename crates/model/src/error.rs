@@ -43,6 +43,8 @@ errors! {
     DiskFull = 1021, "HY000";
     /// More connections than max_connections.
     TooManyConnections = 1040, "08004";
+    /// A file other than the log cannot be written.
+    WriteFailed = 1026, "HY000";
     /// Memory other than the data memory is exhausted.
     OutOfResources = 1041, "HY000";
     /// The user has no access to the database.
@@ -171,6 +173,10 @@ errors! {
     WrongValueForVariable = 1231, "42000";
     /// A value of the wrong type for the variable.
     WrongTypeForVariable = 1232, "42000";
+    /// A statement that an option of the server excludes, such as SET PERSIST with --in-memory.
+    OptionPreventsStatement = 1290, "HY000";
+    /// RESET PERSIST of a variable without a persisted value.
+    NotPersisted = 3615, "HY000";
     /// The variable is read-only.
     ReadOnlyVariable = 1238, "HY000";
     /// A feature that the grammar knows but that is not supported yet.

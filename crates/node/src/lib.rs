@@ -8,6 +8,7 @@ pub mod machine;
 pub mod placement;
 pub mod role;
 pub mod start;
+mod data_folder;
 pub mod embedded;
 mod memory_transport;
 

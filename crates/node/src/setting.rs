@@ -34,11 +34,18 @@ pub struct NodeConfig {
     pub server_version: String,
     /// Users in addition to root: name and password.
     pub users: Vec<(String, String)>,
-    /// The folder of the node's files.
+    /// The folder of the node's files, unless `file_system_path` names one.
     pub data_directory: String,
+    /// `FileSystemPath`: the folder of the node's files; `None` takes `data_directory`.
+    pub file_system_path: Option<String>,
+    /// The folder of the log; `None` takes the folder `log` of the node's files.
+    pub log_directory: Option<String>,
+    /// The folder of the checkpoints; `None` takes the folder `checkpoint` of the node's files.
+    pub checkpoint_directory: Option<String>,
     /// How files are read and written.
     pub file_backend: FileBackend,
-    /// Whether commits survive a stop. Not a setting of the file yet.
+    /// Whether data survives a stop. The default is that of a node inside a program; `junctor serve` sets it
+    /// unless it is started with `--in-memory`.
     pub is_durable: bool,
     /// Size of the log's files. A data directory keeps the size with which it was created.
     pub log_segment_size: SegmentSize,
@@ -87,6 +94,9 @@ impl Default for NodeConfig {
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
             data_directory: "junctor-data".into(),
+            file_system_path: None,
+            log_directory: None,
+            checkpoint_directory: None,
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
@@ -203,8 +213,21 @@ pub static SETTINGS: &[Setting] = &[
     setting!("users", SettingKind::Users, "[]",
         "Users in addition to root, as NAME:PASSWORD. User root has no password and may log in over loopback only.",
         Users(value) => |config| config.users = value),
-    setting!("DataDir", SettingKind::Text("a path"), "junctor-data", "The folder of the node's files.",
+    setting!("DataDir", SettingKind::Text("a path"), "junctor in the user's state directory",
+        "The folder of the node's files. The state directory is $XDG_STATE_HOME, or ~/.local/state.",
         Text(value) => |config| config.data_directory = value),
+    setting!("Diskless", SettingKind::Boolean, "false", "Whether data is kept in memory only. A stop loses it.",
+        Boolean(value) => |config| config.is_durable = !value),
+    setting!("FileSystemPath", SettingKind::Text("a path"), "DataDir", "The folder of the node's files, by NDB's name. It overrides DataDir.",
+        Text(value) => |config| config.file_system_path = Some(value)),
+    setting!("FileSystemPathDD", SettingKind::Text("nothing yet: columns on disk are not supported"), "none",
+        "Reserved for the folder of columns on disk. A file that sets it is refused.",
+        Text(_value) => |_config| ()),
+    setting!("log_directory", SettingKind::Text("a path"), "log in DataDir",
+        "The folder of the log. On a device of its own, syncs of the log do not wait for checkpoints.",
+        Text(value) => |config| config.log_directory = Some(value)),
+    setting!("checkpoint_directory", SettingKind::Text("a path"), "checkpoint in DataDir", "The folder of the checkpoints.",
+        Text(value) => |config| config.checkpoint_directory = Some(value)),
     setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
         "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",
         Text(value) => |config| if let Some(one) = CommitDurability::named(&value) { config.commit_durability = one }),
@@ -313,6 +336,7 @@ impl Setting {
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
+            "FileSystemPathDD" => false,
             "commit_durability" => CommitDurability::named(text).is_some(),
             "read_routing" => ReadRule::named(text).is_some(),
             "FileIo" => FileBackend::named(text).is_some(),
@@ -325,6 +349,22 @@ impl Setting {
         };
         good.then(|| Checked::Text(text.to_string()))
     }
+}
+
+impl NodeConfig {
+    /// The folder of the node's files.
+    pub fn data_folder(&self) -> &str {
+        self.file_system_path.as_deref().unwrap_or(&self.data_directory)
+    }
+}
+
+/// The folder of the data of `junctor serve`, if no option names one: `junctor` in the user's state directory.
+/// `None` without `XDG_STATE_HOME` and `HOME`. The XDG Base Directory Specification requires absolute paths and
+/// ignores others.
+pub fn default_data_directory(state_home: Option<&str>, home: Option<&str>) -> Option<String> {
+    let absolute = |path: Option<&'_ str>| path.filter(|path| path.starts_with('/')).map(str::to_owned);
+    let state = absolute(state_home).or_else(|| Some(format!("{}/.local/state", absolute(home)?)))?;
+    Some(format!("{}/junctor", state.trim_end_matches('/')))
 }
 
 /// Reads `NAME:PASSWORD`. The name has 1 to 32 characters, as in MySQL.
@@ -416,6 +456,29 @@ mod tests {
         assert_eq!(refusal, "allowed: a whole number from 0 to 65535");
         setting.apply(&SettingValue::Integer(3307), &mut config).expect("3307 is a port");
         assert_eq!(config.port, 3307);
+    }
+
+    #[test]
+    fn data_lies_in_the_users_state_directory_by_default() {
+        let of = |state, home| default_data_directory(state, home);
+        assert_eq!(of(Some("/s/"), Some("/home/u")).as_deref(), Some("/s/junctor"));
+        assert_eq!(of(None, Some("/home/u")).as_deref(), Some("/home/u/.local/state/junctor"));
+        assert_eq!(of(Some("relative"), Some("/root")).as_deref(), Some("/root/.local/state/junctor"));
+        assert_eq!(of(None, None), None);
+    }
+
+    #[test]
+    fn folders_have_settings_and_columns_on_disk_are_refused() {
+        let mut config = NodeConfig::default();
+        let mut set = |name: &str, value: &str| {
+            let setting = Setting::named(name).expect("a setting");
+            setting.apply(&SettingValue::Text(value.into()), &mut config).map(|()| config.data_folder().to_owned())
+        };
+        assert_eq!(set("DataDir", "/a").as_deref(), Ok("/a"));
+        assert_eq!(set("FileSystemPath", "/b").as_deref(), Ok("/b"));
+        assert_eq!(set("DataDir", "/c").as_deref(), Ok("/b"));
+        let refusal = set("FileSystemPathDD", "/d").expect_err("it is reserved");
+        assert_eq!(refusal, "allowed: nothing yet: columns on disk are not supported");
     }
 
     #[test]

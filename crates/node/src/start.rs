@@ -1,7 +1,7 @@
 //! The start of a real node: it reads the machine's limits, chooses the placement, and starts the threads.
 
 use std::fmt;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::{ArmedCrash, ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::{Signal, crash_point};
 
+use crate::data_folder;
 use crate::machine;
 use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
@@ -36,8 +37,8 @@ pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
-    /// The lock file of the data directory. While it is open, no other process can use the directory.
-    _lock: Option<File>,
+    /// The lock files of the folders. While they are open, no other process can use the folders.
+    _locks: Vec<File>,
 }
 
 /// Opens connections without a socket to one node, from any thread. Does not keep the node running.
@@ -146,7 +147,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let mut config = config.clone();
     config.max_connections = max_connections;
     config.total_memory_bytes = Some(memory_bytes);
-    let lock = if config.is_durable { Some(lock_directory(Path::new(&config.data_directory))?) } else { None };
+    let locks = if config.is_durable { data_folder::lock(&config)? } else { Vec::new() };
     let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let shared = Arc::new(shared);
     let readiness = Arc::clone(shared.readiness());
@@ -154,7 +155,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let options = NodeOptions {
         // The position of a listener is the number of its protocol.
         listeners: Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)).collect(),
-        data_folder: PathBuf::from(&config.data_directory),
+        data_folder: PathBuf::from(config.data_folder()),
         file_backend: config.file_backend,
         pin: config.cpu_binding,
         spin: config.spin.settings(),
@@ -176,28 +177,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(RunningServer { node, placement, notices, _lock: lock })
-}
-
-/// Makes the data directory if it is missing, and locks it against other processes.
-fn lock_directory(folder: &Path) -> Result<File, StartError> {
-    let failed = |action: &str, error: &dyn fmt::Display| {
-        StartError(format!("cannot {action} the data directory {}: {error}", folder.display()))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| failed("make", &error))?;
-    // The directory's own name survives a crash once its parent is synced.
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| failed("sync", &error))?;
-    let path = folder.join("lock");
-    let lock = OpenOptions::new().create(true).append(true).open(path).map_err(|error| failed("lock", &error))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(StartError(format!(
-            "the data directory {} is used by another process; stop it, or choose another directory with --data-dir",
-            folder.display()
-        ))),
-        Err(TryLockError::Error(error)) => Err(failed("lock", &error)),
-    }
+    Ok(RunningServer { node, placement, notices, _locks: locks })
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use junctor_backup::{BackupError, BackupOptions, BackupSummary, RestoreOptions, RestoreSummary};
 use junctor_bench::{autobench, lab};
 use junctor_node::config_file;
-use junctor_node::setting::{NodeConfig, parse_bytes, parse_user};
+use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
 
 /// A distributed, in-memory first, key-value database with SQL.
 #[derive(Debug, Parser)]
@@ -130,9 +130,12 @@ struct ServeOptions {
     /// Maximum number of client connections [default: 16384]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     max_connections: Option<u32>,
-    /// Folder of the node's files [default: junctor-data]
+    /// Folder of the node's files [default: junctor in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
+    /// Keep data in memory only: a stop loses it
+    #[arg(long, conflicts_with = "durable")]
+    in_memory: bool,
     /// Keep commits over restarts: each is on disk before it is acknowledged. The log is not trimmed yet
     #[arg(long)]
     durable: bool,
@@ -177,8 +180,15 @@ fn exit_code<E: std::fmt::Display>(result: Result<(), E>) -> ExitCode {
     }
 }
 
-fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::ConfigError> {
-    let mut config = NodeConfig::default();
+fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error::Error>> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (state_home, home) = (variable("XDG_STATE_HOME"), variable("HOME"));
+    let mut config = NodeConfig {
+        // The environment may name no folder. Then an option must.
+        data_directory: default_data_directory(state_home.as_deref(), home.as_deref()).unwrap_or_default(),
+        is_durable: false,
+        ..NodeConfig::default()
+    };
     if let Some(path) = &options.config {
         config_file::read_file(path, &mut config)?;
     }
@@ -206,10 +216,18 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, config_file::Confi
     if let Some(connections) = options.max_connections {
         config.max_connections = connections;
     }
+    if options.in_memory {
+        config.is_durable = false;
+    } else if options.durable {
+        config.is_durable = true;
+    }
     if let Some(folder) = options.data_dir {
         config.data_directory = folder;
+        config.file_system_path = None;
     }
-    config.is_durable = options.durable;
+    if config.data_directory.is_empty() && config.file_system_path.is_none() && config.is_durable {
+        return Err("no folder for the data: set HOME or XDG_STATE_HOME, or use --data-dir or --in-memory".into());
+    }
     config.users.extend(options.user);
     Ok(config)
 }

@@ -93,7 +93,9 @@ inbox! {
         ReadStatus: Reserved, 1;
         InterruptSession: Reserved, 16;
         InterruptSessionReply: Reserved, 16;
+        SetGlobalsReply: Reserved, 16;
         ApplyGlobals: Reserved, 1;
+        RestoreGlobals: Reserved, 1;
         ApplyGlobalsReply: Reserved, 16;
         UseUserLockReply: Reserved, 16;
         PublishCatalog: Reserved, 1;
@@ -170,6 +172,7 @@ inbox! {
         PublishCatalogReply: Reserved, 8;
         ReserveAutoIncrement: Reserved, 64;
         SetGlobals: Reserved, 64;
+        RestoreGlobalsReply: Reserved, 64;
         UnlockTables: Reserved, 64;
         UseUserLock: Reserved, 16;
         CancelUserLock: Reserved, 1;

@@ -1,15 +1,21 @@
-//! SET GLOBAL. sql sends new values to main, which forwards them to every sql block, so that all blocks see
+//! SET GLOBAL and SET PERSIST. sql sends new values to main, which forwards them to every sql block, so that all blocks see
 //! the changes of different sessions in the same order. Each block replies to the requesting block.
 
 use std::sync::Arc;
 
 use junctor_kernel::Address;
+use junctor_model::error::Error;
+use junctor_model::stored_settings::PersistedSettings;
 use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
 
 /// New values of global variables, each with the number of its variable.
 pub type GlobalValues = Arc<[(u16, Value)]>;
+
+/// Changes of persisted values: the name of a variable, in lower case, and its value at the next start. `None`
+/// removes the value.
+pub type PersistedChanges = Box<[(Box<str>, Option<Value>)]>;
 
 /// Sets global variables on all sql blocks.
 #[derive(Debug)]
@@ -20,6 +26,17 @@ pub struct SetGlobals {
     pub reply_to: Address,
     /// Values to set.
     pub values: GlobalValues,
+    /// Persisted values to change. They are on disk before any value is set.
+    pub persisted: PersistedChanges,
+}
+
+/// The reply to [`SetGlobals`] if it failed. No value was set or persisted. Otherwise every sql block replies.
+#[derive(Debug)]
+pub struct SetGlobalsReply {
+    /// Copied from the request.
+    pub operation: OperationId,
+    /// Why the values cannot be persisted.
+    pub error: Box<Error>,
 }
 
 /// Installs the values for new sessions and for reads of global variables.
@@ -31,7 +48,22 @@ pub struct ApplyGlobals {
     pub reply_to: Address,
     /// Values to set.
     pub values: GlobalValues,
+    /// All persisted values, if they have changed.
+    pub persisted: Option<Arc<PersistedSettings>>,
 }
+
+/// Sets the persisted values at the start of the node. From main to every sql block.
+#[derive(Debug)]
+pub struct RestoreGlobals {
+    /// Receiver of the reply.
+    pub reply_to: Address,
+    /// The persisted values.
+    pub persisted: Arc<PersistedSettings>,
+}
+
+/// The reply to [`RestoreGlobals`].
+#[derive(Debug)]
+pub struct RestoreGlobalsReply {}
 
 /// The reply to [`ApplyGlobals`]: this block has the values.
 #[derive(Debug)]

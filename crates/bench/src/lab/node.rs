@@ -68,8 +68,7 @@ impl ProcessNode {
     pub fn start(binary: &Path, setup: &Setup) -> Outcome<ProcessNode> {
         let folder = TemporaryFolder::new("lab")?;
         let mut command = command_killed_with_parent(&binary.to_string_lossy());
-        command.args(["serve", "--port", "0", "--no-cpu-binding", "--total-memory", MEMORY, "--data-dir"]);
-        command.arg(folder.path().join("data"));
+        command.args(["serve", "--port", "0", "--no-cpu-binding", "--total-memory", MEMORY, "--in-memory"]);
         if let Some(thread_config) = &setup.thread_config {
             command.args(["--thread-config", thread_config]);
         }

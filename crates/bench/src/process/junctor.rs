@@ -19,6 +19,8 @@ use crate::{Failure, Outcome};
 pub struct JunctorOptions {
     /// The binary; `None` for `junctor` in the folder of this program.
     pub binary: Option<PathBuf>,
+    /// The data directory of a durable node; `None` starts a node in memory.
+    pub data_folder: Option<PathBuf>,
     /// Further options of `junctor serve`.
     pub arguments: Vec<String>,
     /// A wrapper program with its options under which the binary runs, such as valgrind. Empty for none.
@@ -61,10 +63,14 @@ impl JunctorOptions {
 /// The server did not become ready. The error includes the end of its log.
 pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     let folder = TemporaryFolder::new("junctor")?;
-    let binary = options.binary()?.to_string_lossy().into_owned();
+    let path = options.binary()?.to_string_lossy().into_owned();
+    let binary = path.as_str();
     let mut words = options.wrapper.clone();
-    words.extend([binary, "serve".into(), "--port".into(), "0".into(), "--data-dir".into()]);
-    words.push(folder.path().join("data").to_string_lossy().into_owned());
+    words.extend([binary, "serve", "--port", "0"].map(String::from));
+    match &options.data_folder {
+        Some(data) => words.extend(["--durable".into(), "--data-dir".into(), data.to_string_lossy().into_owned()]),
+        None => words.push("--in-memory".into()),
+    }
     words.extend(options.arguments.iter().cloned());
     let mut command = command_killed_with_parent(&words[0]);
     command.args(&words[1..]);

@@ -95,6 +95,17 @@ impl Server {
         }
     }
 
+    /// Ends the server with SIGKILL, which it cannot notice.
+    ///
+    /// # Errors
+    /// The server has ended already.
+    pub fn kill(mut self) -> Outcome<()> {
+        self.require_alive()?;
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
     /// The last lines of the server's log.
     pub fn log_end(&self) -> String {
         log_end(&self.folder)

@@ -12,6 +12,7 @@ use junctor_signals::{MainSignal, Signal};
 
 use super::backup_lock::BackupLocks;
 use super::lock_tables::LockedTables;
+use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
 use super::reserve_auto_increment::Counter;
@@ -52,6 +53,8 @@ pub struct MainBlock {
     pub(super) records: RecordStream,
     /// Whether the device of the log is full, so that schema changes are refused.
     pub(super) is_log_full: bool,
+    /// The values of SET PERSIST.
+    pub(super) settings: SettingsFile,
     /// Random bits that identify this start of the node, in the log too.
     pub(super) life: u64,
     pub(super) recovery: Option<Recovery>,
@@ -81,6 +84,7 @@ impl MainBlock {
             own,
             records: RecordStream::new(configuration.log.clone()),
             is_log_full: false,
+            settings: SettingsFile::default(),
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
             subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
@@ -131,6 +135,7 @@ impl MainBlock {
             MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
+            MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
@@ -168,6 +173,9 @@ impl MainBlock {
             WorldEvent::Started => {
                 self.life = context.random.word();
                 self.begin_recovery(outbox);
+            }
+            WorldEvent::FileDone { token: SETTINGS_FILE, result, bytes } => {
+                self.on_settings_file(result, bytes, outbox);
             }
             WorldEvent::FileDone { result, bytes, .. } if self.is_recovering() => {
                 self.on_recovery_file((result, bytes), context, outbox);

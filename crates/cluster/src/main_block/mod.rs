@@ -19,8 +19,8 @@
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
 //! [`records`], what main writes to the log; [`recover`], the start of a durable node; [`restore`], the
-//! schema from the log; [`reserve_auto_increment`]; [`set_globals`]; [`use_user_lock`], [`user_locks`] and
-//! [`backup_lock`].
+//! schema from the log; [`reserve_auto_increment`]; [`persisted_settings`], SET GLOBAL and SET PERSIST;
+//! [`use_user_lock`], [`user_locks`] and [`backup_lock`].
 
 pub mod block;
 mod state;
@@ -34,9 +34,9 @@ mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
 mod records;
+mod persisted_settings;
 mod restore;
 mod lock_tables;
-mod set_globals;
 mod use_user_lock;
 mod user_locks;
 

@@ -388,7 +388,7 @@ impl MainBlock {
             Step::Publish => {
                 self.recovery = None;
                 outbox.crash_point(crash_point::RECOVERY_CLEAN.after());
-                self.open_to_clients(outbox);
+                self.read_settings(outbox);
             }
             _ => {}
         }
@@ -460,7 +460,7 @@ impl MainBlock {
         }
     }
 
-    fn open_to_clients(&self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn open_to_clients(&self, outbox: &mut Outbox<Signal>) {
         for to in &self.recv_blocks {
             outbox.send(*to, Signal::Recv(RecvSignal::OpenToClients(OpenToClients {})));
         }

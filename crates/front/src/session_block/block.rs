@@ -83,6 +83,7 @@ impl SqlBlock {
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
             SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),
+            SqlSignal::RestoreGlobals(signal) => self.engine.on_restore_globals(&signal, &mut turn),
             SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut turn),
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
@@ -100,6 +101,7 @@ impl SqlBlock {
             | SqlSignal::ReserveAutoIncrementReply(_)
             | SqlSignal::ReadStatusReply(_)
             | SqlSignal::InterruptSessionReply(_)
+            | SqlSignal::SetGlobalsReply(_)
             | SqlSignal::ApplyGlobalsReply(_)
             | SqlSignal::UseUserLockReply(_)) => {
                 if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {

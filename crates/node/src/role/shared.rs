@@ -21,6 +21,7 @@ use junctor_storage::snapshot::SnapshotRegistry;
 use junctor_transaction::ldm::{LdmShared, LogTarget};
 use junctor_transaction::log::{LOG_BYTES_MAX_DEFAULT, LogBlock, LogConfiguration, LogShared};
 
+use crate::data_folder;
 use crate::setting::NodeConfig;
 
 /// Maximum number of snapshots that one sql block holds at a time: one for the statement of each session.
@@ -131,7 +132,7 @@ impl Shared {
         let ldms = (0..formed.len() as u16 - 1).map(StreamId);
         let tcs = (0..self.tc_count).map(|instance| Address::new(node, Module::Tc, instance));
         let configuration = LogConfiguration {
-            folder: "log".into(),
+            folder: self.config.log_directory.as_deref().map_or_else(|| "log".into(), data_folder::absolute),
             segment_size: self.config.log_segment_size,
             streams: ldms.chain([MAIN_STREAM]).collect(),
             writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),
@@ -247,7 +248,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,
-        data_directory: config.data_directory.clone(),
+        data_directory: config.data_folder().to_owned(),
         threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
     }

@@ -80,7 +80,8 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             other => unexpected("KILL", &other),
         },
         Execution::SettingGlobals { commits, .. } => match event {
-            Event::GlobalsSet { .. } => finish_set(context, commits),
+            Event::GlobalsSet { error: None, .. } => finish_set(context, commits),
+            Event::GlobalsSet { error: Some(error), .. } => fail(context, &error),
             other => unexpected("SET GLOBAL", &other),
         },
         Execution::UserLock(state) => match event {
@@ -185,7 +186,7 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::Ended { operation, .. }
         | Event::Undone { operation }
         | Event::Interrupted { operation, .. }
-        | Event::GlobalsSet { operation }
+        | Event::GlobalsSet { operation, .. }
         | Event::UserLock { operation, .. }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }

@@ -3,7 +3,10 @@
 pub mod show;
 pub mod variable;
 
+/// The databases that have only virtual tables, sorted.
+pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
+
 /// Whether a database has only virtual tables. No statement can create or change anything in it.
 pub fn is_system_database(name: &str) -> bool {
-    ["information_schema", "junctor_info"].iter().any(|known| known.eq_ignore_ascii_case(name))
+    SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

@@ -31,6 +31,13 @@ pub enum Statement {
     Explain(Box<Explain>),
     /// One or more assignments, executed from left to right.
     Set(Vec<SetItem>),
+    /// RESET PERSIST: removes persisted values of variables.
+    ResetPersist {
+        /// The variable's name as written; `None` for all.
+        name: Option<String>,
+        /// Whether a missing value is a warning.
+        if_exists: bool,
+    },
     StartTransaction(StartTransaction),
     Commit(TransactionEnd),
     Rollback(TransactionEnd),

@@ -14,6 +14,7 @@ use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
+use crate::mysql_catalog::SYSTEM_DATABASES;
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
@@ -127,9 +128,6 @@ const PLAN_BYTES_PER_TEXT_BYTE: usize = 64;
 /// Estimated bytes of a column: its definition, its expression, and its encodings in the result header.
 const PLAN_BYTES_PER_COLUMN: usize = 512;
 
-/// The databases whose tables are virtual.
-const VIRTUAL_DATABASES: [&str; 2] = ["information_schema", "junctor_info"];
-
 /// Plans a statement. Returns `None` for statements without a plan: definitions, SET, SHOW except SHOW
 /// PROCESSLIST, and others.
 ///
@@ -172,7 +170,7 @@ pub(super) fn plan_query(
         return plan_compute(environment, select, None);
     };
     let database = environment.database_of(&reference.name)?;
-    let virtual_database = VIRTUAL_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));
+    let virtual_database = SYSTEM_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));
     let Some(virtual_database) = virtual_database else {
         let layout = environment.table(&reference.name)?;
         return plan_select(environment, select, layout);

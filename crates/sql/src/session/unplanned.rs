@@ -1,15 +1,19 @@
 //! Executes statements without a plan, such as CREATE TABLE, SHOW and SET.
 
+use std::sync::Arc;
+
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
-use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
-use junctor_signals::set_globals::{ApplyGlobals, ApplyGlobalsReply};
+use junctor_signals::set_globals::{
+    ApplyGlobals, ApplyGlobalsReply, GlobalValues, PersistedChanges, RestoreGlobals, RestoreGlobalsReply,
+};
 use junctor_signals::use_user_lock::UserLockAction;
 
 use super::command::answer;
@@ -26,7 +30,7 @@ use crate::execute::{
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
-    GlobalChange, SessionContext, VariableId, evaluate_session_expression, session_value_type, set,
+    GlobalChange, SessionContext, VariableId, evaluate_session_expression, find, session_value_type, set,
 };
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
@@ -53,6 +57,7 @@ impl StatementContext<'_, '_> {
                 self.execute_show(statement, protocol)
             }
             Statement::Set(items) => self.execute_set(items),
+            Statement::ResetPersist { name, if_exists } => self.reset_persist(name.as_deref(), *if_exists),
             Statement::Do(expressions) => {
                 let mut scratch = Scratch::new();
                 let outcome =
@@ -167,18 +172,46 @@ impl StatementContext<'_, '_> {
         if let Some(number) = effects.last_insert_id {
             self.session.last_insert_id = number;
         }
-        if !effects.global.is_empty() {
+        if !effects.global.is_empty() || !effects.persisted.is_empty() {
             let values = effects.global.into_iter().map(|change| (change.id.0, change.value)).collect();
-            return match self.engine.gateway.set_globals(self.session.connection, values, self.turn) {
-                Ok(operation) => {
-                    let commits = effects.commits;
-                    self.session.execution = Execution::SettingGlobals { operation, commits };
-                    Progress::Waiting
-                }
-                Err(error) => fail(self, &error),
-            };
+            return self.set_globals((values, effects.persisted.into()), effects.commits);
         }
         finish_set(self, effects.commits)
+    }
+
+    /// Executes RESET PERSIST. The present values of the variables stay.
+    fn reset_persist(&mut self, name: Option<&str>, if_exists: bool) -> Progress {
+        let persisted = &self.engine.globals.persisted().values;
+        let changes: PersistedChanges = match name {
+            None => persisted.keys().map(|name| (name.clone(), None)).collect(),
+            Some(written) => {
+                let name: Box<str> =
+                    find(written).map_or(written.to_ascii_lowercase().into(), |id| id.variable().name.into());
+                if !persisted.contains_key(&name) {
+                    let text = format!("Variable {written} does not exist in persisted config file");
+                    if !if_exists {
+                        return fail(self, &Error::new(ErrorCode::NotPersisted, text));
+                    }
+                    self.session.warn(WarningLevel::Warning, ErrorCode::NotPersisted.errno(), text.into());
+                    return answer(self, Ok(()));
+                }
+                Box::new([(name, None)])
+            }
+        };
+        match changes.is_empty() {
+            true => answer(self, Ok(())),
+            false => self.set_globals((Arc::new([]), changes), false),
+        }
+    }
+
+    fn set_globals(&mut self, changes: (GlobalValues, PersistedChanges), commits: bool) -> Progress {
+        match self.engine.gateway.set_globals(self.session.connection, changes, self.turn) {
+            Ok(operation) => {
+                self.session.execution = Execution::SettingGlobals { operation, commits };
+                Progress::Waiting
+            }
+            Err(error) => fail(self, &error),
+        }
     }
 
     /// The value of an expression that reads no rows.
@@ -250,12 +283,25 @@ impl Engine {
         for (variable, value) in signal.values.iter() {
             self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
         }
+        if let Some(persisted) = &signal.persisted {
+            self.globals.replace_persisted(Arc::clone(persisted));
+        }
         self.apply_read_routing();
         let names = || signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name);
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
+    }
+
+    /// Applies the persisted values at the start of the node, and replies.
+    pub fn on_restore_globals(&mut self, signal: &RestoreGlobals, turn: &mut TurnContext<'_>) {
+        self.globals.restore(Arc::clone(&signal.persisted));
+        self.apply_read_routing();
+        let names = || signal.persisted.values.keys().map(|name| &**name);
+        self.apply_spinning(names(), turn);
+        self.apply_sending(names(), turn);
+        turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::RestoreGlobalsReply(RestoreGlobalsReply {})));
     }
 
     pub(super) fn evaluate(

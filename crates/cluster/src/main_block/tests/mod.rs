@@ -28,6 +28,7 @@ use fake_log::FakeLog;
 mod alter_table;
 mod durable;
 mod fake_log;
+mod persisted_settings;
 mod restore;
 
 /// The main block with simulated neighbours. A map holds the partitions, and catalogs are acknowledged.

@@ -5,7 +5,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::fact::ShowContext;
 use super::filter::{Condition, apply_filter, is_like, keep_where};
 use super::layout::{Field, VirtualTable, long, number, text, unsigned};
-use super::{column_rows, information_schema, junctor_info, server_rows, table_rows};
+use super::{column_rows, information_schema, junctor_info, performance_schema, server_rows, table_rows};
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
 
@@ -94,7 +94,7 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<
     Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full))
 }
 
-/// The table `name` of `information_schema` or `junctor_info`, ignoring case; `None` for other databases and
+/// The table `name` of a system database, ignoring case; `None` for other databases and
 /// unknown names. Tables of `junctor_info` have no rows here; the session adds them.
 pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
     if database.eq_ignore_ascii_case("information_schema") {
@@ -102,6 +102,8 @@ pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Opt
     } else if database.eq_ignore_ascii_case("junctor_info") {
         let fields = junctor_info::fields(name)?;
         Some(VirtualTable::new("junctor_info", &name.to_ascii_lowercase(), fields))
+    } else if database.eq_ignore_ascii_case("performance_schema") {
+        performance_schema::table(name, facts)
     } else {
         None
     }
@@ -113,6 +115,8 @@ pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
         Some(information_schema::names())
     } else if database.eq_ignore_ascii_case("junctor_info") {
         Some(junctor_info::names())
+    } else if database.eq_ignore_ascii_case("performance_schema") {
+        Some(performance_schema::names())
     } else {
         None
     }

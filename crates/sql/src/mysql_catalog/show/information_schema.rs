@@ -9,6 +9,7 @@ use junctor_model::value::Value;
 use super::column_rows::{self, PRIVILEGES};
 use super::fact::ShowContext;
 use super::layout::{Field, VirtualTable, bytes, count, yes_no};
+use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values};
@@ -92,7 +93,10 @@ fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDef
 fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'static [Field])> {
     let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
     let info = super::junctor_info::names().into_iter();
-    own.chain(info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?))))
+    let info = info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?)));
+    let performance = performance_schema::names().into_iter();
+    own.chain(info)
+        .chain(performance.filter_map(|name| Some(("performance_schema", name, performance_schema::fields(name)?))))
 }
 
 fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {

@@ -1,5 +1,5 @@
 //! Results computed from the dictionary, the session and the server: SHOW, DESCRIBE, and the tables of
-//! `information_schema` and `junctor_info`.
+//! `information_schema`, `performance_schema` and `junctor_info`.
 //!
 //! Every result is a [`VirtualTable`]: columns with MySQL 8's names and types, and rows of values. The rows
 //! of some `junctor_info` tables are known only to blocks of the data plane. For these tables, this folder
@@ -13,6 +13,7 @@ mod filter;
 mod information_schema;
 mod junctor_info;
 mod layout;
+mod performance_schema;
 mod schema_layout;
 mod sending_rows;
 mod server_rows;

@@ -9,7 +9,7 @@ use super::create_text::{ENGINE, create_database_text, create_table_text};
 use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned};
 use super::type_text::visible_indexes;
-use super::{information_schema, junctor_info};
+use super::{information_schema, junctor_info, performance_schema};
 use crate::parse::statement::{ObjectName, ShowFilter};
 
 const INDEX_FIELDS: &[Field] = &[
@@ -55,7 +55,7 @@ const STATUS_FIELDS: &[Field] = &[
 pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     let own = facts.dictionary.databases().map(|database| database.name.to_string());
     let mut names: Vec<String> =
-        ["information_schema", "junctor_info"].map(str::to_owned).into_iter().chain(own).collect();
+        crate::mysql_catalog::SYSTEM_DATABASES.map(str::to_owned).into_iter().chain(own).collect();
     names.sort();
     names
 }
@@ -221,6 +221,8 @@ pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [F
         information_schema::fields(table)
     } else if database.eq_ignore_ascii_case("junctor_info") {
         junctor_info::fields(table)
+    } else if database.eq_ignore_ascii_case("performance_schema") {
+        performance_schema::fields(table)
     } else {
         None
     }

@@ -1,6 +1,9 @@
 //! SET: checks and applies the assignments in order. If one fails, none takes effect.
 
+use std::sync::Arc;
+
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::stored_settings::PersistedSettings;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
@@ -10,6 +13,7 @@ use super::check::{AssignedValue, check, text_of, unsigned_of};
 use super::declare::{Scope, Slot, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
+use super::sql_mode::SqlMode;
 use crate::parse::Expression;
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
@@ -32,6 +36,8 @@ pub struct SetEffects {
     pub last_insert_id: Option<u64>,
     /// New global values, in the order of their assignment.
     pub global: Vec<GlobalChange>,
+    /// Changes of persisted values, in the order of their assignment.
+    pub persisted: Vec<(Box<str>, Option<Value>)>,
     /// Warnings of the statement.
     pub notes: Vec<Note>,
 }
@@ -44,6 +50,23 @@ impl GlobalVariables {
     /// Applies a change that another session made.
     pub fn apply(&mut self, change: &GlobalChange) {
         self.put(change.id, change.value.clone());
+    }
+
+    /// Sets the persisted values at the start of the node. A variable or value that this release does not know
+    /// stays persisted and has no other effect.
+    pub fn restore(&mut self, persisted: Arc<PersistedSettings>) {
+        for (name, value) in &persisted.values {
+            let Some(id) = find(name) else { continue };
+            let assigned = AssignedValue { name, value, mode: SqlMode::DEFAULT };
+            let is_global = check_scope(name, id.variable().scope, true).is_ok();
+            let checked = check(id.variable(), assigned, &self.value(id), &mut Vec::new());
+            let Some(value) = checked.ok().filter(|_| is_global) else { continue };
+            if let Some((other, value)) = counterpart(name, &value, true) {
+                self.put(other, value);
+            }
+            self.put(id, value);
+        }
+        self.persisted = persisted;
     }
 }
 
@@ -102,13 +125,11 @@ impl Assignment<'_, '_> {
     fn system(&mut self, scope: Option<VariableScope>, name: &str, value: Option<&Expression>) -> Result<()> {
         let id = find(name).ok_or_else(|| unknown(name))?;
         let variable = id.variable();
-        let is_global = match scope {
-            Some(VariableScope::Persist | VariableScope::PersistOnly) => {
-                return Err(Error::not_supported("SET PERSIST"));
-            }
-            Some(VariableScope::Global) => true,
-            Some(VariableScope::Session) | None => false,
-        };
+        let is_global = !matches!(scope, Some(VariableScope::Session) | None);
+        if scope == Some(VariableScope::PersistOnly) && variable.scope == Scope::GlobalReadOnly {
+            let text = format!("Variable '{name}' is a non persistent read only variable");
+            return Err(Error::new(ErrorCode::ReadOnlyVariable, text));
+        }
         check_scope(name, variable.scope, is_global)?;
         let old = if is_global { self.globals.value(id) } else { self.session.value(id) };
         let value = match value {
@@ -123,7 +144,18 @@ impl Assignment<'_, '_> {
                 }
             }
         };
-        if let Some((other, value)) = counterpart(variable.name, &value, is_global) {
+        let counterpart = counterpart(variable.name, &value, is_global);
+        if matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly)) {
+            self.effects.persisted.push((variable.name.into(), Some(value.clone())));
+            // At the next start, an older value of the other variable would override this one.
+            if let Some((other, _)) = &counterpart {
+                self.effects.persisted.push((other.variable().name.into(), None));
+            }
+        }
+        if scope == Some(VariableScope::PersistOnly) {
+            return Ok(());
+        }
+        if let Some((other, value)) = counterpart {
             self.put(other, value, is_global);
         }
         // Compare with the old value before `put` overwrites it.

@@ -1,5 +1,8 @@
 //! Global values of the system variables.
 
+use std::sync::Arc;
+
+use junctor_model::stored_settings::PersistedSettings;
 use junctor_model::value::Value;
 
 use super::check::default_value;
@@ -35,6 +38,8 @@ pub struct ServerFacts {
 #[derive(Clone, Debug, Default)]
 pub struct GlobalVariables {
     stored: Vec<(VariableId, Value)>,
+    /// The values of SET PERSIST.
+    pub(super) persisted: Arc<PersistedSettings>,
 }
 
 impl GlobalVariables {
@@ -61,6 +66,16 @@ impl GlobalVariables {
     /// The value of a variable by name; NULL if the variable does not exist.
     pub fn value_named(&self, name: &str) -> Value {
         find(name).map_or(Value::Null, |id| self.value(id))
+    }
+
+    /// The values of SET PERSIST.
+    pub fn persisted(&self) -> &PersistedSettings {
+        &self.persisted
+    }
+
+    /// Replaces the values of SET PERSIST, which apply from the next start on.
+    pub fn replace_persisted(&mut self, persisted: Arc<PersistedSettings>) {
+        self.persisted = persisted;
     }
 
     pub(super) fn put_named(&mut self, name: &str, value: Value) {

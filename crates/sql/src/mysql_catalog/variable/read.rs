@@ -6,6 +6,7 @@ use junctor_model::value::Value;
 use super::assign::unknown;
 use super::check::text_of;
 use super::declare::{Kind, Scope, Slot, VariableId, find};
+use super::global::GlobalVariables;
 use super::session_expression::SessionContext;
 use super::table::{ALIASES, TABLE};
 use crate::parse::expression::{SystemVariable, VariableScope};
@@ -48,6 +49,16 @@ pub fn variable_rows(only_global: bool, facts: &SessionContext<'_>) -> Vec<(&'st
     }
     rows.sort_unstable();
     rows
+}
+
+/// The values of SET PERSIST as (name, value), sorted by name. Variables that this release does not know are
+/// missing.
+pub fn persisted_rows(globals: &GlobalVariables) -> Vec<(&'static str, String)> {
+    let row = |(name, value): (&Box<str>, &Value)| {
+        let variable = find(name)?.variable();
+        Some((variable.name, shown(&variable.kind, value)))
+    };
+    globals.persisted().values.iter().filter_map(row).collect()
 }
 
 fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {

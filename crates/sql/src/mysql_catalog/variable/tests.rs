@@ -237,6 +237,46 @@ fn switches_change_one_by_one_and_all_at_once() {
 }
 
 #[test]
+fn persisted_values_apply_now_or_at_the_next_start() {
+    let mut client = Client::new();
+    let persisted = |client: &mut Client, text: &str| {
+        let mut values = client.globals.persisted().clone();
+        for (name, value) in client.set(text).persisted {
+            match value {
+                Some(value) => _ = values.values.insert(name, value),
+                None => _ = values.values.remove(&name),
+            }
+        }
+        client.globals.replace_persisted(std::sync::Arc::new(values));
+        persisted_rows(&client.globals).into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>()
+    };
+    assert_eq!(persisted(&mut client, "SET PERSIST wait_timeout = 7"), ["wait_timeout=7"]);
+    assert_eq!((client.get("@@global.wait_timeout"), client.get("@@wait_timeout")), ("7".into(), "28800".into()));
+    let shown = persisted(&mut client, "SET PERSIST_ONLY sql_safe_updates = ON, GLOBAL sql_notes = OFF");
+    assert_eq!(shown, ["sql_safe_updates=ON", "wait_timeout=7"]);
+    assert_eq!(client.get("@@global.sql_safe_updates"), "0", "from the next start on");
+    persisted(&mut client, "SET PERSIST innodb_flush_log_at_trx_commit = 1");
+    let shown = persisted(&mut client, "SET PERSIST commit_durability = memory");
+    assert_eq!(shown, ["commit_durability=memory", "sql_safe_updates=ON", "wait_timeout=7"]);
+
+    let mut later = Client::new();
+    let mut values = client.globals.persisted().clone();
+    values.values.insert("of_another_release".into(), Value::Int(1));
+    values.values.insert("autocommit".into(), Value::Bytes(b"maybe".to_vec()));
+    later.globals.restore(std::sync::Arc::new(values));
+    for (expression, value) in [
+        ("@@global.wait_timeout", "7"),
+        ("@@global.sql_safe_updates", "1"),
+        ("@@global.sql_notes", "1"),
+        ("@@innodb_flush_log_at_trx_commit", "2"),
+        ("@@global.autocommit", "1"),
+    ] {
+        assert_eq!(later.get(expression), value, "{expression}");
+    }
+    assert!(later.globals.persisted().values.contains_key("of_another_release"));
+}
+
+#[test]
 fn what_cannot_be_set_or_read_has_mysqls_errors() {
     let mut client = Client::new();
     for (text, error) in [
@@ -252,6 +292,9 @@ fn what_cannot_be_set_or_read_has_mysqls_errors() {
             "SET max_allowed_packet=1024",
             "1238 SESSION variable 'max_allowed_packet' is read-only. Use SET GLOBAL to assign the value",
         ),
+        ("SET PERSIST port=1", "1238 Variable 'port' is a read only variable"),
+        ("SET PERSIST_ONLY port=1", "1238 Variable 'port' is a non persistent read only variable"),
+        ("SET PERSIST_ONLY nonsense=1", "1193 Unknown system variable 'nonsense'"),
         ("SET GLOBAL timestamp=1", "1228 Variable 'timestamp' is a SESSION variable and can't be used with SET GLOBAL"),
         (
             "SET max_connections=1",

@@ -397,7 +397,7 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn if_exists(&mut self) -> Parse<bool> {
+    pub(super) fn if_exists(&mut self) -> Parse<bool> {
         if !self.accept_word(Keyword::If) {
             return Ok(false);
         }

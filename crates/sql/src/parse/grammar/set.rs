@@ -31,6 +31,18 @@ impl Parser<'_> {
         Ok(Statement::Set(self.comma_list(Self::set_item)?))
     }
 
+    /// `RESET PERSIST [[IF EXISTS] name]`
+    pub(super) fn reset_persist(&mut self) -> Parse<Statement> {
+        self.expect_word(Keyword::Reset)?;
+        self.expect_word(Keyword::Persist)?;
+        let if_exists = self.if_exists()?;
+        let name = match if_exists || Self::is_name(self.current) {
+            true => Some(self.dotted_variable_name()?),
+            false => None,
+        };
+        Ok(Statement::ResetPersist { name, if_exists })
+    }
+
     fn set_item(&mut self) -> Parse<SetItem> {
         match self.current.kind {
             TokenKind::UserVariable => {

@@ -26,6 +26,7 @@ impl Parser<'_> {
             Keyword::Savepoint => self.savepoint(),
             Keyword::Release => self.release(),
             Keyword::Set => self.set(),
+            Keyword::Reset if self.next_is_word(Keyword::Persist) => self.reset_persist(),
             Keyword::Show => self.show(),
             Keyword::Use => {
                 self.advance();

@@ -166,6 +166,24 @@ fn set_understands_every_spelling() {
 }
 
 #[test]
+fn persisted_variables_are_set_and_reset() {
+    let Statement::Set(items) = statement("SET PERSIST a = 1, @@PERSIST_ONLY.b = DEFAULT") else { panic!("no set") };
+    let scope = |item: &SetItem| match item {
+        SetItem::SystemVariable { scope, .. } => *scope,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(scope(&items[0]), Some(VariableScope::Persist));
+    assert_eq!(scope(&items[1]), Some(VariableScope::PersistOnly));
+    for (text, name, if_exists) in [
+        ("RESET PERSIST", None, false),
+        ("RESET PERSIST max_connections", Some("max_connections"), false),
+        ("RESET PERSIST IF EXISTS a", Some("a"), true),
+    ] {
+        assert_eq!(statement(text), Statement::ResetPersist { name: name.map(str::to_owned), if_exists }, "{text}");
+    }
+}
+
+#[test]
 fn transactions_keep_their_characteristics() {
     let transaction =
         |scope, isolation, access| Statement::Set(vec![SetItem::Transaction { scope, isolation, access }]);

@@ -1,4 +1,7 @@
-//! `demo`: starts a node, runs sysbench against it and shows how each thread spent its time.
+//! `demo`: starts a node, runs sysbench against it and shows how each thread spent its time. Then kills a
+//! durable node in the middle of bank transfers, and shows that nothing is lost.
+
+mod crash;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -82,7 +85,9 @@ pub fn run(options: &DemoOptions) -> Outcome<()> {
         println!("{};\n{shown}", statement.replace(" FROM", "\nFROM"));
     }
     server.stop()?;
-    println!("Stopped. `make run` starts a node to play with.");
+    println!("That node kept its data in memory (--in-memory). The next one is durable.\n");
+    crash::run(options)?;
+    println!("\nStopped. `make run` starts a node to play with.");
     Ok(())
 }
 

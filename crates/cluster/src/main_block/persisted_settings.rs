@@ -1,0 +1,244 @@
+//! SET PERSIST and RESET PERSIST: the values that global variables get at the next start, in the pair file
+//! `settings`.
+//!
+//! Main writes one generation at a time, and then sends the new values to every sql block. A write that fails
+//! changes nothing: its slot is written again with the next change, and the other slot keeps the old values.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{
+    FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
+};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::stored_settings::PersistedSettings;
+use junctor_signals::set_globals::{ApplyGlobals, RestoreGlobals, SetGlobals, SetGlobalsReply};
+use junctor_signals::{Signal, SqlSignal, crash_point};
+use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
+
+use super::block::MainBlock;
+
+/// The kind in the headers of the files `settings.0` and `settings.1`, which form a pair.
+const SETTINGS_USE: u16 = 2;
+/// The token of every request about the pair.
+pub(super) const SETTINGS_FILE: u64 = 1 << 32;
+
+/// The persisted settings, and the work on their files.
+#[derive(Debug, Default)]
+pub(super) struct SettingsFile {
+    persisted: Arc<PersistedSettings>,
+    /// Generation of the newest content on disk; 0 without one.
+    generation: u64,
+    /// Requests that wait for the write under way.
+    waiting: VecDeque<SetGlobals>,
+    step: Step,
+}
+
+/// What main waits for.
+#[derive(Debug, Default)]
+enum Step {
+    #[default]
+    Nothing,
+    /// One of the two files, at the start of the node. `first` is the content of file 0.
+    Read { slot: u8, file: Option<FileId>, first: Option<PairSlot> },
+    /// The sql blocks, at the start of the node.
+    Restore { outstanding: usize },
+    /// The write of a slot, or the sync of the folder.
+    Write(Box<Write>),
+}
+
+/// The write of one generation.
+#[derive(Debug)]
+struct Write {
+    request: SetGlobals,
+    /// The settings after the write.
+    settings: PersistedSettings,
+    content: FileBuffer,
+    error: Option<FileError>,
+}
+
+impl MainBlock {
+    /// Reads the persisted settings at the start of a node with a log. Afterwards, clients are admitted.
+    pub(super) fn read_settings(&mut self, outbox: &mut Outbox<Signal>) {
+        self.settings.step = Step::Read { slot: 0, file: None, first: None };
+        open(0, FileMode::Read, outbox);
+    }
+
+    pub(super) fn on_set_globals(&mut self, request: SetGlobals, outbox: &mut Outbox<Signal>) {
+        if request.persisted.is_empty() {
+            return self.apply_globals(request, None, outbox);
+        }
+        if self.configuration.log.is_none() {
+            let text = "The MySQL server is running with the --in-memory option so it cannot execute this statement";
+            return reply_error(&request, Error::new(ErrorCode::OptionPreventsStatement, text), outbox);
+        }
+        self.settings.waiting.push_back(request);
+        self.write_next_settings(outbox);
+    }
+
+    /// Sends new values to every sql block, in the same order to all of them.
+    fn apply_globals(
+        &self,
+        request: SetGlobals,
+        persisted: Option<Arc<PersistedSettings>>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let SetGlobals { operation, reply_to, values, .. } = request;
+        for to in &self.sql_blocks {
+            let (values, persisted) = (Arc::clone(&values), persisted.clone());
+            let signal = ApplyGlobals { operation, reply_to, values, persisted };
+            outbox.send(*to, Signal::Sql(SqlSignal::ApplyGlobals(signal)));
+        }
+    }
+
+    fn write_next_settings(&mut self, outbox: &mut Outbox<Signal>) {
+        let settings_file = &mut self.settings;
+        if !matches!(settings_file.step, Step::Nothing) {
+            return;
+        }
+        let Some(request) = settings_file.waiting.pop_front() else { return };
+        let mut settings = PersistedSettings::clone(&settings_file.persisted);
+        for (name, value) in &request.persisted {
+            match value {
+                Some(value) => _ = settings.values.insert(name.clone(), value.clone()),
+                None => _ = settings.values.remove(name),
+            }
+        }
+        outbox.crash_point(crash_point::PAIR_SETTINGS.before());
+        let generation = settings_file.generation + 1;
+        let content = FileBuffer::from(&encode_slot(SETTINGS_USE, generation, &settings.encode())[..]);
+        settings_file.step = Step::Write(Box::new(Write { request, settings, content, error: None }));
+        open((generation % 2) as u8, FileMode::CreateEmpty, outbox);
+    }
+
+    pub(super) fn on_settings_file(&mut self, result: FileResult, bytes: FileBuffer, outbox: &mut Outbox<Signal>) {
+        match &mut self.settings.step {
+            Step::Nothing | Step::Restore { .. } => {}
+            Step::Read { slot, file, .. } => match result {
+                Ok(FileOutcome::Opened { file: opened, length, .. }) => {
+                    *file = Some(opened);
+                    let length = length.min(u64::from(WorldRequest::READ_BYTES_MAX)) as u32;
+                    let bytes = FileBuffer::with_capacity(length as usize);
+                    outbox.request(WorldRequest::ReadFile {
+                        file: opened,
+                        offset: 0,
+                        length,
+                        bytes,
+                        token: SETTINGS_FILE,
+                    });
+                }
+                Ok(FileOutcome::Read { .. }) => {
+                    if let Some(file) = file.take() {
+                        outbox.request(WorldRequest::CloseFile { file, token: SETTINGS_FILE });
+                    }
+                    self.take_settings(&bytes, outbox);
+                }
+                Err(FileError::NotFound) => self.take_settings(&[], outbox),
+                Ok(_) => {}
+                Err(error) => {
+                    let text = format!("cannot read settings.{slot}: {error}");
+                    halt(&text, outbox);
+                }
+            },
+            Step::Write(write) => match result {
+                Ok(FileOutcome::Opened { file, .. }) => {
+                    let bytes = std::mem::take(&mut write.content);
+                    let token = SETTINGS_FILE;
+                    outbox.request(WorldRequest::WriteFile { file, offset: 0, bytes, token });
+                    outbox.request(WorldRequest::SyncFile { file, token });
+                    outbox.request(WorldRequest::CloseFile { file, token });
+                }
+                Ok(FileOutcome::Closed) if write.error.is_none() => {
+                    let (path, lane) = (".".into(), FileLane::Control);
+                    outbox.request(WorldRequest::SyncFolder { path, lane, token: SETTINGS_FILE });
+                }
+                Ok(FileOutcome::Closed) => self.end_settings_write(None, outbox),
+                Ok(FileOutcome::FolderSynced) => {
+                    outbox.crash_point(crash_point::PAIR_SETTINGS.after());
+                    self.end_settings_write(None, outbox);
+                }
+                Ok(_) => {}
+                // The file is open. It is closed after its requests, whatever their outcome.
+                Err(error) if write.content.is_empty() && write.error.is_none() => write.error = Some(error),
+                Err(_) if write.content.is_empty() => {}
+                Err(error) => self.end_settings_write(Some(error), outbox),
+            },
+        }
+    }
+
+    /// Takes the content of a file of the pair; empty if the file does not exist.
+    fn take_settings(&mut self, bytes: &[u8], outbox: &mut Outbox<Signal>) {
+        let Step::Read { slot, first, .. } = &mut self.settings.step else { return };
+        let read = match decode_slot(SETTINGS_USE, bytes) {
+            Ok(read) => read,
+            Err(error) => {
+                let text = format!("settings.{slot}: {error}");
+                return halt(&text, outbox);
+            }
+        };
+        if *slot == 0 {
+            (*slot, *first) = (1, read);
+            return open(1, FileMode::Read, outbox);
+        }
+        if let Some(newest) = newest_slot(first.take(), read) {
+            match PersistedSettings::decode(&newest.content) {
+                Ok(settings) => self.settings.persisted = Arc::new(settings),
+                Err(error) => return halt(&error.to_string(), outbox),
+            }
+            self.settings.generation = newest.generation;
+        }
+        let (own, persisted) = (self.own, Arc::clone(&self.settings.persisted));
+        self.settings.step = Step::Restore { outstanding: self.sql_blocks.len() };
+        for to in &self.sql_blocks {
+            let signal = RestoreGlobals { reply_to: own, persisted: Arc::clone(&persisted) };
+            outbox.send(*to, Signal::Sql(SqlSignal::RestoreGlobals(signal)));
+        }
+    }
+
+    pub(super) fn on_restore_globals_reply(&mut self, outbox: &mut Outbox<Signal>) {
+        let Step::Restore { outstanding } = &mut self.settings.step else { return };
+        *outstanding -= 1;
+        if *outstanding == 0 {
+            self.settings.step = Step::Nothing;
+            self.open_to_clients(outbox);
+        }
+    }
+
+    /// Ends a write of the file. Without an error, the settings are on disk.
+    fn end_settings_write(&mut self, open_error: Option<FileError>, outbox: &mut Outbox<Signal>) {
+        let Step::Write(write) = std::mem::take(&mut self.settings.step) else { return };
+        let Write { request, settings, error, .. } = *write;
+        match error.or(open_error) {
+            None => {
+                self.settings.generation += 1;
+                self.settings.persisted = Arc::new(settings);
+                let persisted = Arc::clone(&self.settings.persisted);
+                self.apply_globals(request, Some(persisted), outbox);
+            }
+            Some(FileError::DiskFull) => {
+                let text = "Disk full (settings); waiting for someone to free some space... (errno: 28 - No space left on device)";
+                reply_error(&request, Error::new(ErrorCode::DiskFull, text), outbox);
+            }
+            Some(error) => {
+                let text = format!("Error writing file 'settings' ({error})");
+                reply_error(&request, Error::new(ErrorCode::WriteFailed, text), outbox);
+            }
+        }
+        self.write_next_settings(outbox);
+    }
+}
+
+fn open(slot: u8, mode: FileMode, outbox: &mut Outbox<Signal>) {
+    let (path, lane) = (format!("settings.{slot}").into(), FileLane::Control);
+    outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: SETTINGS_FILE });
+}
+
+fn reply_error(request: &SetGlobals, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+    let reply = SetGlobalsReply { operation: request.operation, error };
+    outbox.send(request.reply_to, Signal::Sql(SqlSignal::SetGlobalsReply(reply)));
+}
+
+/// Ends the start of the node: with other settings than the user's it might do harm.
+fn halt(message: &str, outbox: &mut Outbox<Signal>) {
+    outbox.request(WorldRequest::Halt { message: format!("recovery failed: {message}").into() });
+}
