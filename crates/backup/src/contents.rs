@@ -37,7 +37,7 @@ pub struct Contents {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Its generation.
+    /// The generation.
     pub generation: u64,
     /// The object with the content of the manifest.
     pub object: Object,

@@ -49,7 +49,7 @@ impl DataDirectory {
     /// The newest manifest; `None` before the first checkpoint.
     ///
     /// # Errors
-    /// Its files cannot be read.
+    /// The files of the manifest cannot be read.
     pub fn manifest(&self) -> Result<Option<PairSlot>, BackupError> {
         self.newest("manifest", MANIFEST_USE)
     }
@@ -105,7 +105,7 @@ pub struct LogReader {
 /// A group of the log, as stored.
 #[derive(Debug)]
 pub struct RawGroup {
-    /// Its header.
+    /// The header.
     pub header: GroupHeader,
     /// Checksum of the header.
     pub checksum: u32,

@@ -40,7 +40,7 @@ impl Latencies {
         self.0.value_at_quantile(per_mille as f64 / 1000.0)
     }
 
-    /// The same in microseconds.
+    /// As [`Latencies::percentile`], in microseconds.
     pub fn percentile_us(&self, per_mille: u64) -> f64 {
         self.percentile(per_mille) as f64 / 1000.0
     }

@@ -97,7 +97,7 @@ pub struct Statement {
     pub sent: u64,
     /// Time stamp of its answer; `u64::MAX` if none came.
     pub answered: u64,
-    /// Its reads and writes, in order.
+    /// The reads and writes of the statement, in order.
     pub operations: Vec<Operation>,
 }
 

@@ -289,7 +289,7 @@ mod tests {
         // Another transaction has read its register.
         let reader = committed(3, &[read_10_again()]);
         assert_eq!(judged(&[reader, committed(5, &set(30, 2))], &found(2, 30, &[])).0.len(), 1);
-        // It has survived in the register alone.
+        // The transaction has survived in the register alone.
         assert_eq!(judged(&[], &found(1, 10, &[])).0.len(), 1);
     }
 

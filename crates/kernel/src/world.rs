@@ -389,7 +389,7 @@ pub enum SocketCloseReason {
     Own,
     /// The connection broke.
     Broken,
-    /// Its queued output reached the maximum.
+    /// The queued output reached the maximum.
     OutputFull,
     /// The node is stopping.
     Stopping,

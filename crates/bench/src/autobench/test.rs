@@ -24,7 +24,7 @@ impl SysbenchTest {
         SysbenchTest::NAMES.iter().position(|known| *known == name).map(|index| SysbenchTest { index })
     }
 
-    /// Its name.
+    /// The name of the test.
     pub fn name(self) -> &'static str {
         SysbenchTest::NAMES[self.index]
     }

@@ -28,7 +28,7 @@ pub struct RoutingFigures {
     /// Estimated nanoseconds per key or range on the thread of the session, at the end of the measurement:
     /// the mean over the sql blocks.
     pub here_ns: Option<f64>,
-    /// The same estimate for another thread.
+    /// As `here_ns`, but on another thread.
     pub away_ns: Option<f64>,
 }
 

@@ -15,9 +15,9 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 pub struct Finished {
     /// Exit status.
     pub status: ExitStatus,
-    /// Its standard output.
+    /// The standard output.
     pub output: String,
-    /// Its standard error.
+    /// The standard error.
     pub errors: String,
 }
 

@@ -60,7 +60,7 @@ impl Recv {
         self.delivery.handle(self.own, |context, outbox| block.handle(signal, context, outbox));
     }
 
-    /// The same, after the login: the session has no command yet.
+    /// A block with one connection that has logged in, and whose session has no command yet.
     fn with_session(protocol: Protocol) -> Recv {
         let mut recv = Recv::new(protocol);
         let login = match protocol {

@@ -514,7 +514,7 @@ mod tests {
         assert_eq!((history[2].os_user_ns, history[2].os_system_ns), (8 * MILLISECOND, 2 * MILLISECOND));
         assert_eq!((history[2].voluntary_switches, history[2].involuntary_switches), (1, 2));
         assert_eq!(user_ns()[..2], [0, 0]);
-        // It ran for two slots without a time stamp in between.
+        // The thread ran for two slots without a time stamp in between.
         meter.os.as_mut().unwrap().ask = || usage(1_000 + 98 * MILLISECOND, 500 + 12 * MILLISECOND, 8);
         meter.enter(ThreadState::Executing, Time(5 * SLOT));
         assert_eq!(user_ns()[..2], [40 * MILLISECOND, 50 * MILLISECOND]);

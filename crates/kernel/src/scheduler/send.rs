@@ -284,7 +284,7 @@ pub struct HelpedThread {
     pub state: SendState,
     /// Number of helpers in addition to those that the state requires.
     pub extra: usize,
-    /// Its number among the threads with sockets, from 0.
+    /// The thread's number among the threads with sockets, from 0.
     pub position_among_peers: usize,
 }
 

@@ -70,8 +70,8 @@ pub struct ThreadPlan {
     /// The read group, from 0 without gaps: the threads that may read each other's partitions. It lies within
     /// one L3 cache when the threads are bound and each cache has an ldm.
     pub group: u16,
-    /// Its reader slot in the group, from 0, below [`READER_SLOTS_MAX`]; `None` for a thread that reads no
-    /// partition but its own.
+    /// The thread's reader slot in the group, from 0, below [`READER_SLOTS_MAX`]; `None` for a thread that
+    /// reads no partition but its own.
     pub reader_slot: Option<u8>,
 }
 

@@ -15,7 +15,7 @@ use crate::parse::statement::ObjectName;
 pub struct SessionConstant {
     /// The value at this execution.
     pub value: Value,
-    /// Its type, which follows from its source.
+    /// The type of the value, which follows from the function or variable.
     pub result: ResultType,
     /// Whether another execution may see another value. If so, the plan is valid for this execution only.
     pub is_volatile: bool,

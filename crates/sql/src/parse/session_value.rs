@@ -21,7 +21,7 @@ pub(crate) struct SessionValue {
 pub(crate) enum Lifting {
     /// The expression becomes a parameter, because the session knows its value.
     Whole,
-    /// Its operands may become parameters.
+    /// The operands of the expression may become parameters.
     Operands,
     /// Neither the expression nor its operands become parameters.
     Nothing,

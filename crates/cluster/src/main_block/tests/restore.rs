@@ -127,7 +127,7 @@ fn a_checkpoint_stands_in_for_the_records_up_to_its_schema() {
     stage.create("c", vec![primary()]);
     let definitions = stage.definitions();
     let records = stage.records();
-    // The last of the earlier records may still be in the log.
+    // Records that the checkpoint covers may still be in the log.
     for first in 0..=3 {
         let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
         let restored = stage.main.restore(Some(&checkpoint), &records.dictionary[first..], &[]).expect("it is whole");

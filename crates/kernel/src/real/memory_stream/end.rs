@@ -63,7 +63,7 @@ pub(super) fn connection(acceptor: &Arc<Acceptor>, slot: u32, limits: &KernelLim
 }
 
 impl NodeEnd {
-    /// Its slot at the acceptor.
+    /// The connection's slot at the acceptor.
     pub(in crate::real) fn slot(&self) -> u32 {
         self.slot
     }

@@ -439,7 +439,7 @@ fn threads_with_sockets_share_helpers_and_skip_saturated_ones() {
     // STARTER has the least work of its own.
     assert_eq!(helpers([[0, 0]; 3]), [[2, 2], [2, 2]]);
     assert_eq!(helpers([[860, 0], [0, 0], [0, 0]]), [[3, 3], [4, 4]], "main writes already");
-    // It writes for most of the time that its own work leaves it, although not for most of all time.
+    // STARTER writes for most of the time that its own work leaves it, although not for most of all time.
     assert_eq!(helpers([[450, 500], [0, 0], [0, 0]]), [[3, 3], [4, 4]]);
     // If all of them write, two more help. If all have work of their own, that is no reason for more.
     assert_eq!(helpers([[860, 0]; 3]), [vec![2, 2, 3, 4], vec![2, 2, 4, 3]]);

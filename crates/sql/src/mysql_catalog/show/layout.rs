@@ -49,7 +49,7 @@ impl Field {
         Field { name, kind, nullable: false }
     }
 
-    /// The same column, nullable.
+    /// Makes the column nullable.
     pub const fn or_null(mut self) -> Field {
         self.nullable = true;
         self

@@ -23,7 +23,7 @@ use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
 pub struct GlobalChange {
     /// The changed variable.
     pub id: VariableId,
-    /// Its checked value.
+    /// The checked value.
     pub value: Value,
 }
 

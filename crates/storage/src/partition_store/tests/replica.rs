@@ -53,7 +53,8 @@ fn a_backup_follows_its_primary_through_ids_that_are_used_again() {
     let (mut primary, mut backup) = (store(), store());
     let layout = primary.layout().clone();
     let mut number = 0;
-    // The primary purges immediately and the backup never, so ids and keys are reused in different pairs.
+    // The primary purges immediately and the backup never. The primary therefore reuses row ids and keys in
+    // pairs that differ from the deleted rows, which the backup still has.
     for id in [1, 2, -1, 3, -2, 1, 4, -4, -3, 4, 3, -1, 2, 1] {
         number += 1;
         let (transaction, commit) = (TransactionId(number), CommitNumber(number));
