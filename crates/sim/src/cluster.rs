@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use junctor_front::account::Accounts;
-use junctor_kernel::simulated::{NodeEnd, Simulation, SocketFaults};
+use junctor_kernel::simulated::{Disk, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::PartitionId;
 use junctor_node::placement::PlacementPlan;
@@ -18,10 +18,7 @@ use junctor_transaction::GuardedPartition;
 
 use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
-
-/// Whether nodes can keep their data on disk. If false, plans with durable nodes end all connections instead
-/// of the nodes.
-pub const DURABLE_NODES: bool = true;
+use crate::trouble::flip_bit;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -53,6 +50,8 @@ pub struct Cluster {
     memory: NodeMemory,
     /// The slow reader's guard slot in each read group of the serving node.
     slow_reader_slots: Vec<ReaderSlot>,
+    /// The serving node's disk as it was before one of its bits flipped.
+    sound_disk: Option<Disk>,
 }
 
 /// The memory that the blocks of each node share in its present life, indexed by node.
@@ -82,7 +81,7 @@ impl Cluster {
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
         let simulation = Simulation::new(options, make_host);
         let plans = parameters.nodes.iter().map(|(_, plan)| plan.clone()).collect();
-        let mut cluster = Self { simulation, config, plans, memory, slow_reader_slots: Vec::new() };
+        let mut cluster = Self { simulation, config, plans, memory, slow_reader_slots: Vec::new(), sound_disk: None };
         cluster.make_memory()?;
         // Starting the backups first would be safer in production. Here no time passes between the starts.
         for plan in &cluster.plans {
@@ -115,11 +114,7 @@ impl Cluster {
     /// A node cannot be assembled.
     pub fn restart(&mut self, end: NodeEnd) -> Result<(), String> {
         end_all(&mut self.simulation, self.plans.len(), end);
-        // A crash that was armed for the last life and not hit must not end the next one.
-        for node in self.nodes() {
-            self.simulation.arm_crash(node, None, end);
-            self.simulation.arm_disk_crash(node, None);
-        }
+        self.disarm();
         self.slow_reader_slots.clear();
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
         if old.iter().any(|node| node.strong_count() > 0) {
@@ -130,6 +125,38 @@ impl Cluster {
             self.simulation.restart(node);
         }
         Ok(())
+    }
+
+    /// Flips a bit of a stored file of the serving node, which is down. Returns whether it did. The node may then
+    /// repair it, refuse to start, or work as if nothing had happened; it must not give wrong answers.
+    pub fn flip_bit(&mut self, mut random: Random) -> bool {
+        let Some(disk) = self.simulation.disk_mut(SERVING) else { return false };
+        let sound = disk.clone();
+        let has_flipped = flip_bit(disk, self.config.log_segment_size, &mut random).is_some();
+        self.sound_disk = has_flipped.then_some(sound);
+        has_flipped
+    }
+
+    /// Whether a bit has flipped since the last recovery that passed all checks.
+    pub fn has_rot(&self) -> bool {
+        self.sound_disk.is_some()
+    }
+
+    /// Ends the time in which the node may refuse to start because of the flipped bit. If it `has_refused`, it gets
+    /// the sound disk back.
+    pub fn end_rot(&mut self, has_refused: bool) {
+        let sound = self.sound_disk.take().filter(|_| has_refused);
+        if let (Some(sound), Some(disk)) = (sound, self.simulation.disk_mut(SERVING)) {
+            *disk = sound;
+        }
+    }
+
+    /// Forgets the crashes that were armed for a life and not hit, which must not end the next one or the checks.
+    pub fn disarm(&mut self) {
+        for node in self.nodes() {
+            self.simulation.arm_crash(node, None, NodeEnd::Process);
+            self.simulation.arm_disk_crash(node, None);
+        }
     }
 
     /// The nodes in the order of their numbers.

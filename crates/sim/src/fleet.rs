@@ -14,8 +14,9 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use crate::client::{Client, ClientEvent, ClientOptions};
 use crate::workload::{Step, Workload};
 
-/// Maximum number of attempts of one session to log in, in a row.
-const CONNECTS_MAX: u32 = 10_000;
+/// Maximum time from a session's first attempt to log in to its success. A node with a slow disk may recover for
+/// seconds.
+const LOGIN_MAX: Duration = Duration::from_seconds(60);
 
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
@@ -103,8 +104,8 @@ struct Member {
     next_poll: Time,
     /// Time of the last byte sent or received.
     last_progress: Time,
-    /// Attempts to log in since the last success.
-    connects: u32,
+    /// Time of the first attempt to log in since the last success.
+    login_since: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +127,12 @@ impl Member {
     /// Whether the client waits for the server.
     fn waits(&self) -> bool {
         matches!(self.state, State::LoggingIn | State::Waiting | State::Leaving)
+    }
+
+    /// Waits a moment before the next attempt to connect.
+    fn rest(&mut self, now: Time) {
+        let pause = Duration::from_micros(self.random.below(2_000));
+        self.state = State::Resting { until: now.plus(pause) };
     }
 }
 
@@ -149,7 +156,7 @@ impl Fleet {
                     state: State::Resting { until: Time(0) },
                     next_poll: Time(0),
                     last_progress: Time(0),
-                    connects: 0,
+                    login_since: None,
                 });
             }
         }
@@ -257,7 +264,7 @@ impl Fleet {
             match event {
                 ClientEvent::LoggedIn => {
                     member.state = State::Ready { until: now };
-                    member.connects = 0;
+                    member.login_since = None;
                 }
                 ClientEvent::Refused { errno } => *self.report.errors.entry(errno).or_default() += 1,
                 ClientEvent::Replied(reply) => {
@@ -291,8 +298,7 @@ impl Fleet {
             self.report.disconnects += 1;
             workloads[member.workload].on_closed(member.session);
         }
-        let pause = Duration::from_micros(member.random.below(2_000));
-        member.state = State::Resting { until: now.plus(pause) };
+        member.rest(now);
     }
 
     /// Connects or sends the next statement if it is time to.
@@ -306,14 +312,15 @@ impl Fleet {
         let member = &mut self.members[position];
         match member.state {
             State::Resting { until } if until <= now => {
-                member.connects += 1;
-                if member.connects > CONNECTS_MAX {
-                    return Err("too many attempts to log in".to_owned());
+                if now.since(*member.login_since.get_or_insert(now)) > LOGIN_MAX {
+                    return Err(format!("no login within {} ms", LOGIN_MAX.as_millis()));
                 }
                 if let Some(socket) = simulation.connect(self.options.node, 0) {
                     member.connection = Some((socket, Client::new(member.client_options)));
                     member.state = State::LoggingIn;
                     member.last_progress = now;
+                } else {
+                    member.rest(now);
                 }
             }
             State::Ready { until } if until <= now => self.step(position, workloads, now)?,

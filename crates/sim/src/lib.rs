@@ -6,7 +6,7 @@
 //! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]:
 //!   reduces a failing plan;
 //! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
-//!   nodes end;
+//!   nodes end; [`trouble`]: failing, full and rotten disks;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
 //! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at
 //!   the end.
@@ -22,6 +22,7 @@ pub mod shrink;
 pub mod cluster;
 pub mod fleet;
 pub mod lives;
+pub mod trouble;
 
 pub mod client;
 pub mod statement;

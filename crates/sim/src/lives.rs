@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use junctor_kernel::simulated::{DiskCrash, DiskFaults, DiskOperation, NodeEnd, SlowWindow};
+use junctor_kernel::simulated::{Disk, DiskCrash, DiskOperation, NodeEnd};
 use junctor_kernel::{ArmedCrash, CrashPoint, Duration, Random, Time};
 use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
 
-use crate::cluster::{Cluster, ClusterSimulation, DURABLE_NODES, SERVING, SlowReader, end_all, stop_all};
+use crate::cluster::{Cluster, ClusterSimulation, SERVING, SlowReader, end_all, stop_all};
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
+use crate::trouble::DiskTrouble;
 
 /// The operations in the middle of which a node may end.
 const DISK_OPERATIONS: [DiskOperation; 6] = [
@@ -32,14 +33,20 @@ pub struct EndCounts {
     pub points: u64,
     /// Crashes in the middle of an operation of the disk.
     pub disk: u64,
-    /// Number of times that all connections were ended instead of the nodes.
-    pub spared: u64,
+    /// Stops with a message because an operation of the disk failed.
+    pub halts: u64,
+    /// Times in which the disk was full. They end no life.
+    pub full: u64,
+    /// Bits that flipped while the node was down. They end no life.
+    pub flips: u64,
+    /// Flipped bits because of which the node refused to start.
+    pub refusals: u64,
 }
 
 impl EndCounts {
     /// All ends.
     pub fn total(&self) -> u64 {
-        self.stops + self.moments + self.points + self.disk + self.spared
+        self.stops + self.moments + self.points + self.disk + self.halts
     }
 }
 
@@ -62,12 +69,10 @@ pub struct PlannedEnd {
     pub armed: Option<ArmedCrash>,
     /// The disk operation of the serving node during which the life ends, if the operation occurs in time.
     pub disk: Option<DiskCrash>,
-    /// Factor by which disk operations are slower than usual until the next end.
-    pub disk_slowness: u64,
+    /// The trouble of the serving node's disk.
+    pub trouble: DiskTrouble,
     /// The way in which nodes crash.
     pub crash: NodeEnd,
-    /// Whether all connections end instead of the nodes.
-    pub spares_nodes: bool,
 }
 
 impl<'p> Ends<'p> {
@@ -93,16 +98,19 @@ impl<'p> Ends<'p> {
         });
         let is_stop = random.one_in(plan.stop_one_in);
         let crash = if random.one_in(plan.power_one_in) { NodeEnd::Power } else { NodeEnd::Process };
-        // Durable nodes that cannot keep their data are spared: all connections end instead.
-        let spares_nodes = plan.durable && !DURABLE_NODES;
         let disk = random.one_in(plan.disk_one_in).then(|| {
             let operation = DISK_OPERATIONS[random.below(DISK_OPERATIONS.len() as u64) as usize];
             let operations = 1 << random.below(8);
             DiskCrash { operation, nth: 1 + random.below(operations), end: crash }
         });
-        let disk_slowness = if random.one_in(plan.slow_one_in) { 2 + random.below(20) } else { 1 };
-        let (armed, disk) = if spares_nodes { (None, None) } else { (armed, disk) };
-        Some(PlannedEnd { at, is_stop, armed, disk, disk_slowness, crash, spares_nodes })
+        let trouble = DiskTrouble::draw(plan, random, now, longest_us);
+        Some(PlannedEnd { at, is_stop, armed, disk, trouble, crash })
+    }
+
+    /// Draws a random source for the bit that flips before the next life, if one does.
+    pub fn next_flip(&mut self) -> Option<Random> {
+        let chances = self.plan.map_or(0, |plan| plan.rot_one_in);
+        self.random.one_in(chances).then(|| Random::new(self.random.word()))
     }
 
     /// Draws the end of a recovery that begins now. Most recoveries run to their end.
@@ -117,6 +125,10 @@ pub struct LifeDriver<'a> {
     nodes: usize,
     planned: Option<PlannedEnd>,
     counts: &'a mut EndCounts,
+    /// Whether a bit of a stored file has flipped, for which a node may refuse to start.
+    has_rot: bool,
+    is_full: bool,
+    has_halted: bool,
     ended: Option<Result<(), String>>,
 }
 
@@ -134,12 +146,15 @@ impl Cluster {
         nodes.iter().for_each(|&node| self.simulation.arm_crash(node, None, crash));
         self.simulation.arm_crash(SERVING, planned.and_then(|planned| planned.armed), crash);
         self.simulation.arm_disk_crash(SERVING, planned.and_then(|planned| planned.disk));
-        let factor = planned.map_or(1, |planned| planned.disk_slowness);
-        let slow = SlowWindow { from: Time(0), until: Time(u64::MAX), factor, lane: None };
-        let faults = DiskFaults { slow: vec![slow], ..DiskFaults::default() };
-        nodes.iter().for_each(|&node| self.simulation.set_disk_faults(node, faults.clone()));
+        let trouble = planned.map(|planned| planned.trouble).unwrap_or_default();
+        let slow = DiskTrouble { slow: trouble.slow, ..DiskTrouble::default() };
+        nodes.iter().for_each(|&node| self.simulation.set_disk_faults(node, slow.faults(None)));
+        self.simulation.set_disk_faults(SERVING, trouble.faults(None));
+        let has_rot = self.has_rot();
         let (simulation, slow_reader) = self.with_slow_reader(hold_one_in, seed);
-        let driver = LifeDriver { slow_reader, nodes: nodes.len(), planned, counts, ended: None };
+        let nodes = nodes.len();
+        let driver =
+            LifeDriver { slow_reader, nodes, planned, counts, has_rot, is_full: false, has_halted: false, ended: None };
         (simulation, driver)
     }
 
@@ -167,38 +182,64 @@ impl LifeDriver<'_> {
         self.ended.unwrap_or(Ok(()))
     }
 
+    /// Whether a node has stopped with a message.
+    pub fn has_halted(&self) -> bool {
+        self.has_halted
+    }
+
     fn crash(&mut self, simulation: &mut ClusterSimulation, end: NodeEnd) {
         end_all(simulation, self.nodes, end);
         self.ended.get_or_insert(Ok(()));
     }
 
-    /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk.
-    fn notice_crash(&mut self, simulation: &mut ClusterSimulation, end: NodeEnd) -> bool {
+    /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk, or has
+    /// stopped with a message. A stop for which nothing was planned is an error.
+    fn notice_end(&mut self, simulation: &mut ClusterSimulation) -> bool {
         let (points, disk) = (simulation.take_crashes().len() as u64, simulation.take_disk_crashes().len() as u64);
         self.counts.points += points;
         self.counts.disk += disk;
-        if points + disk > 0 {
-            self.crash(simulation, end);
+        let halts = simulation.take_halts();
+        if let Some((node, message)) = halts.first() {
+            self.has_halted = true;
+            match self.planned.is_some_and(|planned| planned.trouble.failing.is_some()) {
+                true => self.counts.halts += 1,
+                false if self.has_rot => self.counts.refusals += 1,
+                false => self.ended = Some(Err(format!("node {} stopped: {message}", node.0))),
+            }
         }
-        points + disk > 0
+        let has_ended = points + disk > 0 || self.has_halted;
+        if has_ended {
+            self.crash(simulation, self.planned.map_or(NodeEnd::Process, |planned| planned.crash));
+        }
+        has_ended
+    }
+
+    /// Fills the disk when its time has come, and makes room again.
+    fn fill_disk(&mut self, simulation: &mut ClusterSimulation) {
+        let Some(trouble) = self.planned.map(|planned| planned.trouble) else { return };
+        let is_full = trouble.full.is_some_and(|(from, until)| (from..until).contains(&simulation.now()));
+        if is_full != self.is_full {
+            self.is_full = is_full;
+            self.counts.full += u64::from(is_full);
+            let capacity_bytes = simulation.disk(SERVING).filter(|_| is_full).map(Disk::used_bytes);
+            simulation.set_disk_faults(SERVING, trouble.faults(capacity_bytes));
+        }
     }
 }
 
 impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
-        let Some(planned) = self.planned else { return self.slow_reader.advance(simulation, duration) };
-        let is_due = simulation.now().plus(duration) >= planned.at;
-        let duration = if is_due { planned.at.since(simulation.now()) } else { duration };
+        self.fill_disk(simulation);
+        let due = self.planned.filter(|planned| simulation.now().plus(duration) >= planned.at);
+        let duration = due.map_or(duration, |planned| planned.at.since(simulation.now()));
         self.slow_reader.advance(simulation, duration);
-        if self.notice_crash(simulation, planned.crash) || !is_due {
+        if self.notice_end(simulation) {
             return;
         }
-        if planned.spares_nodes {
-            self.counts.spared += 1;
-            self.ended = Some(Ok(()));
-        } else if planned.is_stop {
+        let Some(planned) = due else { return };
+        if planned.is_stop {
             let stopped = stop_all(simulation, self.nodes);
-            if !self.notice_crash(simulation, planned.crash) {
+            if !self.notice_end(simulation) {
                 self.counts.stops += 1;
                 self.ended = Some(stopped);
                 self.crash(simulation, NodeEnd::Process);
@@ -218,24 +259,9 @@ impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
 mod tests {
     use super::*;
 
-    fn plan() -> RestartPlan {
-        RestartPlan {
-            durable: false,
-            ends_max: 400,
-            life_ms_max: 100,
-            stop_one_in: 4,
-            power_one_in: 2,
-            point_one_in: 2,
-            disk_one_in: 4,
-            slow_one_in: 4,
-            points: Vec::new(),
-            required_points: Vec::new(),
-        }
-    }
-
     #[test]
     fn ends_of_every_kind_are_drawn_up_to_the_maximum() {
-        let plan = plan();
+        let plan = RestartPlan::sample();
         let draw = |seed| {
             let mut ends = Ends::new(Some(&plan), seed);
             std::iter::from_fn(move || ends.next_end(Time(5))).collect::<Vec<PlannedEnd>>()
@@ -248,7 +274,7 @@ mod tests {
         assert!((150..250).contains(&count(&|end| end.crash == NodeEnd::Power)));
         assert!((150..250).contains(&count(&|end| end.armed.is_some())));
         assert!((50..150).contains(&count(&|end| end.disk.is_some())));
-        assert!((50..150).contains(&count(&|end| end.disk_slowness > 1)));
+        assert!((50..150).contains(&count(&|end| end.trouble.slow.is_some())));
         assert!(ends.iter().all(|end| end.at > Time(5) && end.at <= Time(5).plus(Duration::from_millis(100))));
         assert!(count(&|end| end.at <= Time(0).plus(Duration::from_millis(1))) > 50);
         assert_eq!(Ends::new(None, 1).next_end(Time(0)), None);
@@ -256,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_plan_may_limit_the_crash_points() {
-        let plan = RestartPlan { points: vec!["log.sync.before".to_owned()], point_one_in: 1, ..plan() };
+        let plan = RestartPlan { points: vec!["log.sync.before".to_owned()], point_one_in: 1, ..RestartPlan::sample() };
         let mut ends = Ends::new(Some(&plan), 1);
         let points = std::iter::from_fn(|| ends.next_end(Time(0))).filter_map(|end| end.armed);
         assert!(points.map(|armed| armed.point).all(|point| point == crash_point::LOG_SYNC.before()));

@@ -6,8 +6,6 @@ use std::fmt;
 use junctor_signals::crash_point::by_name;
 use toml::{Table, Value};
 
-use crate::cluster::DURABLE_NODES;
-
 /// A parsed plan file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -41,8 +39,7 @@ pub struct WorldPlan {
 /// How nodes end and start again while the sessions run. In each `one_in`, 0 means never.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestartPlan {
-    /// Whether nodes keep their data on disk. Otherwise every life begins empty. See
-    /// [`crate::cluster::DURABLE_NODES`].
+    /// Whether nodes keep their data on disk. Otherwise every life begins empty.
     pub durable: bool,
     /// Maximum number of ends in a run.
     pub ends_max: u64,
@@ -58,6 +55,12 @@ pub struct RestartPlan {
     pub disk_one_in: u64,
     /// One in this many lives has a slow disk.
     pub slow_one_in: u64,
+    /// In one in this many lives an operation of the disk fails.
+    pub fail_one_in: u64,
+    /// In one in this many lives the disk is full for a while.
+    pub full_one_in: u64,
+    /// Before one in this many lives a bit of a stored file flips.
+    pub rot_one_in: u64,
     /// The names of the crash points to choose from. None means all.
     pub points: Vec<String>,
     /// The crash points that the seeds of CI must hit, if nodes are durable.
@@ -113,7 +116,7 @@ impl Plan {
 
     /// Whether the nodes of the plan keep their data on disk.
     pub fn is_durable(&self) -> bool {
-        self.restarts.as_ref().is_some_and(|restarts| restarts.durable) && DURABLE_NODES
+        self.restarts.as_ref().is_some_and(|restarts| restarts.durable)
     }
 
     /// The plan as the text of a plan file.
@@ -176,6 +179,9 @@ impl RestartPlan {
             point_one_in: keys.number("point_one_in", 0, 1_000)?,
             disk_one_in: keys.number("disk_one_in", 0, 1_000)?,
             slow_one_in: keys.number("slow_one_in", 0, 1_000)?,
+            fail_one_in: keys.number("fail_one_in", 0, 1_000)?,
+            full_one_in: keys.number("full_one_in", 0, 1_000)?,
+            rot_one_in: keys.number("rot_one_in", 0, 1_000)?,
             points: keys.crash_points("points")?,
             required_points: keys.crash_points("required_points")?,
         };
@@ -183,10 +189,31 @@ impl RestartPlan {
         Ok(plan)
     }
 
+    /// A plan for unit tests.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        Self {
+            durable: false,
+            ends_max: 400,
+            life_ms_max: 100,
+            stop_one_in: 4,
+            power_one_in: 2,
+            point_one_in: 2,
+            disk_one_in: 4,
+            slow_one_in: 4,
+            fail_one_in: 0,
+            full_one_in: 0,
+            rot_one_in: 0,
+            points: Vec::new(),
+            required_points: Vec::new(),
+        }
+    }
+
     fn to_text(&self) -> String {
         format!(
             "\n[restarts]\ndurable = {}\nends_max = {}\nlife_ms_max = {}\nstop_one_in = {}\npower_one_in = {}\n\
-             point_one_in = {}\ndisk_one_in = {}\nslow_one_in = {}\npoints = {:?}\nrequired_points = {:?}\n",
+             point_one_in = {}\ndisk_one_in = {}\nslow_one_in = {}\nfail_one_in = {}\nfull_one_in = {}\n\
+             rot_one_in = {}\npoints = {:?}\nrequired_points = {:?}\n",
             self.durable,
             self.ends_max,
             self.life_ms_max,
@@ -195,6 +222,9 @@ impl RestartPlan {
             self.point_one_in,
             self.disk_one_in,
             self.slow_one_in,
+            self.fail_one_in,
+            self.full_one_in,
+            self.rot_one_in,
             self.points,
             self.required_points,
         )
@@ -300,7 +330,9 @@ mod tests {
     #[test]
     fn a_plan_may_end_nodes_at_moments_and_crash_points() {
         let restarts = "[restarts]\ndurable = true\nends_max = 3\nlife_ms_max = 50\nstop_one_in = 4\npower_one_in = 2\n\
-            point_one_in = 2\ndisk_one_in = 3\nslow_one_in = 4\npoints = [\"log.sync.before\"]\nrequired_points = []\n[[workload]]";
+            point_one_in = 2\ndisk_one_in = 3\nslow_one_in = 4\n\
+            fail_one_in = 0\nfull_one_in = 2\nrot_one_in = 3\npoints = [\"log.sync.before\"]\n\
+            required_points = []\n[[workload]]";
         let text = TEXT.replace("[[workload]]", restarts);
         let plan = Plan::parse(&text).unwrap();
         let parsed = plan.restarts.clone().unwrap();

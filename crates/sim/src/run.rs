@@ -10,7 +10,7 @@ use junctor_kernel::random::mix;
 use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
 use crate::check::{check_at_rest, check_nothing_held, wait_for_rest};
-use crate::cluster::{Cluster, DURABLE_NODES, SERVING};
+use crate::cluster::{Cluster, SERVING};
 use crate::draw::RunParameters;
 use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
 use crate::lives::{EndCounts, Ends};
@@ -52,9 +52,9 @@ impl fmt::Display for Outcome {
         write!(formatter, "statements={} disconnects={} ", clients.statements, clients.disconnects)?;
         write!(formatter, "held={} errors={:?}", self.held, clients.errors)?;
         if self.ends != EndCounts::default() {
-            let EndCounts { stops, moments, points, disk, spared } = self.ends;
+            let EndCounts { stops, moments, points, disk, halts, full, flips, refusals } = self.ends;
             write!(formatter, " stops={stops} crashes={moments} point_crashes={points} disk_crashes={disk}")?;
-            write!(formatter, " spared={spared}")?;
+            write!(formatter, " halts={halts} full={full} flips={flips} refusals={refusals}")?;
         }
         if !self.crash_points.is_empty() {
             write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
@@ -81,7 +81,7 @@ pub fn add_hits(text: &str, hits: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// The required crash points of a plan that no run has hit. None as long as nodes are not durable.
+/// The required crash points of a plan that no run has hit. None if its nodes are not durable.
 pub fn missing_points(plan: &Plan, hits: &BTreeMap<String, u64>) -> Vec<String> {
     let restarts = plan.restarts.iter().filter(|_| plan.is_durable());
     let required = restarts.flat_map(|restarts| restarts.required_points.iter());
@@ -111,6 +111,8 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     };
     if let Err(fault) = run_sessions(plan, &parameters, &mut cluster, &mut outcome) {
         outcome.violations.push(fault);
+        let halts = cluster.simulation.take_halts();
+        outcome.violations.extend(halts.iter().map(|(node, message)| format!("node {} stopped: {message}", node.0)));
         outcome.violations.extend(diagnose(&parameters, &mut cluster));
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
@@ -144,9 +146,10 @@ fn run_sessions(
             outcome.clients.add(fleet.report());
             break;
         }
-        if !goes_on || DURABLE_NODES {
-            cluster.restart(NodeEnd::Process)?;
+        if goes_on && let Some(random) = ends.next_flip() {
+            outcome.ends.flips += u64::from(cluster.flip_bit(random));
         }
+        cluster.restart(NodeEnd::Process)?;
         if goes_on {
             recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
         } else {
@@ -157,6 +160,8 @@ fn run_sessions(
         }
     }
     if plan.restarts.is_some() {
+        // A COMMIT whose client is gone may still be under way. The checks need its outcome.
+        wait_for_rest(cluster).map_err(|held| held.join("; "))?;
         recheck(parameters, cluster, &mut workloads, &mut Ends::new(None, 0), outcome)?;
     }
     for workload in &mut workloads {
@@ -218,6 +223,7 @@ fn run_life(
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
     outcome.held += driver.held();
     driver.into_result()?;
+    cluster.disarm();
     end
 }
 
@@ -232,29 +238,30 @@ fn recheck(
 ) -> Result<(), String> {
     let mut checked = 0;
     while checked < workloads.len() {
-        if cluster.simulation.is_up(SERVING) && checked == 0 {
-            // A COMMIT whose client is gone may still be under way. The checks need its outcome.
-            wait_for_rest(cluster).map_err(|held| held.join("; "))?;
-        }
         let mut recheck = Audit::recheck(&mut *workloads[checked]);
         let planned = ends.next_end_of_recovery(cluster.simulation.now());
         let (simulation, mut driver) = cluster.with_driver((0, 0), planned, &mut outcome.ends);
         let mut member: [&mut dyn Workload; 1] = [&mut recheck];
         let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &member, parameters.client_seed);
         let end = fleet.run(&mut member, simulation, &mut driver);
+        let has_halted = driver.has_halted();
         driver.into_result()?;
+        cluster.disarm();
         match end? {
-            FleetEnd::NodesEnded if DURABLE_NODES => {
+            FleetEnd::NodesEnded => {
+                if has_halted {
+                    cluster.end_rot(true);
+                }
                 cluster.restart(NodeEnd::Process)?;
                 checked = 0;
             }
-            FleetEnd::NodesEnded => checked = 0,
             FleetEnd::Finished if recheck.is_complete() => checked += 1,
             FleetEnd::Finished => {
                 return Err(format!("{}: the connection was lost during the recheck", recheck.name()));
             }
         }
     }
+    cluster.end_rot(false);
     check_at_rest(cluster).map_err(|faults| format!("after a recheck: {}", faults.join("; ")))
 }
 

@@ -159,13 +159,16 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     }
 
     /// Ends a node abruptly: blocks, signals and sockets are lost, and files keep what `end` leaves of them.
-    /// Bytes that a client's machine had received stay readable. Does nothing if the node is down.
+    /// Bytes that a client's machine had received stay readable. A node that is down can only lose power.
     pub fn crash(&mut self, node: NodeId, end: NodeEnd) {
-        let node = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1));
-        let Some(node) = node.filter(|node| !node.threads.is_empty()) else { return };
-        node.threads.clear();
-        node.life += 1;
-        node.world.sockets.crash();
+        let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) else { return };
+        if !node.threads.is_empty() {
+            node.threads.clear();
+            node.life += 1;
+            node.world.sockets.crash();
+        } else if end == NodeEnd::Process {
+            return;
+        }
         match end {
             NodeEnd::Process => node.world.files.end_process(self.now),
             NodeEnd::Power => node.world.files.lose_power(self.now),
