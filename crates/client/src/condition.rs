@@ -1,8 +1,8 @@
 //! Conditions on the columns of a table.
 
+use junctor_model::quoted_name::push_quoted_name;
 use junctor_model::value::Value;
 
-use super::table::push_quoted;
 use super::value::ToValue;
 
 /// A column of the table. Its methods make conditions.
@@ -12,7 +12,7 @@ pub struct Column(String);
 /// The column named `name`. The name is quoted and may contain any characters.
 pub fn column(name: &str) -> Column {
     let mut text = String::new();
-    push_quoted(name, &mut text);
+    push_quoted_name(name, &mut text);
     Column(text)
 }
 

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use junctor_model::quoted_name::push_quoted_name;
+
 use super::condition::Condition;
 use super::error::Result;
 use super::row::Rows;
-use super::table::{Table, conjunction, push_condition, push_quoted};
+use super::table::{Table, conjunction, push_condition};
 use super::value::{FromValue, ToValue};
 
 /// The direction of an order.
@@ -31,7 +33,7 @@ macro_rules! aggregate {
         $($(#[$doc])*
         pub fn $name(column: &str) -> Aggregate {
             let mut text = String::from(concat!($function, "("));
-            push_quoted(column, &mut text);
+            push_quoted_name(column, &mut text);
             text.push(')');
             Aggregate(text)
         })*
@@ -53,7 +55,7 @@ impl Aggregate {
     /// Sets the name of the aggregate's column in the result.
     pub fn named(mut self, name: &str) -> Aggregate {
         self.0.push_str(" AS ");
-        push_quoted(name, &mut self.0);
+        push_quoted_name(name, &mut self.0);
         self
     }
 }
@@ -78,7 +80,7 @@ impl<'c> Select<'c> {
             select_list.push_str(if position > 0 { ", " } else { "" });
             match *column {
                 "*" => select_list.push('*'),
-                name => push_quoted(name, &mut select_list),
+                name => push_quoted_name(name, &mut select_list),
             }
         }
         Select { table, select_list, condition: None, order: Vec::new(), limit: None, lock: "" }
@@ -94,7 +96,7 @@ impl<'c> Select<'c> {
     /// so far.
     pub fn order_by(mut self, column: &str, direction: Direction) -> Self {
         let mut text = String::new();
-        push_quoted(column, &mut text);
+        push_quoted_name(column, &mut text);
         text.push_str(if direction == Direction::Descending { " DESC" } else { "" });
         self.order.push(text);
         self

@@ -1,6 +1,7 @@
 //! Operations on one table. Each becomes a statement that the connection prepares once and executes with the
 //! operation's values.
 
+use junctor_model::quoted_name::push_quoted_name;
 use junctor_model::value::Value;
 
 use super::condition::Condition;
@@ -25,11 +26,11 @@ impl<'c> Table<'c> {
     pub(crate) fn new(connection: &'c Connection, name: &str) -> Table<'c> {
         let mut quoted = String::new();
         if let Some((database, table)) = name.split_once('.') {
-            push_quoted(database, &mut quoted);
+            push_quoted_name(database, &mut quoted);
             quoted.push('.');
-            push_quoted(table, &mut quoted);
+            push_quoted_name(table, &mut quoted);
         } else {
-            push_quoted(name, &mut quoted);
+            push_quoted_name(name, &mut quoted);
         }
         Table { connection, name: quoted }
     }
@@ -88,9 +89,9 @@ impl<'c> Table<'c> {
         text.push_str(" ON DUPLICATE KEY UPDATE ");
         for (position, column) in columns.iter().enumerate() {
             text.push_str(if position > 0 { ", " } else { "" });
-            push_quoted(column, &mut text);
+            push_quoted_name(column, &mut text);
             text.push_str(" = VALUES(");
-            push_quoted(column, &mut text);
+            push_quoted_name(column, &mut text);
             text.push(')');
         }
         self.connection.execute(&text, &row).await
@@ -115,7 +116,7 @@ impl<'c> Table<'c> {
         let mut text = format!("INSERT INTO {} (", self.name);
         for (position, column) in columns.iter().enumerate() {
             text.push_str(if position > 0 { ", " } else { "" });
-            push_quoted(column, &mut text);
+            push_quoted_name(column, &mut text);
         }
         text.push_str(") VALUES ");
         let marks = format!("({})", vec!["?"; columns.len()].join(", "));
@@ -137,7 +138,7 @@ impl Update<'_> {
     /// Sets a column to a value.
     pub fn set(mut self, column: &str, value: impl ToValue) -> Self {
         let mut text = String::new();
-        push_quoted(column, &mut text);
+        push_quoted_name(column, &mut text);
         text.push_str(" = ?");
         self.assignments.push((text, value.to_value().to_value()));
         self
@@ -146,7 +147,7 @@ impl Update<'_> {
     /// Adds `value` to a numeric column.
     pub fn add(mut self, column: &str, value: impl ToValue) -> Self {
         let mut quoted = String::new();
-        push_quoted(column, &mut quoted);
+        push_quoted_name(column, &mut quoted);
         self.assignments.push((format!("{quoted} = {quoted} + ?"), value.to_value().to_value()));
         self
     }
@@ -216,16 +217,4 @@ pub(crate) fn push_condition<'v>(
         text.push_str(&condition.text);
         values.extend(condition.values.iter().map(|value| value as &dyn ToValue));
     }
-}
-
-/// Appends a name in backticks, with its own backticks doubled.
-pub(crate) fn push_quoted(name: &str, text: &mut String) {
-    text.push('`');
-    for character in name.chars() {
-        text.push(character);
-        if character == '`' {
-            text.push('`');
-        }
-    }
-    text.push('`');
 }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use super::connection::Connection;
 use super::error::Result;
-use super::table::push_quoted;
+use junctor_model::quoted_name::push_quoted_name;
 use junctor_wire::Request;
 
 /// The isolation level of a transaction.
@@ -144,7 +144,7 @@ impl<'c> Transaction<'c> {
 
     async fn run_with_name(&self, statement: &str, name: &str) -> Result<()> {
         let mut text = String::from(statement);
-        push_quoted(name, &mut text);
+        push_quoted_name(name, &mut text);
         self.request(&Request::RunText(&text)).await.map(drop)
     }
 }

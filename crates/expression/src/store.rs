@@ -140,13 +140,9 @@ impl StoreTarget<'_> {
     }
 
     fn double(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
-        Ok(match value {
-            ValueRef::Double(value) => value,
-            ValueRef::Int(value) => value as f64,
-            ValueRef::UInt(value) => value as f64,
-            ValueRef::Decimal(value) => value.to_double(),
-            ValueRef::Null => 0.0,
-            ValueRef::Bytes(text) => {
+        Ok(match value.to_double() {
+            Ok(number) => number,
+            Err(text) => {
                 let parsed = parse_double(text);
                 if parsed.is_truncated {
                     self.fail_or_warn(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
@@ -274,16 +270,7 @@ mod tests {
     use super::*;
 
     fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-        ColumnDefinition {
-            name: "price".into(),
-            column_type,
-            nullable,
-            default: None,
-            auto_increment: false,
-            hidden: false,
-            comment: "".into(),
-            display_width: None,
-        }
+        ColumnDefinition { nullable, ..ColumnDefinition::new("price", column_type) }
     }
 
     fn message(column_type: ColumnType, value: ValueRef<'_>) -> String {

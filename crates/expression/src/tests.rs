@@ -24,16 +24,7 @@ fn columns() -> Vec<ColumnDefinition> {
         text(CollationId::UTF8MB4_0900_AI_CI),
         text(CollationId::BINARY),
     ];
-    let column = |column_type| ColumnDefinition {
-        name: "c".into(),
-        column_type,
-        nullable: true,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
+    let column = |column_type| ColumnDefinition { nullable: true, ..ColumnDefinition::new("c", column_type) };
     types.into_iter().map(column).collect()
 }
 

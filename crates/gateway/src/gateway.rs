@@ -56,8 +56,8 @@ pub struct Gateway {
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
 }
 
-/// The id of operations whose replies nobody wants.
-const NO_OPERATION: OperationId = OperationId(u64::MAX);
+/// The id of no operation: requests with it get no reply that a session awaits.
+pub const NO_OPERATION: OperationId = OperationId(u64::MAX);
 
 /// Options of a read.
 #[derive(Clone, Copy, Debug)]

@@ -101,15 +101,7 @@ fn find_several(graph: &Graph, findings: &mut Vec<Finding>) {
         Dependency::RealTime,
         Dependency::ReadWrite,
     ]);
-    const ALL: Dependencies = Dependencies::of(&[
-        Dependency::WriteWrite,
-        Dependency::WriteRead,
-        Dependency::WriteReadLocking,
-        Dependency::LockedReadWrite,
-        Dependency::RealTime,
-        Dependency::ReadWrite,
-        Dependency::PredicateReadWrite,
-    ]);
+    const ALL: Dependencies = ITEMS.with(Dependency::PredicateReadWrite);
     let mut search = Search::new(graph);
     for (dependencies, dependency, anomaly) in
         [(ITEMS, Dependency::ReadWrite, Anomaly::WriteSkew), (ALL, Dependency::PredicateReadWrite, Anomaly::Phantom)]

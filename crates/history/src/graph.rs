@@ -64,6 +64,11 @@ impl Dependencies {
         Self(bits)
     }
 
+    /// The set with one more kind.
+    pub const fn with(self, dependency: Dependency) -> Self {
+        Self(self.0 | dependency.bit())
+    }
+
     /// Whether the set contains the kind.
     pub fn has(self, dependency: Dependency) -> bool {
         self.0 & dependency.bit() != 0

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorCode};
 use crate::id::{ColumnNumber, IndexId, TableId};
 use crate::key::append_value;
+use crate::quoted_name::quoted_name;
 use crate::row::RowView;
 use crate::schema::{
     ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
@@ -330,7 +331,7 @@ pub fn no_parent(shown: &str) -> Box<Error> {
 
 /// The constraint as errors 1451 and 1452 show it.
 pub fn shown(table: &TableDefinition, key: &ForeignKey) -> String {
-    let mut text = format!("{}.{}, ", quoted(&table.database), quoted(&table.name));
+    let mut text = format!("{}.{}, ", quoted_name(&table.database), quoted_name(&table.name));
     append_constraint(table, key, &mut text);
     text
 }
@@ -338,21 +339,17 @@ pub fn shown(table: &TableDefinition, key: &ForeignKey) -> String {
 /// Appends the constraint in the form of CREATE TABLE.
 pub fn append_constraint(table: &TableDefinition, key: &ForeignKey, out: &mut String) {
     let names: Vec<String> =
-        key.columns.iter().map(|column| quoted(&table.columns[usize::from(column.0)].name)).collect();
-    let parent_names: Vec<String> = key.parent_columns.iter().map(|name| quoted(name)).collect();
+        key.columns.iter().map(|column| quoted_name(&table.columns[usize::from(column.0)].name)).collect();
+    let parent_names: Vec<String> = key.parent_columns.iter().map(|name| quoted_name(name)).collect();
     // Writing to a String cannot fail.
-    let _ = write!(out, "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES ", quoted(&key.name), names.join(", "));
+    let _ = write!(out, "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES ", quoted_name(&key.name), names.join(", "));
     if key.parent.0 != table.database {
-        let _ = write!(out, "{}.", quoted(&key.parent.0));
+        let _ = write!(out, "{}.", quoted_name(&key.parent.0));
     }
-    let _ = write!(out, "{} ({})", quoted(&key.parent.1), parent_names.join(", "));
+    let _ = write!(out, "{} ({})", quoted_name(&key.parent.1), parent_names.join(", "));
     for (event, action) in [("DELETE", key.on_delete), ("UPDATE", key.on_update)] {
         if action != ReferentialAction::NoAction {
             let _ = write!(out, " ON {event} {}", action.name());
         }
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }

@@ -133,13 +133,7 @@ fn append_foreign_integer(bytes: u8, unsigned: bool, value: ValueRef<'_>, out: &
 
 #[inline]
 fn number_of(value: ValueRef<'_>) -> f64 {
-    match value {
-        ValueRef::Double(value) => value,
-        ValueRef::Int(value) => value as f64,
-        ValueRef::UInt(value) => value as f64,
-        ValueRef::Decimal(value) => value.to_double(),
-        ValueRef::Null | ValueRef::Bytes(_) => 0.0,
-    }
+    value.to_double().unwrap_or(0.0)
 }
 
 #[inline]

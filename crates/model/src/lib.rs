@@ -18,6 +18,7 @@ pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;
 pub mod key;
+pub mod quoted_name;
 pub mod partition;
 pub mod row;
 pub mod row_encoding;

@@ -528,16 +528,7 @@ pub(crate) mod tests {
     use crate::value::Value;
 
     pub(crate) fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-        ColumnDefinition {
-            name: "c".into(),
-            column_type,
-            nullable,
-            default: None,
-            auto_increment: false,
-            hidden: false,
-            comment: "".into(),
-            display_width: None,
-        }
+        ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
     }
 
     fn column_type() -> impl Strategy<Value = ColumnType> {

@@ -91,6 +91,22 @@ pub struct ColumnDefinition {
     pub display_width: Option<u16>,
 }
 
+impl ColumnDefinition {
+    /// A NOT NULL column without a default value or any other attribute.
+    pub fn new(name: &str, column_type: ColumnType) -> ColumnDefinition {
+        ColumnDefinition {
+            name: name.into(),
+            column_type,
+            nullable: false,
+            default: None,
+            auto_increment: false,
+            hidden: false,
+            comment: "".into(),
+            display_width: None,
+        }
+    }
+}
+
 /// The kind of an index, which determines where its entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
@@ -136,6 +152,11 @@ pub struct IndexDefinition {
 }
 
 impl IndexDefinition {
+    /// An index that readers may use.
+    pub fn new(id: IndexId, name: &str, kind: IndexKind, columns: Vec<ColumnNumber>) -> IndexDefinition {
+        IndexDefinition { id, name: name.into(), kind, columns, state: IndexState::Online }
+    }
+
     /// Whether it has an ordered index in each partition.
     pub fn is_ordered(&self) -> bool {
         match self.kind {
@@ -199,6 +220,32 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
+    /// Version 1 of a base table with one partition, which is chosen by the primary key. `indexes` begins with
+    /// the primary key and has the ids from 0 on.
+    pub fn new(
+        id: TableId,
+        (database, name): (&str, &str),
+        columns: Vec<ColumnDefinition>,
+        indexes: Vec<IndexDefinition>,
+    ) -> TableDefinition {
+        TableDefinition {
+            id,
+            version: SchemaVersion(1),
+            database: database.into(),
+            name: name.into(),
+            kind: TableKind::Base,
+            columns,
+            partition_columns: indexes[0].columns.clone(),
+            partition_count: 1,
+            has_partition_clause: false,
+            collation: CollationId::DEFAULT,
+            comment: "".into(),
+            next_index: IndexId(indexes.len() as u16),
+            indexes,
+            foreign_keys: Vec::new(),
+        }
+    }
+
     /// The primary key, which every table has.
     pub fn primary(&self) -> &IndexDefinition {
         &self.indexes[0]

@@ -589,38 +589,21 @@ mod tests {
 
     use super::*;
 
-    fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
-        ColumnDefinition {
-            name: name.into(),
-            column_type,
-            nullable: false,
-            default: None,
-            auto_increment: false,
-            hidden: false,
-            comment: "".into(),
-            display_width: None,
-        }
-    }
-
     fn table(id: u32, name: &str) -> TableDefinition {
         let collation = CollationId::DEFAULT;
         let key = ColumnDefinition {
             auto_increment: true,
             display_width: Some(11),
-            ..column("id", ColumnType::Integer { bytes: 4, unsigned: true })
+            ..ColumnDefinition::new("id", ColumnType::Integer { bytes: 4, unsigned: true })
         };
         let label = ColumnDefinition {
             nullable: true,
             default: Some(Value::Bytes(b"a\x00\xff".to_vec())),
             comment: "with \"quotes\"".into(),
-            ..column("label", ColumnType::VarChar { length: 20, collation })
+            ..ColumnDefinition::new("label", ColumnType::VarChar { length: 20, collation })
         };
-        let index = |id, name: &str, kind, columns: &[u16]| IndexDefinition {
-            id: IndexId(id),
-            name: name.into(),
-            kind,
-            columns: column_numbers(columns.to_vec()),
-            state: IndexState::Online,
+        let index = |id, name: &str, kind, columns: &[u16]| {
+            IndexDefinition::new(IndexId(id), name, kind, column_numbers(columns.to_vec()))
         };
         let mut by_label = index(2, "by_label", IndexKind::Ordered, &[1]);
         by_label.state = IndexState::Building;
@@ -634,9 +617,9 @@ mod tests {
             columns: vec![
                 key,
                 label,
-                column("amount", ColumnType::Double),
-                column("code", ColumnType::Char { length: 4, collation: CollationId::BINARY }),
-                column("body", ColumnType::Text { length_bytes: 3, collation }),
+                ColumnDefinition::new("amount", ColumnType::Double),
+                ColumnDefinition::new("code", ColumnType::Char { length: 4, collation: CollationId::BINARY }),
+                ColumnDefinition::new("body", ColumnType::Text { length_bytes: 3, collation }),
             ],
             indexes: vec![
                 index(0, "PRIMARY", IndexKind::Primary { ordered: true }, &[0]),

@@ -126,7 +126,20 @@ impl Value {
     }
 }
 
-impl ValueRef<'_> {
+impl<'v> ValueRef<'v> {
+    /// The number as a double, rounded if necessary; NULL counts as 0. Error: the bytes of a text.
+    #[inline]
+    pub fn to_double(self) -> Result<f64, &'v [u8]> {
+        match self {
+            ValueRef::Double(value) => Ok(value),
+            ValueRef::Int(value) => Ok(value as f64),
+            ValueRef::UInt(value) => Ok(value as f64),
+            ValueRef::Decimal(value) => Ok(value.to_double()),
+            ValueRef::Null => Ok(0.0),
+            ValueRef::Bytes(text) => Err(text),
+        }
+    }
+
     /// An owned copy.
     pub fn to_value(self) -> Value {
         match self {

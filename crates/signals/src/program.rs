@@ -87,6 +87,9 @@ impl Projection {
     }
 }
 
+/// Bytes of the lengths in front of an entry of [`Output::Entries`].
+pub const ENTRY_HEADER_BYTES: usize = 8;
+
 /// The form in which a partition returns its accepted rows.
 #[derive(Clone, Debug)]
 pub enum Output {
@@ -129,6 +132,21 @@ pub struct ReadProgram {
     /// Whether a key without a row is answered by an empty packet. For primary keys and plain columns only.
     /// The packets then correspond to the keys one by one, in order.
     pub marks_missing: bool,
+}
+
+impl ReadProgram {
+    /// A read of all rows that it visits, without parameters.
+    pub fn new(table: &Arc<TableLayout>, access: Access, output: Output) -> ReadProgram {
+        ReadProgram {
+            table: Arc::clone(table),
+            access,
+            filter: None,
+            output,
+            reads_parameters: false,
+            is_strict: false,
+            marks_missing: false,
+        }
+    }
 }
 
 /// Strength of a row lock.
@@ -210,6 +228,22 @@ pub struct WriteProgram {
     pub foreign_keys: Option<Arc<ForeignKeyWork>>,
     /// RETURNING of UPDATE and DELETE. For an insert, the session returns the images that it has made.
     pub returning: Option<Returning>,
+}
+
+impl WriteProgram {
+    /// A write to all rows that it visits, without parameters, follow-ups and RETURNING.
+    pub fn new(table: &Arc<TableLayout>, action: WriteAction, access: Access) -> WriteProgram {
+        WriteProgram {
+            table: Arc::clone(table),
+            action,
+            access,
+            filter: None,
+            reads_parameters: false,
+            unique_entries: Vec::new(),
+            foreign_keys: None,
+            returning: None,
+        }
+    }
 }
 
 /// The rows that RETURNING returns.

@@ -5,6 +5,9 @@ use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
 
+/// Maximum number of rows in the reply of one block.
+pub const STATUS_ROWS_MAX: usize = 4096;
+
 /// A status table whose rows come from blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatusTable {

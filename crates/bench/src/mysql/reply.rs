@@ -1,14 +1,11 @@
 //! Finds the end of a reply in a byte stream without decoding its rows.
 
-use junctor_front::mysql::wire::reply::{ErrorReply, OkReply};
+use junctor_front::mysql::wire::reply::{EOF_HEADER, ERROR_HEADER, ErrorReply, OK_HEADER, OkReply};
 use junctor_front::mysql::wire::{PacketReader, ProtocolError};
 
 /// Maximum payload that a server may send, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 
-const OK_HEADER: u8 = 0x00;
-const EOF_HEADER: u8 = 0xfe;
-const ERROR_HEADER: u8 = 0xff;
 /// An EOF packet is shorter than this. A row can begin with the same byte, but is then at least this long.
 const EOF_BYTES_MAX: usize = 9;
 

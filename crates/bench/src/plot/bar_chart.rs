@@ -70,12 +70,8 @@ impl BarChart {
             .collect();
         let x = Axis::groups(self.groups.len());
         let y = Axis::new(self.y_scale, &figures, &[]);
-        let frame = Frame {
-            labels: &self.labels,
-            x: &x,
-            y: &y,
-            names: self.series.iter().map(|series| series.name.as_str()).collect(),
-        };
+        let names = self.series.iter().map(|series| series.name.as_str());
+        let frame = Frame::new(&self.labels, [&x, &y], names);
         frame.draw(|plot| {
             self.name_groups(plot, y.ends()[0])?;
             (0..self.series.len()).try_for_each(|number| self.draw(plot, number, &y))

@@ -64,6 +64,13 @@ pub struct Frame<'a> {
     pub names: Vec<&'a str>,
 }
 
+impl<'a> Frame<'a> {
+    /// The frame of a chart with these axes (x and y) and names of series.
+    pub fn new(labels: &'a Labels, [x, y]: [&'a Axis; 2], names: impl Iterator<Item = &'a str>) -> Frame<'a> {
+        Frame { labels, x, y, names: names.collect() }
+    }
+}
+
 /// An entry of the legend: the series, and the entry's offset in pixels.
 struct Entry<'a> {
     number: usize,

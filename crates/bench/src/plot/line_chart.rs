@@ -62,12 +62,8 @@ impl LineChart {
             .collect();
         let x = Axis::new(self.x_scale, &xs, &self.x_ticks);
         let y = Axis::new(self.y_scale, &ys, &[]);
-        let frame = Frame {
-            labels: &self.labels,
-            x: &x,
-            y: &y,
-            names: self.series.iter().map(|series| series.name.as_str()).collect(),
-        };
+        let names = self.series.iter().map(|series| series.name.as_str());
+        let frame = Frame::new(&self.labels, [&x, &y], names);
         frame.draw(|plot| {
             let mut series = self.series.iter().enumerate();
             series.try_for_each(|(number, series)| draw(plot, series, number, [&x, &y]))

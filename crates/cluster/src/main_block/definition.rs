@@ -129,38 +129,15 @@ fn entries_name(base: &TableDefinition, index: &IndexDefinition) -> Box<str> {
 
 /// Defines the hidden table of a unique index: key bytes and row reference, partitioned by the key bytes.
 fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
-    let column = |name: &str| ColumnDefinition {
-        name: name.into(),
-        column_type: ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY },
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
-    let primary = IndexDefinition {
-        id: IndexId(0),
-        name: "PRIMARY".into(),
-        kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnNumber(0)],
-        state: IndexState::Online,
-    };
+    let bytes = ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY };
+    let columns = ["key", "row"].map(|name| ColumnDefinition::new(name, bytes)).to_vec();
+    let kind = IndexKind::Primary { ordered: false };
+    let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     TableDefinition {
-        id,
-        version: SchemaVersion(1),
-        database: base.database.clone(),
-        name: entries_name(base, index),
         kind: TableKind::UniqueEntries { base: base.id, index: index.id },
-        columns: vec![column("key"), column("row")],
-        indexes: vec![primary],
-        partition_columns: vec![ColumnNumber(0)],
         partition_count: base.partition_count,
-        has_partition_clause: false,
         collation: CollationId::BINARY,
-        comment: "".into(),
-        next_index: IndexId(1),
-        foreign_keys: Vec::new(),
+        ..TableDefinition::new(id, (&base.database, &entries_name(base, index)), columns, vec![primary])
     }
 }
 

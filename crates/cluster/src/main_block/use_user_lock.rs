@@ -7,7 +7,7 @@ use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
 use junctor_signals::counter::{counter_rows, thread_counter_rows};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{Signal, SqlSignal};
 
@@ -16,8 +16,6 @@ use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
 /// Milliseconds between checks of deadlines.
 const WAIT_TIMER_MS: u64 = 100;
-/// Maximum number of rows in one answer.
-const STATUS_ROWS_MAX: usize = 4096;
 
 impl MainBlock {
     pub(super) fn on_use_user_lock(

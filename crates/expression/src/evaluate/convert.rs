@@ -15,13 +15,9 @@ const SHOWN_CHARACTERS_MAX: usize = 128;
 /// The value as a double; NULL counts as 0.
 #[inline]
 pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
-    Ok(match value {
-        ValueRef::Double(value) => value,
-        ValueRef::Int(value) => value as f64,
-        ValueRef::UInt(value) => value as f64,
-        ValueRef::Decimal(value) => value.to_double(),
-        ValueRef::Null => 0.0,
-        ValueRef::Bytes(text) => {
+    Ok(match value.to_double() {
+        Ok(number) => number,
+        Err(text) => {
             let parsed = parse_double(text);
             if parsed.is_truncated || parsed.is_out_of_range {
                 warn_truncated("DOUBLE", text, scratch)?;

@@ -160,11 +160,35 @@ impl<'r> Call<'r> {
         self.context.scratch.build_text(build).map(ValueRef::Bytes)
     }
 
+    /// The text that `build` appends to the given buffer, as its outcome says. `name` is the function's.
+    fn build_bounded(&self, name: &str, build: impl FnOnce(&mut Vec<u8>) -> Result<Built>) -> Result<ValueRef<'r>> {
+        let mut outcome = Built::Null;
+        let built = self.scratch().build(|buffer| {
+            outcome = build(buffer)?;
+            Ok(outcome == Built::Text)
+        })?;
+        match outcome {
+            Built::TooLong => self.too_long(name),
+            Built::Text | Built::Null => Ok(built.map_or(ValueRef::Null, ValueRef::Bytes)),
+        }
+    }
+
     /// NULL with warning 1301, for a result longer than `max_allowed_packet`.
     fn too_long(&self, name: &str) -> Result<ValueRef<'r>> {
         warn_too_long(name, self.context.scratch)?;
         Ok(ValueRef::Null)
     }
+}
+
+/// The outcome of building a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Built {
+    /// The text is complete.
+    Text,
+    /// The result is NULL.
+    Null,
+    /// The text exceeds [`STRING_BYTES_MAX`](crate::scratch::STRING_BYTES_MAX): NULL with warning 1301.
+    TooLong,
 }
 
 impl fmt::Debug for Function {

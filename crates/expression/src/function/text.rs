@@ -4,7 +4,7 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 
-use super::{ANY, Call, Function, Resolved, resolve_first, resolve_integer, resolve_together};
+use super::{ANY, Built, Call, Function, Resolved, resolve_first, resolve_integer, resolve_together};
 use crate::evaluate::append_text;
 use crate::program::Expression;
 use crate::scratch::STRING_BYTES_MAX;
@@ -70,31 +70,24 @@ fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<Resolv
 }
 
 fn concat(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let mut is_too_long = false;
-    let built = call.scratch().build(|buffer| {
+    call.build_bounded("concat", |buffer| {
         for position in 0..call.count() {
             let value = call.rounded(position)?;
             if value.is_null() {
-                return Ok(false);
+                return Ok(Built::Null);
             }
             append_text(value, buffer);
-            is_too_long = buffer.len() > STRING_BYTES_MAX;
-            if is_too_long {
-                return Ok(false);
+            if buffer.len() > STRING_BYTES_MAX {
+                return Ok(Built::TooLong);
             }
         }
-        Ok(true)
-    })?;
-    if is_too_long {
-        return call.too_long("concat");
-    }
-    Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
+        Ok(Built::Text)
+    })
 }
 
 fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(separator) = call.text(0)? else { return Ok(ValueRef::Null) };
-    let mut is_too_long = false;
-    let built = call.scratch().build(|buffer| {
+    call.build_bounded("concat_ws", |buffer| {
         let mut is_first = true;
         for position in 1..call.count() {
             let value = call.rounded(position)?;
@@ -106,17 +99,12 @@ fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
             is_first = false;
             append_text(value, buffer);
-            is_too_long = buffer.len() > STRING_BYTES_MAX;
-            if is_too_long {
-                return Ok(false);
+            if buffer.len() > STRING_BYTES_MAX {
+                return Ok(Built::TooLong);
             }
         }
-        Ok(true)
-    })?;
-    if is_too_long {
-        return call.too_long("concat_ws");
-    }
-    Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
+        Ok(Built::Text)
+    })
 }
 
 fn length(call: Call<'_>) -> Result<ValueRef<'_>> {

@@ -4,7 +4,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Call, Function, resolve_first, resolve_together};
+use super::{Built, Call, Function, resolve_first, resolve_together};
 use crate::scratch::STRING_BYTES_MAX;
 
 /// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is `TRIM_TRAILING(s, x)`, and BOTH is
@@ -62,8 +62,7 @@ fn replace(call: Call<'_>) -> Result<ValueRef<'_>> {
     if from.is_empty() || from.len() > text.len() {
         return Ok(ValueRef::Bytes(text));
     }
-    let mut is_too_long = false;
-    let built = call.scratch().build(|buffer| {
+    call.build_bounded("replace", |buffer| {
         let mut rest = text;
         while let Some((first, tail)) = rest.split_first() {
             match rest.strip_prefix(from) {
@@ -76,15 +75,10 @@ fn replace(call: Call<'_>) -> Result<ValueRef<'_>> {
                     rest = tail;
                 }
             }
-            is_too_long = buffer.len() > STRING_BYTES_MAX;
-            if is_too_long {
-                return Ok(false);
+            if buffer.len() > STRING_BYTES_MAX {
+                return Ok(Built::TooLong);
             }
         }
-        Ok(true)
-    })?;
-    if is_too_long {
-        return call.too_long("replace");
-    }
-    Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
+        Ok(Built::Text)
+    })
 }

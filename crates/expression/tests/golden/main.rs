@@ -112,14 +112,5 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
 }
 
 fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable: true,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition { nullable: true, ..ColumnDefinition::new(name, column_type) }
 }

@@ -12,8 +12,6 @@ use junctor_sql::{Engine, LockReport, Session};
 use super::block::SqlBlock;
 use super::state::CommandState;
 
-/// Maximum number of rows in one status reply.
-const STATUS_ROWS_MAX: usize = 4096;
 /// Interval at which the deadlines of waiting sessions are checked, in milliseconds.
 const METADATA_LOCK_TIMER_MS: u64 = 100;
 /// The token of the timer that checks these deadlines.

@@ -2,11 +2,8 @@ use std::sync::Arc;
 
 use junctor_kernel::scheduler::load::ThreadState;
 use junctor_kernel::{Address, Directory, LoadBoard, NodeId, NodeLayout, ThreadLoad, Time, Usage};
-use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
-};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
@@ -316,48 +313,11 @@ fn reads_are_spread_by_weight_four_keys_at_a_time() {
 
 /// Reads of single keys of a table with one column.
 fn key_reads() -> ReadProgram {
-    let column = ColumnDefinition {
-        name: "id".into(),
-        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
-    let primary = IndexDefinition {
-        id: IndexId(0),
-        name: "".into(),
-        kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnNumber(0)],
-        state: IndexState::Online,
-    };
-    let table = TableLayout::new(TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "test".into(),
-        name: "t".into(),
-        kind: TableKind::Base,
-        columns: vec![column],
-        indexes: vec![primary],
-        partition_columns: vec![ColumnNumber(0)],
-        partition_count: 1,
-        has_partition_clause: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
-        next_index: IndexId(1),
-        foreign_keys: Vec::new(),
-    });
-    ReadProgram {
-        table: Arc::new(table),
-        access: Access::PrimaryKeys,
-        filter: None,
-        output: Output::Images,
-        reads_parameters: false,
-        is_strict: false,
-        marks_missing: false,
-    }
+    let column = ColumnDefinition::new("id", ColumnType::Integer { bytes: 4, unsigned: false });
+    let kind = IndexKind::Primary { ordered: false };
+    let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
+    let definition = TableDefinition::new(TableId(1), ("test", "t"), vec![column], vec![primary]);
+    ReadProgram::new(&Arc::new(TableLayout::new(definition)), Access::PrimaryKeys, Output::Images)
 }
 
 #[test]

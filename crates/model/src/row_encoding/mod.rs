@@ -14,7 +14,9 @@ mod text;
 pub use binary::{BinaryRow, append_binary_value, begin_binary_row};
 pub use number::{append_double, append_double_fixed, append_signed, append_unsigned};
 pub(crate) use packet::length_bytes;
-pub use packet::{NULL_MARK, PACKET_PAYLOAD_MAX, append_length, append_length_prefixed, begin_packet, end_packet};
+pub use packet::{
+    NULL_MARK, PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX, append_length, append_length_prefixed, begin_packet, end_packet,
+};
 pub use plan::RowPlan;
 pub use result_column::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 pub use text::{append_text_column, append_text_value};

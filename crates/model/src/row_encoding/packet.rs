@@ -5,13 +5,14 @@
 /// Payload bytes of a full packet. A payload of this many bytes or more continues in the next packet.
 pub const PACKET_PAYLOAD_MAX: usize = 0xFF_FFFF;
 
-const HEADER_BYTES: usize = 4;
+/// Bytes before the payload of every packet: length (3) and sequence number (1).
+pub const PACKET_HEADER_BYTES: usize = 4;
 
 /// Reserves the header of a packet, and returns its position for [`end_packet`].
 #[inline]
 pub fn begin_packet(out: &mut Vec<u8>) -> usize {
     let start = out.len();
-    out.extend_from_slice(&[0; HEADER_BYTES]);
+    out.extend_from_slice(&[0; PACKET_HEADER_BYTES]);
     start
 }
 
@@ -19,12 +20,12 @@ pub fn begin_packet(out: &mut Vec<u8>) -> usize {
 /// full packets and a shorter, perhaps empty, last one. All get the sequence number 0.
 #[inline]
 pub fn end_packet(out: &mut Vec<u8>, start: usize) {
-    let payload = out.len() - start - HEADER_BYTES;
+    let payload = out.len() - start - PACKET_HEADER_BYTES;
     if payload >= PACKET_PAYLOAD_MAX {
         return split(out, start);
     }
     // The sequence number is the fourth byte: 0.
-    out[start..start + HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
+    out[start..start + PACKET_HEADER_BYTES].copy_from_slice(&(payload as u32).to_le_bytes());
 }
 
 /// The first byte of a NULL, in place of a length.
@@ -73,17 +74,17 @@ fn append_long_length(length: u64, out: &mut Vec<u8>) {
 /// Moves the parts of the payload apart, from the last to the first, so that a header fits before each.
 #[cold]
 fn split(out: &mut Vec<u8>, start: usize) {
-    let payload = out.len() - start - HEADER_BYTES;
+    let payload = out.len() - start - PACKET_HEADER_BYTES;
     let full_packets = payload / PACKET_PAYLOAD_MAX;
     let last_bytes = payload % PACKET_PAYLOAD_MAX;
-    out.resize(out.len() + full_packets * HEADER_BYTES, 0);
-    let first = start + HEADER_BYTES;
+    out.resize(out.len() + full_packets * PACKET_HEADER_BYTES, 0);
+    let first = start + PACKET_HEADER_BYTES;
     // Every part moves to a higher address, so the last one must move first.
     for packet in (0..=full_packets).rev() {
         let bytes = if packet == full_packets { last_bytes } else { PACKET_PAYLOAD_MAX };
         let from = first + packet * PACKET_PAYLOAD_MAX;
-        let to = start + packet * (PACKET_PAYLOAD_MAX + HEADER_BYTES) + HEADER_BYTES;
+        let to = start + packet * (PACKET_PAYLOAD_MAX + PACKET_HEADER_BYTES) + PACKET_HEADER_BYTES;
         out.copy_within(from..from + bytes, to);
-        out[to - HEADER_BYTES..to].copy_from_slice(&(bytes as u32).to_le_bytes());
+        out[to - PACKET_HEADER_BYTES..to].copy_from_slice(&(bytes as u32).to_le_bytes());
     }
 }

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::collation::CollationId;
-use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use crate::id::{ColumnNumber, IndexId, TableId};
 use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
-use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition};
 use crate::value::{Decimal, Value, ValueRef};
 
 fn double(value: f64) -> String {
@@ -191,21 +191,11 @@ proptest! {
 }
 
 fn column(column_type: ColumnType) -> ColumnDefinition {
-    ColumnDefinition {
-        name: "c".into(),
-        column_type,
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition::new("c", column_type)
 }
 
 fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
-    let columns = columns.iter().map(|column| ColumnNumber(*column)).collect();
-    IndexDefinition { id: IndexId(id), name: "i".into(), kind, columns, state: IndexState::Online }
+    IndexDefinition::new(IndexId(id), "i", kind, columns.iter().copied().map(ColumnNumber).collect())
 }
 
 #[test]
@@ -215,33 +205,20 @@ fn columns_are_described_as_mysql_describes_them() {
     id.auto_increment = true;
     let mut pad = column(ColumnType::Char { length: 60, collation });
     pad.nullable = true;
-    let table = TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "d".into(),
-        name: "t".into(),
-        kind: TableKind::Base,
-        columns: vec![
-            id,
-            column(ColumnType::Integer { bytes: 8, unsigned: true }),
-            pad,
-            column(ColumnType::Text { length_bytes: 2, collation: CollationId::BINARY }),
-            column(ColumnType::Text { length_bytes: 4, collation }),
-            column(ColumnType::Double),
-        ],
-        indexes: vec![
-            index(0, IndexKind::Primary { ordered: true }, &[0]),
-            index(1, IndexKind::Unique { ordered: true, entries: TableId(2) }, &[1]),
-            index(2, IndexKind::Ordered, &[2, 5]),
-        ],
-        partition_columns: vec![ColumnNumber(0)],
-        partition_count: 2,
-        has_partition_clause: false,
-        collation,
-        comment: "".into(),
-        next_index: IndexId(3),
-        foreign_keys: Vec::new(),
-    };
+    let columns = vec![
+        id,
+        column(ColumnType::Integer { bytes: 8, unsigned: true }),
+        pad,
+        column(ColumnType::Text { length_bytes: 2, collation: CollationId::BINARY }),
+        column(ColumnType::Text { length_bytes: 4, collation }),
+        column(ColumnType::Double),
+    ];
+    let indexes = vec![
+        index(0, IndexKind::Primary { ordered: true }, &[0]),
+        index(1, IndexKind::Unique { ordered: true, entries: TableId(2) }, &[1]),
+        index(2, IndexKind::Ordered, &[2, 5]),
+    ];
+    let table = TableDefinition { collation, ..TableDefinition::new(TableId(1), ("d", "t"), columns, indexes) };
     let facts = |index: u16| {
         let column = ResultColumn::of_table(&table, ColumnNumber(index));
         assert_eq!((&*column.database, &*column.table, &*column.org_table), ("d", "t", "t"));

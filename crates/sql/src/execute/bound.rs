@@ -134,17 +134,10 @@ fn numeric_prefix(text: &[u8]) -> &[u8] {
 }
 
 fn double_of(value: ValueRef<'_>) -> f64 {
-    match value {
-        ValueRef::Double(value) => value,
-        ValueRef::Int(value) => value as f64,
-        ValueRef::UInt(value) => value as f64,
-        ValueRef::Decimal(value) => value.to_double(),
-        ValueRef::Null => 0.0,
-        ValueRef::Bytes(text) => {
-            let number = numeric_prefix(text.trim_ascii_start());
-            std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
-        }
-    }
+    value.to_double().unwrap_or_else(|text| {
+        let number = numeric_prefix(text.trim_ascii_start());
+        std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
+    })
 }
 
 #[cfg(test)]
@@ -153,16 +146,7 @@ mod tests {
     use junctor_model::value::Decimal;
 
     fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-        ColumnDefinition {
-            name: "c".into(),
-            column_type,
-            nullable,
-            default: None,
-            auto_increment: false,
-            hidden: false,
-            comment: "".into(),
-            display_width: None,
-        }
+        ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
     }
 
     fn fit(value: ValueRef<'_>) -> (KeyFit, Vec<u8>) {

@@ -22,15 +22,13 @@ use junctor_signals::read_rows::OperationId;
 use super::alter::{AlterationState, continue_alteration, undo_alteration};
 use super::completion::interrupted;
 use super::context::StatementContext;
+use super::index_backfill::BATCH_ROWS;
 use super::index_backfill::for_each_image;
 use super::resume::unexpected;
 use super::schema::{ChangeWait, SchemaState, SchemaStep};
 use super::session::{Session, TEXT};
 use super::state::Execution;
 use crate::result::Progress;
-
-/// Maximum number of rows in a batch, all of one partition.
-const BATCH_ROWS: u32 = 256;
 
 /// The progress of checking one foreign key.
 #[derive(Debug)]
@@ -98,15 +96,7 @@ pub(super) fn start_check(
 
 /// Sends a read of committed rows. The inputs are in the workspace.
 fn read(context: &mut StatementContext<'_, '_>, table: &Arc<TableLayout>, access: Access) -> Result<OperationId> {
-    let program = Arc::new(ReadProgram {
-        table: Arc::clone(table),
-        access,
-        filter: None,
-        output: Output::Images,
-        reads_parameters: false,
-        is_strict: false,
-        marks_missing: false,
-    });
+    let program = Arc::new(ReadProgram::new(table, access, Output::Images));
     let transaction = &mut context.session.transaction;
     (transaction.explicit, transaction.isolation) = (false, Isolation::ReadCommitted);
     let inputs = &mut context.engine.work.inputs;

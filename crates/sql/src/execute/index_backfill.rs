@@ -42,7 +42,7 @@ use super::write::{StatementOutcome, write_options};
 use crate::result::Progress;
 
 /// Maximum number of rows in a batch, all of one partition.
-const BATCH_ROWS: u32 = 256;
+pub(super) const BATCH_ROWS: u32 = 256;
 /// Maximum number of times that a batch starts again after a deadlock, a lock wait timeout or a race for an
 /// entry. Then the backfill fails.
 const ATTEMPTS_MAX: u32 = 16;
@@ -125,29 +125,10 @@ pub(super) fn start_backfill(
         true => Access::IndexRanges { index: layout.definition.primary().id, descending: false },
         false => Access::AllRows,
     };
-    let write = |table: &Arc<TableLayout>, action, access| {
-        Arc::new(WriteProgram {
-            table: Arc::clone(table),
-            action,
-            access,
-            filter: None,
-            reads_parameters: false,
-            unique_entries: Vec::new(),
-            foreign_keys: None,
-            returning: None,
-        })
-    };
+    let write = |table: &Arc<TableLayout>, action, access| Arc::new(WriteProgram::new(table, action, access));
     let lock =
         |mode| WriteAction::LockRead { mode, when_locked: WhenLocked::Wait, output: Output::Images, is_strict: false };
-    let read = Arc::new(ReadProgram {
-        table: Arc::clone(&layout),
-        access: base_access,
-        filter: None,
-        output: Output::Images,
-        reads_parameters: false,
-        is_strict: false,
-        marks_missing: false,
-    });
+    let read = Arc::new(ReadProgram::new(&layout, base_access, Output::Images));
     let backfill = IndexBackfill {
         altering,
         key_columns: definition.columns.clone(),

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use junctor_expression::parameter::append_value;
-use junctor_model::row_encoding::{PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet};
+use junctor_model::row_encoding::{
+    PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet,
+};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::RowProtocol;
-
-const HEADER_BYTES: usize = 4;
 
 /// The byte offset of row number `rows`, or the length of `packets` if it has fewer rows.
 pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
@@ -15,9 +15,9 @@ pub(crate) fn row_start(packets: &[u8], rows: u64) -> usize {
     for _ in 0..rows {
         // A payload of maximum length continues in the next packet.
         loop {
-            let Some(header) = packets.get(at..at + HEADER_BYTES) else { return packets.len() };
+            let Some(header) = packets.get(at..at + PACKET_HEADER_BYTES) else { return packets.len() };
             let payload = usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16;
-            at = (at + HEADER_BYTES + payload).min(packets.len());
+            at = (at + PACKET_HEADER_BYTES + payload).min(packets.len());
             if payload < PACKET_PAYLOAD_MAX {
                 break;
             }
@@ -48,11 +48,11 @@ impl<'p> Iterator for RowPackets<'p> {
         }
         let (row, rest) = self.packets.split_at(row_start(self.packets, 1));
         self.packets = rest;
-        let first_bytes = PACKET_PAYLOAD_MAX + HEADER_BYTES;
+        let first_bytes = PACKET_PAYLOAD_MAX + PACKET_HEADER_BYTES;
         if row.len() < first_bytes {
-            return row.get(HEADER_BYTES..).map(Cow::Borrowed);
+            return row.get(PACKET_HEADER_BYTES..).map(Cow::Borrowed);
         }
-        let payloads = row.chunks(first_bytes).flat_map(|packet| packet.get(HEADER_BYTES..).unwrap_or_default());
+        let payloads = row.chunks(first_bytes).flat_map(|packet| packet.get(PACKET_HEADER_BYTES..).unwrap_or_default());
         Some(Cow::Owned(payloads.copied().collect()))
     }
 }

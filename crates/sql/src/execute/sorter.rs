@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::program::ENTRY_HEADER_BYTES;
 
 use super::packets::Window;
 
@@ -148,9 +149,6 @@ struct Garbage {
     /// Bytes of entries, keys and packets.
     used: usize,
 }
-
-/// Bytes of the lengths in front of an entry's keys and packets.
-const ENTRY_HEADER_BYTES: usize = 8;
 
 /// The lengths in front of an entry of a reply.
 #[derive(Clone, Copy)]

@@ -292,15 +292,7 @@ fn unique_lookup(
         let IndexKind::Unique { entries, .. } = index.kind else { return None };
         let (keys, _) = whole_keys(definition, index, restrictions, request.conjuncts)?;
         let entries = request.dictionary.table(entries)?;
-        let lookup = ReadProgram {
-            table: Arc::clone(entries),
-            access: Access::PrimaryKeys,
-            filter: None,
-            output: Output::Images,
-            reads_parameters: false,
-            is_strict: false,
-            marks_missing: false,
-        };
+        let lookup = ReadProgram::new(entries, Access::PrimaryKeys, Output::Images);
         Some(UniqueLookup { index: index.id, lookup: Arc::new(lookup), keys, entries: Arc::clone(entries) })
     })
 }

@@ -334,20 +334,12 @@ fn locking_program(
         true => Output::Packets(projection),
         false => Output::Entries { projection, sort, distinct: None },
     };
+    let (mode, when_locked) = (LockMode::Exclusive, WhenLocked::Wait);
+    let action = WriteAction::LockRead { mode, when_locked, output, is_strict: !ignore };
     Arc::new(WriteProgram {
-        table: Arc::clone(layout),
-        action: WriteAction::LockRead {
-            mode: LockMode::Exclusive,
-            when_locked: WhenLocked::Wait,
-            output,
-            is_strict: !ignore,
-        },
-        access: change.access,
         filter: change.filter.clone(),
         reads_parameters,
-        unique_entries: Vec::new(),
-        foreign_keys: None,
-        returning: None,
+        ..WriteProgram::new(layout, action, change.access)
     })
 }
 

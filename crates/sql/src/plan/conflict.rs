@@ -140,14 +140,9 @@ pub(super) fn plan_conflict(
     let definition = &layout.definition;
     if insert.replace {
         let delete = WriteProgram {
-            table: Arc::clone(layout),
-            action: WriteAction::Delete,
-            access: Access::PrimaryKeys,
-            filter: None,
-            reads_parameters: false,
             unique_entries: unique_entries(environment.dictionary, definition, None)?,
             foreign_keys: foreign_keys(environment, definition, RowWrite::Delete),
-            returning: None,
+            ..WriteProgram::new(layout, WriteAction::Delete, Access::PrimaryKeys)
         };
         let keys = key_locks(environment.dictionary, layout)?;
         let row_lock = delete.foreign_keys.is_none().then(|| lock_program(layout));
@@ -222,21 +217,13 @@ fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<K
 
 /// The exclusive locking read of rows by primary key, which returns their images.
 pub(super) fn lock_program(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
-    Arc::new(WriteProgram {
-        table: Arc::clone(table),
-        action: WriteAction::LockRead {
-            mode: LockMode::Exclusive,
-            when_locked: WhenLocked::Wait,
-            output: Output::Images,
-            is_strict: false,
-        },
-        access: Access::PrimaryKeys,
-        filter: None,
-        reads_parameters: false,
-        unique_entries: Vec::new(),
-        foreign_keys: None,
-        returning: None,
-    })
+    let action = WriteAction::LockRead {
+        mode: LockMode::Exclusive,
+        when_locked: WhenLocked::Wait,
+        output: Output::Images,
+        is_strict: false,
+    };
+    Arc::new(WriteProgram::new(table, action, Access::PrimaryKeys))
 }
 
 fn has_nullable(definition: &TableDefinition, index: &IndexDefinition) -> bool {

@@ -157,14 +157,9 @@ pub(super) fn plan_insert(
     let PlannedConflict { conflict, is_volatile, .. } = conflict;
     let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
     let program = WriteProgram {
-        table: Arc::clone(layout),
-        action: conflict.action(),
-        access: Access::PrimaryKeys,
-        filter: None,
-        reads_parameters: false,
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
-        returning: None,
+        ..WriteProgram::new(layout, conflict.action(), Access::PrimaryKeys)
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));

@@ -203,25 +203,15 @@ fn build(
             statement::WhenLocked::Fail => WhenLocked::Fail,
             statement::WhenLocked::Skip => WhenLocked::Skip,
         };
-        Arc::new(WriteProgram {
-            table: Arc::clone(layout),
-            action: WriteAction::LockRead { mode, when_locked, output: output.clone(), is_strict: parts.is_strict },
-            access,
-            filter: filter.clone(),
-            reads_parameters,
-            unique_entries: Vec::new(),
-            foreign_keys: None,
-            returning: None,
-        })
+        let action = WriteAction::LockRead { mode, when_locked, output: output.clone(), is_strict: parts.is_strict };
+        let filter = filter.clone();
+        Arc::new(WriteProgram { filter, reads_parameters, ..WriteProgram::new(layout, action, access) })
     });
     let program = ReadProgram {
-        table: Arc::clone(layout),
-        access,
         filter,
-        output,
         reads_parameters,
         is_strict: parts.is_strict,
-        marks_missing: false,
+        ..ReadProgram::new(layout, access, output)
     };
     Ok(SelectPlan {
         header: parts.header,

@@ -8,8 +8,8 @@ use junctor_expression::{Expression, Kind, Parameters};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState,
-    TableDefinition, TableKind,
+    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, TableDefinition,
+    TableKind,
 };
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
@@ -66,27 +66,13 @@ fn dictionary() -> Dictionary {
 }
 
 fn entries_table(id: TableId, base: &TableDefinition) -> TableDefinition {
-    let column = |name: &str| ColumnDefinition {
-        name: name.into(),
-        column_type: ColumnType::VarChar { length: 3072, collation: CollationId::BINARY },
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
-    let primary = IndexDefinition {
-        id: IndexId(0),
-        name: "PRIMARY".into(),
-        kind: IndexKind::Primary { ordered: false },
-        columns: vec![ColumnNumber(0)],
-        state: IndexState::Online,
-    };
+    let bytes = ColumnType::VarChar { length: 3072, collation: CollationId::BINARY };
+    let kind = IndexKind::Primary { ordered: false };
+    let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     TableDefinition {
         id,
         kind: TableKind::UniqueEntries { base: base.id, index: IndexId(0) },
-        columns: vec![column("key"), column("row")],
+        columns: ["key", "row"].map(|name| ColumnDefinition::new(name, bytes)).to_vec(),
         indexes: vec![primary],
         partition_columns: vec![ColumnNumber(0)],
         ..base.clone()

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::quoted_name::push_quoted_name;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Access, Output, ReadProgram};
 use junctor_wire::field::FieldReader;
@@ -147,14 +148,14 @@ impl StatementContext<'_, '_> {
         let mut text = String::from("SELECT ");
         for (position, column) in request.columns.iter().enumerate() {
             text.push_str(if position > 0 { ", " } else { "" });
-            push_quoted(column, &mut text);
+            push_quoted_name(column, &mut text);
         }
         text.push_str(" FROM ");
         if !request.database.is_empty() {
-            push_quoted(request.database, &mut text);
+            push_quoted_name(request.database, &mut text);
             text.push('.');
         }
-        push_quoted(request.table, &mut text);
+        push_quoted_name(request.table, &mut text);
         self.plan_reader(&text, self.session.database())
     }
 
@@ -222,16 +223,4 @@ fn have_same_keys(before: &SelectPlan, now: &SelectPlan) -> bool {
 
 fn unknown_reader(reader: u32) -> Box<Error> {
     Error::new(ErrorCode::UnknownPreparedStatement, format!("Unknown reader of keys ({reader})"))
-}
-
-/// Appends a name in backticks.
-fn push_quoted(name: &str, text: &mut String) {
-    text.push('`');
-    for character in name.chars() {
-        text.push(character);
-        if character == '`' {
-            text.push('`');
-        }
-    }
-    text.push('`');
 }

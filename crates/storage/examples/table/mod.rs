@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, SchemaVersion, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, StatementNumber, TableId, TransactionId};
 use junctor_model::key::append_value;
 use junctor_model::partition::{HashedKey, key_hash};
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
-};
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_model::value::ValueRef;
 use junctor_storage::partition_store::{PartitionStore, Writer};
 
@@ -82,38 +80,10 @@ pub fn layout() -> Arc<TableLayout> {
     let mut check = Vec::new();
     append_value(INT, false, ValueRef::Int(5), &mut check);
     assert_eq!(check, key(5).0, "the example makes keys by itself");
-    let column = |name: &str, column_type| ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    };
-    let index = |id, kind, column| IndexDefinition {
-        id: IndexId(id),
-        name: "".into(),
-        kind,
-        columns: vec![ColumnNumber(column)],
-        state: IndexState::Online,
-    };
     let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
-    Arc::new(TableLayout::new(TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "test".into(),
-        name: "sbtest1".into(),
-        kind: TableKind::Base,
-        columns: vec![column("id", INT), column("k", INT), column("c", text(120)), column("pad", text(60))],
-        indexes: vec![index(0, IndexKind::Primary { ordered: true }, 0), index(1, IndexKind::Ordered, 1)],
-        partition_columns: vec![ColumnNumber(0)],
-        partition_count: 1,
-        has_partition_clause: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
-        next_index: IndexId(2),
-        foreign_keys: Vec::new(),
-    }))
+    let types = [("id", INT), ("k", INT), ("c", text(120)), ("pad", text(60))];
+    let columns = types.map(|(name, column_type)| ColumnDefinition::new(name, column_type)).to_vec();
+    let index = |id, kind| IndexDefinition::new(IndexId(id), "", kind, vec![ColumnNumber(id)]);
+    let indexes = vec![index(0, IndexKind::Primary { ordered: true }), index(1, IndexKind::Ordered)];
+    Arc::new(TableLayout::new(TableDefinition::new(TableId(1), ("test", "sbtest1"), columns, indexes)))
 }

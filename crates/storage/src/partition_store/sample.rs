@@ -3,56 +3,25 @@
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
-};
+use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_model::value::ValueRef;
 
 pub(crate) const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
 
 pub(crate) fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
 pub(crate) fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
-    IndexDefinition {
-        id: IndexId(id),
-        name: format!("index_{id}").into(),
-        kind,
-        columns: columns.iter().copied().map(ColumnNumber).collect(),
-        state: IndexState::Online,
-    }
+    let columns = columns.iter().copied().map(ColumnNumber).collect();
+    IndexDefinition::new(IndexId(id), &format!("index_{id}"), kind, columns)
 }
 
 pub(crate) fn table(columns: Vec<ColumnDefinition>, indexes: Vec<IndexDefinition>) -> Arc<TableLayout> {
-    Arc::new(TableLayout::new(TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "test".into(),
-        name: "sample".into(),
-        kind: TableKind::Base,
-        partition_columns: indexes[0].columns.clone(),
-        columns,
-        next_index: IndexId(indexes.len() as u16),
-        foreign_keys: Vec::new(),
-        indexes,
-        partition_count: 1,
-        has_partition_clause: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
-    }))
+    Arc::new(TableLayout::new(TableDefinition::new(TableId(1), ("test", "sample"), columns, indexes)))
 }
 
 /// id INT primary, k INT NULL indexed, name VARCHAR(40) indexed with k, body TEXT.

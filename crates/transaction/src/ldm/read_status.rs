@@ -7,15 +7,12 @@ use junctor_kernel::{Context, Outbox};
 use junctor_model::id::{PartitionId, RowId, TransactionId};
 use junctor_model::value::Value;
 use junctor_signals::counter::{LdmCounters, counter_rows};
-use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
 use junctor_storage::lock::{LockEntry, LockMode, RangeEntry};
 
 use super::block::LdmBlock;
 use crate::read::ReadCounts;
-
-/// Maximum number of locks in one answer.
-const ROWS_MAX: usize = 4096;
 
 /// Maximum number of bytes of a key that are shown. Longer keys are truncated.
 const KEY_BYTES_SHOWN_MAX: usize = 60;
@@ -74,7 +71,7 @@ impl LdmBlock {
             values.extend([index, Value::Bytes(shown_range(&range).into_bytes())]);
             values
         });
-        rows.chain(ranges).take(ROWS_MAX).collect()
+        rows.chain(ranges).take(STATUS_ROWS_MAX).collect()
     }
 
     fn memory_rows(&self) -> Vec<Vec<Value>> {

@@ -8,7 +8,7 @@ use junctor_model::error::{Error, Result};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::{append_text_value, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
-use junctor_signals::program::{Aggregate, Output, Projection, RowProtocol, SortKey};
+use junctor_signals::program::{Aggregate, ENTRY_HEADER_BYTES, Output, Projection, RowProtocol, SortKey};
 
 use super::sort_key::{append_key, append_sort_key, key_length};
 
@@ -37,8 +37,6 @@ struct EntryKeys<'a> {
     distinct: Option<&'a [u16]>,
 }
 
-/// Bytes of an entry that precede its keys.
-const ENTRY_HEADER_BYTES: usize = 8;
 /// First byte of the distinct key of a row whose sort key was truncated. No other key begins with this byte.
 const CUT_MARK: u8 = 2;
 

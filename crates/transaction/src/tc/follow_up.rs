@@ -83,23 +83,10 @@ pub(super) struct EntryPrograms {
 
 impl EntryPrograms {
     fn new(table: &Arc<TableLayout>) -> EntryPrograms {
-        let insert = Arc::new(insert_program(table, Vec::new()));
+        let insert = Arc::new(WriteProgram::new(table, WriteAction::Insert, Access::PrimaryKeys));
         let with_action = |action| Arc::new(WriteProgram { action, ..(*insert).clone() });
         let (insert_or_claim, delete) = (with_action(WriteAction::InsertOrClaim), with_action(WriteAction::Delete));
         EntryPrograms { insert, insert_or_claim, delete }
-    }
-}
-
-fn insert_program(table: &Arc<TableLayout>, unique_entries: Vec<(IndexId, Arc<TableLayout>)>) -> WriteProgram {
-    WriteProgram {
-        table: Arc::clone(table),
-        action: WriteAction::Insert,
-        access: Access::PrimaryKeys,
-        filter: None,
-        reads_parameters: false,
-        unique_entries,
-        foreign_keys: None,
-        returning: None,
     }
 }
 
@@ -303,8 +290,11 @@ impl FollowUpPlan {
     }
 
     fn move_row(&mut self, program: &Arc<WriteProgram>, index: u16, row: KeyedImage<'_>, buffers: &mut BufferPool) {
-        let entries = || program.unique_entries.clone();
-        let insert = self.move_program.get_or_insert_with(|| Arc::new(insert_program(&program.table, entries())));
+        let insert = self.move_program.get_or_insert_with(|| {
+            let unique_entries = program.unique_entries.clone();
+            let insert = WriteProgram::new(&program.table, WriteAction::Insert, Access::PrimaryKeys);
+            Arc::new(WriteProgram { unique_entries, ..insert })
+        });
         let id = PartitionId { table: program.table.definition.id, index };
         let parts = self.moved.entry(index).or_default();
         let part = part_with_room(parts, || begin_part(id, insert, Part::Moved, buffers));

@@ -334,14 +334,10 @@ impl TcBlock {
             _ => false,
         };
         Ok(WriteProgram {
-            table: Arc::clone(child),
-            access,
-            filter: None,
             reads_parameters,
             unique_entries: self.entries_of(definition, write)?,
             foreign_keys: ForeignKeyWork::of(&self.catalog.dictionary, definition, write).map(Arc::new),
-            returning: None,
-            action,
+            ..WriteProgram::new(child, action, access)
         })
     }
 
@@ -399,22 +395,13 @@ fn no_keys(columns: &[ColumnNumber]) -> WriteAction {
 
 /// Locks rows in shared mode and returns only their number.
 fn lock_program(table: &Arc<TableLayout>, access: Access) -> WriteProgram {
-    let output = Output::Aggregates(Vec::new());
-    WriteProgram {
-        table: Arc::clone(table),
-        action: WriteAction::LockRead {
-            mode: LockMode::Shared,
-            when_locked: WhenLocked::Wait,
-            output,
-            is_strict: false,
-        },
-        access,
-        filter: None,
-        reads_parameters: false,
-        unique_entries: Vec::new(),
-        foreign_keys: None,
-        returning: None,
-    }
+    let action = WriteAction::LockRead {
+        mode: LockMode::Shared,
+        when_locked: WhenLocked::Wait,
+        output: Output::Aggregates(Vec::new()),
+        is_strict: false,
+    };
+    WriteProgram::new(table, action, access)
 }
 
 fn begin_part(

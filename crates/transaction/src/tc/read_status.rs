@@ -4,13 +4,10 @@
 use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::value::Value;
 use junctor_signals::counter::counter_rows;
-use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::TcBlock;
-
-/// Maximum number of rows in one answer.
-const ROWS_MAX: usize = 4096;
 
 impl TcBlock {
     pub(super) fn on_read_status(
@@ -31,7 +28,7 @@ impl TcBlock {
     /// Columns of [`StatusTable::Transactions`].
     fn transaction_rows(&self, now: Time) -> Vec<Vec<Value>> {
         let instance = u64::from(self.own.instance);
-        let rows = self.transactions.iter().take(ROWS_MAX).map(|(_, record)| {
+        let rows = self.transactions.iter().take(STATUS_ROWS_MAX).map(|(_, record)| {
             let since = record.waits.iter().map(|wait| wait.since).min();
             let state = if since.is_some() { "waiting for a lock" } else { record.phase.name() };
             vec![
@@ -64,6 +61,6 @@ impl TcBlock {
                 ]
             })
         });
-        rows.take(ROWS_MAX).collect()
+        rows.take(STATUS_ROWS_MAX).collect()
     }
 }

@@ -7,13 +7,11 @@ use std::sync::Arc;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random};
 use junctor_model::collation::CollationId;
-use junctor_model::id::{
-    ColumnNumber, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
-};
+use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::Module;
@@ -674,26 +672,11 @@ pub(crate) const INDEX_K: IndexId = IndexId(1);
 pub(crate) const INDEX_U: IndexId = IndexId(2);
 
 fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
 fn index(id: u16, name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
-    IndexDefinition {
-        id: IndexId(id),
-        name: name.into(),
-        kind,
-        columns: vec![ColumnNumber(column)],
-        state: IndexState::Online,
-    }
+    IndexDefinition::new(IndexId(id), name, kind, vec![ColumnNumber(column)])
 }
 
 fn table(
@@ -704,35 +687,15 @@ fn table(
     partitions: u16,
 ) -> Arc<TableLayout> {
     Arc::new(TableLayout::new(TableDefinition {
-        id: TableId(id),
-        version: SchemaVersion(1),
-        database: "test".into(),
-        name: name.into(),
         kind,
-        columns,
-        next_index: IndexId(indexes.len() as u16),
-        foreign_keys: Vec::new(),
-        indexes,
-        partition_columns: vec![ColumnNumber(0)],
         partition_count: partitions,
-        has_partition_clause: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
+        ..TableDefinition::new(TableId(id), ("test", name), columns, indexes)
     }))
 }
 
 /// A program that inserts rows and has no follow-ups.
 pub(crate) fn insert_program(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
-    Arc::new(WriteProgram {
-        table: Arc::clone(table),
-        action: WriteAction::Insert,
-        access: Access::PrimaryKeys,
-        filter: None,
-        reads_parameters: false,
-        unique_entries: Vec::new(),
-        foreign_keys: None,
-        returning: None,
-    })
+    Arc::new(WriteProgram::new(table, WriteAction::Insert, Access::PrimaryKeys))
 }
 
 impl SampleTable {

@@ -152,15 +152,7 @@ impl FakeSql {
     fn new(common: &Arc<Common>, instance: u16, thread: u16) -> FakeSql {
         let word = SnapshotWord::claim(Arc::clone(&common.ldm.snapshots), usize::from(thread));
         let table = &common.table;
-        let read = ReadProgram {
-            table: Arc::clone(&table.layout),
-            access: Access::AllRows,
-            filter: None,
-            output: Output::Images,
-            reads_parameters: false,
-            is_strict: false,
-            marks_missing: false,
-        };
+        let read = ReadProgram::new(&table.layout, Access::AllRows, Output::Images);
         // The unique column does not change, so the plan has no entries.
         let update = WriteProgram { unique_entries: Vec::new(), ..(*table.add_to(K, Access::AllRows, 1)).clone() };
         FakeSql {

@@ -263,26 +263,11 @@ pub(super) fn create_database(if_not_exists: bool) -> SchemaChange {
 }
 
 pub(super) fn column(name: &str) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
-        nullable: false,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition::new(name, ColumnType::Integer { bytes: 4, unsigned: false })
 }
 
 pub(super) fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {
-    IndexDefinition {
-        id: IndexId(0),
-        name: name.into(),
-        kind,
-        columns: vec![ColumnNumber(column)],
-        state: IndexState::Online,
-    }
+    IndexDefinition::new(IndexId(0), name, kind, vec![ColumnNumber(column)])
 }
 
 pub(super) fn primary() -> IndexDefinition {
@@ -294,21 +279,12 @@ pub(super) fn unique(name: &str) -> IndexDefinition {
 }
 
 pub(super) fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exists: bool) -> SchemaChange {
+    let columns = vec![column("id"), column("k")];
     let definition = TableDefinition {
-        id: TableId(0),
         version: SchemaVersion(0),
-        database: "d".into(),
-        name: name.into(),
-        kind: TableKind::Base,
-        columns: vec![column("id"), column("k")],
-        indexes,
-        partition_columns: vec![ColumnNumber(0)],
         partition_count: 2,
-        has_partition_clause: false,
-        collation: CollationId::DEFAULT,
-        comment: "".into(),
         next_index: IndexId(0),
-        foreign_keys: Vec::new(),
+        ..TableDefinition::new(TableId(0), ("d", name), columns, indexes)
     };
     SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 5 }
 }

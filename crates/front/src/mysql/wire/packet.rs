@@ -5,14 +5,15 @@
 //! payload is split into full packets and a shorter last packet, which may be empty.
 
 use junctor_kernel::require;
+use junctor_model::row_encoding::{PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX};
 
 use super::error::ProtocolError;
 
 /// Bytes before the payload of every packet: length (3) and sequence number (1).
-pub const HEADER_BYTES: usize = 4;
+pub const HEADER_BYTES: usize = PACKET_HEADER_BYTES;
 
 /// Maximum payload of one packet in bytes. A packet of exactly this size continues in the next one.
-pub const PACKET_PAYLOAD_BYTES_MAX: usize = 0xff_ffff;
+pub const PACKET_PAYLOAD_BYTES_MAX: usize = PACKET_PAYLOAD_MAX;
 
 /// Maximum payload in bytes before a client is authenticated. It bounds the memory that a stranger can claim.
 pub const HANDSHAKE_PAYLOAD_BYTES_MAX: usize = 64 * 1024;

@@ -14,9 +14,12 @@ pub const ERROR_MESSAGE_BYTES_MAX: usize = 511;
 /// Largest integer that is its own length-encoded form.
 const ONE_BYTE_INTEGER_MAX: u64 = 0xfa;
 
-const OK_HEADER: u8 = 0x00;
-const EOF_HEADER: u8 = 0xfe;
-const ERROR_HEADER: u8 = 0xff;
+/// First byte of an OK packet.
+pub const OK_HEADER: u8 = 0x00;
+/// First byte of an EOF packet.
+pub const EOF_HEADER: u8 = 0xfe;
+/// First byte of an error packet.
+pub const ERROR_HEADER: u8 = 0xff;
 
 /// The reply to a successful statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

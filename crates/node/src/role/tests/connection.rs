@@ -2,6 +2,23 @@
 
 use super::*;
 
+/// A socket of a client that has not logged in.
+fn open_socket(node: &mut Node) -> SocketId {
+    node.has_sockets = true;
+    let socket = SocketId::new(0, 1, 0);
+    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    socket
+}
+
+fn log_in(node: &mut Node, socket: SocketId) {
+    // CLIENT_PROTOCOL_41, CLIENT_SECURE_CONNECTION and CLIENT_TRANSACTIONS; user root, no password.
+    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0");
+    login[0] = login.len() as u8 - 4;
+    node.receive(WorldEvent::Received { socket, bytes: login });
+}
+
 #[test]
 fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
@@ -11,15 +28,8 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
         let rows: Vec<String> = (0..100).map(|row| format!("({}, REPEAT('x', 1000))", batch * 100 + row)).collect();
         node.execute(9, &[&format!("INSERT INTO d.t VALUES {}", rows.join(","))]);
     }
-    node.has_sockets = true;
-    let socket = SocketId::new(0, 1, 0);
-    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
-    // CLIENT_PROTOCOL_41, CLIENT_SECURE_CONNECTION and CLIENT_TRANSACTIONS; user root, no password.
-    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
-    login.extend_from_slice(&[0; 23]);
-    login.extend_from_slice(b"root\0\0");
-    login[0] = login.len() as u8 - 4;
-    node.receive(WorldEvent::Received { socket, bytes: login });
+    let socket = open_socket(&mut node);
+    log_in(&mut node, socket);
     let query = b"\x11\0\0\0\x03SELECT * FROM d.t";
     let query = [&[query.len() as u8 - 4], &query[1..]].concat();
     let before = node.sent_bytes;
@@ -45,14 +55,8 @@ fn a_long_answer_goes_out_in_one_part_a_turn_and_stops_when_its_socket_is_full()
 #[test]
 fn no_further_command_begins_while_a_client_does_not_read() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
-    node.has_sockets = true;
-    let socket = SocketId::new(0, 1, 0);
-    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
-    let mut login = vec![0, 0, 0, 1, 0, 0xa2, 0, 0, 0, 0, 0, 1, 45];
-    login.extend_from_slice(&[0; 23]);
-    login.extend_from_slice(b"root\0\0");
-    login[0] = login.len() as u8 - 4;
-    node.receive(WorldEvent::Received { socket, bytes: login });
+    let socket = open_socket(&mut node);
+    log_in(&mut node, socket);
     node.run();
     let ping = || WorldEvent::Received { socket, bytes: vec![1, 0, 0, 0, 14] };
     let before = node.sent_bytes;
@@ -76,9 +80,7 @@ fn no_further_command_begins_while_a_client_does_not_read() {
 #[test]
 fn a_login_that_takes_too_long_is_closed() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
-    node.has_sockets = true;
-    let socket = SocketId::new(0, 1, 0);
-    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    let socket = open_socket(&mut node);
     for (seconds, closed) in [(9, 0), (1, 1)] {
         node.delivery.now = Time(node.delivery.now.0 + seconds * 1_000_000_000);
         node.receive(WorldEvent::Timer { token: 0 });

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use junctor_expression::Parameters;
+use junctor_gateway::gateway::NO_OPERATION;
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{ErrorCode, Result};
 use junctor_signals::diagnostics;
@@ -18,7 +19,7 @@ use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transacti
 use super::insert::{Locking, send_step};
 use super::locked_rows::{LockedRows, LockedStep};
 use super::returned::check_returned;
-use super::state::{ChangeWork, CompoundState, NO_OPERATION, Step, StepState, Work};
+use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::execute::context::StatementContext;
 use crate::execute::key::{InputWriter, Values};
 use crate::execute::read::push_path;

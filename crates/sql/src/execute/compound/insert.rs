@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use junctor_expression::{Parameters, StoreMode};
-use junctor_gateway::gateway::WriteOptions;
+use junctor_gateway::gateway::{NO_OPERATION, WriteOptions};
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
@@ -27,7 +27,7 @@ use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transacti
 use super::returned::cannot_fail;
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
-use super::state::{CompoundState, Counts, InsertWork, NO_OPERATION, Step, StepState, Work};
+use super::state::{CompoundState, Counts, InsertWork, Step, StepState, Work};
 use crate::execute::completion::{ChangeCounts, fail, finish_ok};
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};

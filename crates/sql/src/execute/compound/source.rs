@@ -5,6 +5,7 @@
 
 use junctor_expression::ParametersBuilder;
 use junctor_expression::parameter::read_value;
+use junctor_gateway::gateway::NO_OPERATION;
 use junctor_gateway::{Event, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
@@ -13,7 +14,7 @@ use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, may_retry, unexpected_step};
 use super::insert::{Insert, Locking, send_step};
-use super::state::{CompoundState, InsertWork, NO_OPERATION, Step, Work};
+use super::state::{CompoundState, InsertWork, Step, Work};
 use crate::execute::completion::interrupted;
 use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;

@@ -41,9 +41,6 @@ pub(super) struct StepState {
     pub is_stopped: bool,
 }
 
-/// Matches no operation: the statement waits for its query and writes nothing at present.
-pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
-
 impl CompoundState {
     /// Whether the statement waits for a reply of this operation.
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {

@@ -1,20 +1,11 @@
 use super::*;
 use junctor_expression::ParametersBuilder;
-use junctor_model::id::{IndexId, SchemaVersion, TableId};
-use junctor_model::schema::{ColumnType, IndexKind, IndexState, TableKind};
+use junctor_model::id::{IndexId, TableId};
+use junctor_model::schema::{ColumnType, IndexDefinition, IndexKind};
 use junctor_model::value::Value;
 
 fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
-    ColumnDefinition {
-        name: name.into(),
-        column_type,
-        nullable,
-        default: None,
-        auto_increment: false,
-        hidden: false,
-        comment: "".into(),
-        display_width: None,
-    }
+    ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
 /// Columns: `a` TINYINT NOT NULL, `b` TINYINT, `s` VARBINARY(4) NOT NULL; primary key (a, s), partitioned by
@@ -22,27 +13,14 @@ fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefiniti
 fn table() -> TableDefinition {
     let tiny = ColumnType::Integer { bytes: 1, unsigned: false };
     let binary = ColumnType::VarChar { length: 4, collation: junctor_model::collation::CollationId::BINARY };
+    let columns = vec![column("a", tiny, false), column("b", tiny, true), column("s", binary, false)];
+    let kind = IndexKind::Primary { ordered: true };
+    let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0), ColumnNumber(2)]);
     TableDefinition {
-        id: TableId(1),
-        version: SchemaVersion(1),
-        database: "t".into(),
-        name: "t".into(),
-        kind: TableKind::Base,
-        columns: vec![column("a", tiny, false), column("b", tiny, true), column("s", binary, false)],
-        indexes: vec![junctor_model::schema::IndexDefinition {
-            id: IndexId(0),
-            name: "PRIMARY".into(),
-            kind: IndexKind::Primary { ordered: true },
-            columns: vec![ColumnNumber(0), ColumnNumber(2)],
-            state: IndexState::Online,
-        }],
         partition_columns: vec![ColumnNumber(2)],
         partition_count: 16,
         has_partition_clause: true,
-        collation: junctor_model::collation::CollationId::DEFAULT,
-        comment: "".into(),
-        next_index: IndexId(1),
-        foreign_keys: Vec::new(),
+        ..TableDefinition::new(TableId(1), ("t", "t"), columns, vec![primary])
     }
 }
 

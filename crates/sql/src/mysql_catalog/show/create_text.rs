@@ -3,6 +3,7 @@
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::foreign_key::append_constraint;
+use junctor_model::quoted_name::quoted_name;
 use junctor_model::schema::{
     ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition,
 };
@@ -180,14 +181,7 @@ fn append_partitioning(table: &TableDefinition, out: &mut Vec<u8>) {
 
 /// A name in backticks; backticks within it are doubled.
 pub(super) fn append_quoted_name(name: &str, out: &mut Vec<u8>) {
-    out.push(b'`');
-    for byte in name.bytes() {
-        if byte == b'`' {
-            out.push(b'`');
-        }
-        out.push(byte);
-    }
-    out.push(b'`');
+    out.extend_from_slice(quoted_name(name).as_bytes());
 }
 
 /// A name without quotes if it is a valid unquoted identifier, otherwise in backticks.

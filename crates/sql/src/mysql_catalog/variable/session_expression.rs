@@ -2,6 +2,7 @@
 //! and the server.
 
 use junctor_expression::ResultType;
+use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
@@ -22,8 +23,6 @@ const USER_VARIABLE_CHARACTERS: u32 = 65_535;
 const ACCOUNT_CHARACTERS: u32 = 288;
 /// Length of a date and time with six fractional digits, in characters.
 const DATE_TIME_CHARACTERS: u32 = 26;
-/// Precision of a decimal whose number of digits is unknown.
-const DECIMAL_PRECISION_MAX: u32 = 65;
 
 /// The properties of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]

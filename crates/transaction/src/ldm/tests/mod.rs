@@ -57,16 +57,7 @@ impl SampleTable {
 
     pub(super) fn program(&self, action: WriteAction, access: Access, has_unique: bool) -> Arc<WriteProgram> {
         let unique_entries = if has_unique { vec![(INDEX_U, Arc::clone(&self.entries))] } else { Vec::new() };
-        Arc::new(WriteProgram {
-            table: Arc::clone(&self.layout),
-            action,
-            access,
-            filter: None,
-            reads_parameters: false,
-            unique_entries,
-            foreign_keys: None,
-            returning: None,
-        })
+        Arc::new(WriteProgram { unique_entries, ..WriteProgram::new(&self.layout, action, access) })
     }
 
     pub(crate) fn insert(&self) -> Arc<WriteProgram> {
@@ -101,16 +92,7 @@ impl SampleTable {
     }
 
     pub(crate) fn reading(&self, access: Access, filter: Option<Expression>, output: Output) -> Arc<ReadProgram> {
-        let table = Arc::clone(&self.layout);
-        Arc::new(ReadProgram {
-            table,
-            access,
-            filter,
-            output,
-            reads_parameters: false,
-            is_strict: false,
-            marks_missing: false,
-        })
+        Arc::new(ReadProgram { filter, ..ReadProgram::new(&self.layout, access, output) })
     }
 
     pub(super) fn rows_at(

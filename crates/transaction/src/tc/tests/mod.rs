@@ -109,17 +109,8 @@ impl Stage {
             [index] => Parts::One(*index, Buffer::new()),
             many => Parts::Many(many.iter().map(part).collect()),
         };
-        let program = WriteProgram {
-            table: Arc::clone(&self.table.layout),
-            action: WriteAction::Insert,
-            access: Access::PrimaryKeys,
-            filter: None,
-            reads_parameters: false,
-            unique_entries: vec![(INDEX_U, Arc::clone(&self.table.entries))],
-            foreign_keys: None,
-            returning: None,
-        };
-        let unique_entries = if autocommit { Vec::new() } else { program.unique_entries.clone() };
+        let program = WriteProgram::new(&self.table.layout, WriteAction::Insert, Access::PrimaryKeys);
+        let unique_entries = if autocommit { Vec::new() } else { vec![(INDEX_U, Arc::clone(&self.table.entries))] };
         let request = ExecuteStatement {
             operation: OperationId(1),
             reply_to: sql(),
