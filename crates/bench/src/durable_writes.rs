@@ -85,6 +85,8 @@ pub fn run(options: &DurableWritesOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
     let junctor = start_junctor(&junctor.with_arguments(&["--durable"]))?;
     let mariadb = start_mariadb(&["--innodb-flush-log-at-trx-commit=1"])?;
+    // The clients of the load have addresses of their own.
+    mariadb.execute(&["CREATE USER root@'127.%'", "GRANT ALL ON *.* TO root@'127.%'"])?;
     for server in [&junctor, &mariadb] {
         server.execute(&["CREATE DATABASE sbtest"])?;
         fill(server, options.rows)?;
