@@ -70,7 +70,7 @@ pub struct Usage {
     pub os_user_ns: u64,
     /// Nanoseconds in system mode, as the operating system counts them; 0 if unknown.
     pub os_system_ns: u64,
-    /// Signals handled, including those of delegated turns that this thread ran for others.
+    /// Signals handled, including those that this thread handled for sleeping threads.
     pub signals: u64,
     /// Turns that handled at least one signal.
     pub turns: u64,

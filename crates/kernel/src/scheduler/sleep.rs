@@ -44,8 +44,8 @@ const BORROWED: u32 = 8;
 /// Flag: the thread waits until its borrowed slot is given back.
 const AWAITED: u32 = 16;
 
-/// Number of times that a thread polls for its borrowed slot before it sleeps. A delegated turn usually takes
-/// less time than a wake-up.
+/// Number of times that a thread polls for its borrowed slot before it sleeps. The borrower's turn usually
+/// takes less time than a wake-up.
 const AWAITED_POLLS: u32 = if cfg!(any(loom, shuttle)) { 0 } else { 200 };
 
 /// Where a thread sleeps. This decides how to wake it.

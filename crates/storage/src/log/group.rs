@@ -64,7 +64,8 @@ pub struct GroupHeader {
     pub ceiling: CommitNumber,
     /// Every block below this position is synced.
     pub synced: u64,
-    /// In a start group: the last commit number of the previous incarnation that recovery kept.
+    /// In a start group: the last commit number of the previous incarnation (run of the node) that recovery
+    /// kept.
     pub previous_cut: CommitNumber,
     /// Wall clock in microseconds since 1970. For people and point-in-time recovery; never used to order
     /// groups.

@@ -1,4 +1,5 @@
-//! Follow-ups of changed rows: entries of unique indexes, which tc keeps in hidden tables, and foreign keys.
+//! Follow-ups of changed rows, which are writes in other partitions: entries of unique indexes, which tc
+//! keeps in hidden tables, and foreign keys.
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, IndexId};

@@ -1,4 +1,4 @@
-//! Delegated turns, with real threads, sockets and sleep.
+//! Delegated turns, in which a thread works for a sleeping one, with real threads, sockets and sleep.
 
 use super::*;
 use crate::address::Address;
