@@ -4,5 +4,5 @@
 pub mod main_block;
 pub mod rep;
 
-pub use main_block::{MainBlock, MainConfiguration, MainLog};
+pub use main_block::{CheckpointSettings, MainBlock, MainConfiguration, MainLog};
 pub use rep::RepBlock;

@@ -5,6 +5,7 @@
 use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
 
+use junctor_cluster::CheckpointSettings;
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 use junctor_signals::end_transaction::CommitDurability;
@@ -53,6 +54,8 @@ pub struct NodeConfig {
     pub commit_durability: CommitDurability,
     /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
     pub time_between_global_checkpoints_ms: u64,
+    /// When checkpoints begin, and how fast they write.
+    pub checkpoints: CheckpointSettings,
     /// Maximum length of a command in bytes.
     pub max_allowed_packet_bytes: u32,
     /// Maximum number of concurrent transactions with writes or locks.
@@ -102,6 +105,7 @@ impl Default for NodeConfig {
             log_segment_size: SegmentSize::default(),
             commit_durability: CommitDurability::Disk,
             time_between_global_checkpoints_ms: 2000,
+            checkpoints: CheckpointSettings::default(),
             max_allowed_packet_bytes: 64 << 20,
             transactions_max: 4096,
             partitions_per_node: 2,
@@ -264,6 +268,24 @@ pub static SETTINGS: &[Setting] = &[
     setting!("FileIo", SettingKind::Text("auto, plain or io_uring"), "auto",
         "System calls for files: io_uring where it pays and works (auto), none of it (plain), or io_uring for everything if it works.",
         Text(value) => |config| if let Some(backend) = FileBackend::named(&value) { config.file_backend = backend }),
+    setting!("TimeBetweenLocalCheckpoints", SettingKind::Count(0, 31), "24",
+        "A checkpoint begins when the log has grown by 4 bytes times two to this power: 24 is 64 MiB. It begins earlier when the log is filled to 25 per cent.",
+        Number(value) => |config| config.checkpoints.growth_log2_words = value as u32),
+    setting!("MinDiskWriteSpeed", SettingKind::Bytes(1 << 20, 1024 * GIB), "10M",
+        "Minimum speed of checkpoints in bytes per second.",
+        Number(value) => |config| config.checkpoints.bytes_per_second_min = value),
+    setting!("MaxDiskWriteSpeed", SettingKind::Bytes(1 << 20, 1024 * GIB), "200M",
+        "Maximum speed of checkpoints in bytes per second, as long as the log is filled to less than 60 per cent.",
+        Number(value) => |config| config.checkpoints.bytes_per_second_max = value),
+    setting!("MaxDiskWriteSpeedOwnRestart", SettingKind::Bytes(1 << 20, 1024 * GIB), "1G",
+        "Maximum speed of checkpoints in bytes per second while the log is filled to 60 per cent or more.",
+        Number(value) => |config| config.checkpoints.bytes_per_second_max_restart = value),
+    setting!("EnableRedoControl", SettingKind::Boolean, "true",
+        "Whether the speed of checkpoints follows the growth of the log, the load and the latency of syncs. If off, it is MaxDiskWriteSpeed.",
+        Boolean(value) => |config| config.checkpoints.is_redo_controlled = value),
+    setting!("RecoveryWork", SettingKind::Count(25, 100), "60",
+        "Garbage that checkpoint files may contain, in per cent of their other bytes. Beyond it, checkpoints write the rest of a file again and delete the file.",
+        Number(value) => |config| config.checkpoints.recovery_work_percent = value as u32),
     setting!("FragmentLogFileSize", SettingKind::Bytes(1 << 20, GIB), "64M",
         "Size of each file of the log, rounded down to whole blocks of 4 KiB. A data directory keeps the size that it was created with.",
         Number(value) => |config| if let Some(size) = SegmentSize::of_bytes(value & !4095) { config.log_segment_size = size }),

@@ -36,6 +36,11 @@ pub enum StatusTable {
     /// `junctor_info.user_locks`: from main. Columns: name, connection id, state (`GRANTED`, `WAITING`), how
     /// often its holder acquired it (0 for a waiting session).
     UserLocks,
+    /// `junctor_info.checkpoints`: from main, a row for each of the last rounds. Columns: generation, state
+    /// (`BEGINNING`, `WRITING`, `WAITING`, `SWITCHING`, `DONE`, `FAILED`), first and newest commit number,
+    /// position of the replay in blocks, partitions, files, bytes written and left, bytes per second,
+    /// milliseconds, bytes of the log in use and their limit, error (or NULL).
+    Checkpoints,
     /// `junctor_info.routing`: from every sql block, a row for each kind of read. Columns: thread, sql
     /// instance, rule, table (or NULL), operation, nanoseconds for each key or range locally and in other
     /// threads (or NULL), samples of both, reads executed locally, at the owner and at query blocks,

@@ -64,7 +64,7 @@ impl Cluster {
     /// # Errors
     /// A node cannot be assembled.
     pub fn start(parameters: &RunParameters, is_durable: bool) -> Result<Self, String> {
-        let config = NodeConfig {
+        let mut config = NodeConfig {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
             transactions_max: parameters.transactions_max,
@@ -72,6 +72,8 @@ impl Cluster {
             log_segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap_or_default(),
             ..NodeConfig::default()
         };
+        // A checkpoint begins as soon as the one before is complete and something has changed.
+        config.checkpoints.growth_log2_words = 0;
         let memory = NodeMemory::default();
         let of_nodes = Rc::clone(&memory);
         let make_host = move |seat: junctor_kernel::ThreadAssignment| {

@@ -11,6 +11,7 @@ use junctor_signals::counter::MainCounters;
 use junctor_signals::{MainSignal, Signal};
 
 use super::backup_lock::BackupLocks;
+use super::checkpoint::{CHECKPOINT_TIMER, CheckpointSettings, Checkpoints};
 use super::lock_tables::LockedTables;
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
@@ -30,6 +31,8 @@ pub struct MainConfiguration {
     pub log: Option<MainLog>,
     /// Size of the log's segments in a new data directory, in bytes.
     pub segment_bytes: u64,
+    /// The speed of checkpoints, and how often they begin.
+    pub checkpoints: CheckpointSettings,
 }
 
 /// The main block. A node has one instance.
@@ -58,6 +61,7 @@ pub struct MainBlock {
     /// Random bits that identify this start of the node, in the log too.
     pub(super) life: u64,
     pub(super) recovery: Option<Recovery>,
+    pub(super) checkpoints: Checkpoints,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
     /// The number of the next change.
@@ -85,6 +89,7 @@ impl MainBlock {
             records: RecordStream::new(configuration.log.clone()),
             is_log_full: false,
             settings: SettingsFile::default(),
+            checkpoints: Checkpoints::new(configuration.checkpoints),
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
             subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
@@ -154,12 +159,12 @@ impl MainBlock {
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
             MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::BeginCheckpointReply(signal) => self.on_begin_checkpoint_reply(signal, outbox),
+            MainSignal::WriteCheckpointReply(signal) => self.on_write_checkpoint_reply(signal, context, outbox),
+            MainSignal::SetCheckpointSpeedReply(signal) => self.on_set_checkpoint_speed_reply(signal),
+            MainSignal::ReadLogUsageReply(signal) => self.on_read_log_usage_reply(signal, context, outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_build_indexes_reply(signal, outbox),
             MainSignal::LoadCheckpointReply(signal) => self.on_load_checkpoint_reply(signal, outbox),
-            MainSignal::BeginCheckpointReply(_)
-            | MainSignal::WriteCheckpointReply(_)
-            | MainSignal::SetCheckpointSpeedReply(_)
-            | MainSignal::ReadLogUsageReply(_) => {}
         }
     }
 
@@ -169,6 +174,7 @@ impl MainBlock {
         self.counted.signals += 1;
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
+            WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started => {
                 self.life = context.random.word();
@@ -180,13 +186,13 @@ impl MainBlock {
             WorldEvent::FileDone { result, bytes, .. } if self.is_recovering() => {
                 self.on_recovery_file((result, bytes), context, outbox);
             }
-            WorldEvent::Stopping
-            | WorldEvent::SocketOpened { .. }
+            WorldEvent::FileDone { token, result, .. } => self.on_checkpoint_file((token, result), context, outbox),
+            WorldEvent::Stopping => self.checkpoints.stop(),
+            WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }
             | WorldEvent::SendDrained { .. }
-            | WorldEvent::SocketClosed { .. }
-            | WorldEvent::FileDone { .. } => {}
+            | WorldEvent::SocketClosed { .. } => {}
         }
     }
 }

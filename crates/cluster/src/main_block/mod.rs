@@ -25,6 +25,7 @@
 pub mod block;
 mod state;
 mod recover;
+mod checkpoint;
 mod wait_for_tables;
 mod change_schema;
 mod plan;
@@ -41,6 +42,7 @@ mod use_user_lock;
 mod user_locks;
 
 pub use block::{MainBlock, MainConfiguration};
+pub use checkpoint::CheckpointSettings;
 pub use records::MainLog;
 pub use restore::{RestoredPartition, RestoredSchema};
 

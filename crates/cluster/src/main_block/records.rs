@@ -45,6 +45,8 @@ pub(super) struct RecordStream {
     /// The marks of the next batch.
     marks: BTreeMap<TableId, u64>,
     under_way: Option<Batch>,
+    /// The number of the request to the log that is not answered yet.
+    asked: Option<CommitNumber>,
 }
 
 /// Records that are formed and not durable yet.
@@ -53,9 +55,6 @@ struct Batch {
     number: CommitNumber,
     has_dictionary: bool,
     marks: BTreeMap<TableId, u64>,
-    /// Whether main has asked the log to report when the number is durable. Main asks once the number is
-    /// stable: it and all earlier numbers are applied.
-    is_asked: bool,
 }
 
 impl RecordStream {
@@ -68,12 +67,18 @@ impl RecordStream {
             dictionary: None,
             marks: BTreeMap::new(),
             under_way: None,
+            asked: None,
         }
     }
 
     /// Whether the node has a log.
     pub fn is_enabled(&self) -> bool {
         self.target.is_some()
+    }
+
+    /// The number of the records that are not durable yet.
+    pub fn under_way(&self) -> Option<CommitNumber> {
+        self.under_way.as_ref().map(|batch| batch.number)
     }
 
     /// Keeps a buffer that the log has written, for the next batch.
@@ -111,7 +116,7 @@ impl RecordStream {
         }
         self.buffer.end();
         let count = marks.len() as u64 + 1;
-        (Batch { number, has_dictionary: dictionary.is_some(), marks, is_asked: false }, count)
+        (Batch { number, has_dictionary: dictionary.is_some(), marks }, count)
     }
 }
 
@@ -170,13 +175,17 @@ impl MainBlock {
         self.ask_for_durable(outbox);
     }
 
-    /// Asks the log to report when the number of the batch is durable. Does so only once the number is
-    /// stable.
-    fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {
-        let RecordStream { target: Some(target), under_way: Some(batch), .. } = &mut self.records else { return };
-        if !batch.is_asked && target.sequence.stable() >= batch.number {
-            batch.is_asked = true;
-            let signal = AwaitDurable { number: batch.number, reply_to: self.own };
+    /// Asks the log to report when the number of the batch, or of the checkpoint, is durable. Does so only
+    /// once the number is stable: it and all earlier numbers are applied. The log takes one request at a
+    /// time.
+    pub(super) fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {
+        let RecordStream { target: Some(target), asked, under_way, .. } = &mut self.records else { return };
+        let batch = under_way.as_ref().map(|batch| batch.number);
+        let stable = target.sequence.stable();
+        let wanted = [batch, self.checkpoints.awaited()].into_iter().flatten().filter(|number| *number <= stable);
+        if let (None, Some(number)) = (*asked, wanted.min()) {
+            *asked = Some(number);
+            let signal = AwaitDurable { number, reply_to: self.own };
             outbox.send(target.log, Signal::Log(LogSignal::AwaitDurable(signal)));
         }
     }
@@ -195,18 +204,24 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let Some(batch) = self.records.under_way.take_if(|batch| batch.is_asked) else {
-            junctor_kernel::invariant::fail("the log answers main once", format_args!("{:?}", reply.durable))
+        let durable = reply.durable;
+        let Some(asked) = self.records.asked.take() else {
+            junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
         };
-        require!(reply.durable >= batch.number, "the log reports at least the awaited number: {:?}", reply.durable);
-        if !batch.marks.is_empty() {
-            outbox.crash_point(crash_point::MARK_EXTEND.after());
-            self.raise_durable_marks(&batch.marks, outbox);
+        require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
+        if let Some(batch) = self.records.under_way.take_if(|batch| batch.number <= durable) {
+            if !batch.marks.is_empty() {
+                outbox.crash_point(crash_point::MARK_EXTEND.after());
+                self.raise_durable_marks(&batch.marks, outbox);
+            }
+            if batch.has_dictionary {
+                outbox.crash_point(crash_point::JOB_DURABLE.after());
+                self.on_record_durable(context, outbox);
+            }
         }
-        if batch.has_dictionary {
-            outbox.crash_point(crash_point::JOB_DURABLE.after());
-            self.on_record_durable(context, outbox);
-        }
+        // After the batch: a manifest needs the schema with all changes up to its number.
+        self.on_checkpoint_durable(durable, outbox);
         self.write_records(outbox);
+        self.ask_for_durable(outbox);
     }
 }

@@ -85,6 +85,8 @@ enum Step {
     /// One of the two files of a pair. `first` is the content of file 0, and `found` counts the files that
     /// exist.
     ReadPair { pair: Pair, slot: u8, file: Option<FileId>, first: Option<PairSlot>, found: u8 },
+    /// The manifest, which is written again.
+    SyncManifest { file: Option<FileId>, content: FileBuffer },
     /// The log block's first reading.
     Analyse,
     /// The creation of the partitions.
@@ -157,6 +159,24 @@ impl MainBlock {
                 }
             }
             (Step::ReadPair { .. }, Err(FileError::NotFound)) => self.take_pair_file(&[], context, outbox),
+            (Step::SyncManifest { file, content }, Ok(FileOutcome::Opened { file: opened, .. })) => {
+                *file = Some(opened);
+                let bytes = std::mem::take(content);
+                outbox.request(WorldRequest::WriteFile { file: opened, offset: 0, bytes, token: 0 });
+                outbox.request(WorldRequest::SyncFile { file: opened, token: 0 });
+            }
+            (Step::SyncManifest { .. }, Ok(FileOutcome::Written { .. })) => {}
+            (Step::SyncManifest { file, .. }, Ok(FileOutcome::Synced)) => {
+                if let Some(file) = file.take() {
+                    outbox.request(WorldRequest::CloseFile { file, token: 0 });
+                }
+                // The name of the file may be new as well.
+                outbox.request(WorldRequest::SyncFolder { path: ".".into(), lane: FileLane::Control, token: 0 });
+            }
+            (Step::SyncManifest { .. }, Ok(FileOutcome::FolderSynced)) => {
+                outbox.crash_point(crash_point::RECOVERY_RESYNC.after());
+                self.begin_analysis(outbox);
+            }
             (Step::WriteIdentity { file, content }, Ok(FileOutcome::Opened { file: opened, .. })) => {
                 *file = Some(opened);
                 let bytes = std::mem::take(content);
@@ -198,9 +218,9 @@ impl MainBlock {
             (*slot, *first) = (1, read);
             return open_pair_file(pair, 1, FileMode::Read, outbox);
         }
-        let newest = newest_slot(first.take(), read).map(|newest| newest.content);
+        let newest = newest_slot(first.take(), read);
         match pair {
-            Pair::Identity => self.take_identity(newest, found, context, outbox),
+            Pair::Identity => self.take_identity(newest.map(|newest| newest.content), found, context, outbox),
             Pair::Manifest => self.take_manifest(newest, found, outbox),
         }
     }
@@ -226,24 +246,38 @@ impl MainBlock {
         }
     }
 
-    /// Takes the newest manifest, and reads the log from the position that it names.
-    fn take_manifest(&mut self, newest: Option<Vec<u8>>, found: u8, outbox: &mut Outbox<Signal>) {
-        let reply_to = self.own;
+    /// Takes the newest manifest. Its file may be in the operating system's cache only. Therefore main writes it
+    /// again and syncs it, before a later manifest overwrites the one before, and before anything is deleted that
+    /// the one before names.
+    fn take_manifest(&mut self, newest: Option<PairSlot>, found: u8, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
-        let Some(Identity { log_id, segment_bytes, .. }) = recovery.identity else { return };
-        recovery.manifest = match newest.map(|content| Manifest::decode(&content)) {
-            Some(Ok(manifest)) if manifest.log_id != log_id => {
-                return halt("the manifest of the checkpoint belongs to another data directory", outbox);
-            }
-            Some(Ok(manifest)) => Some(Box::new(manifest)),
-            Some(Err(error)) => return halt(&error.to_string(), outbox),
+        let Some(Identity { log_id, .. }) = recovery.identity else { return };
+        let Some(PairSlot { generation, content, .. }) = newest else {
             // The second file is written only after the first is durable.
-            None if found > 1 => {
+            if found > 1 {
                 return halt("both manifests are damaged; restore the directory from a backup", outbox);
             }
             // No checkpoint was completed, so the log is whole.
-            None => None,
+            return self.begin_analysis(outbox);
         };
+        match Manifest::decode(&content) {
+            Ok(manifest) if manifest.log_id == log_id && manifest.generation == generation => {
+                recovery.manifest = Some(Box::new(manifest));
+            }
+            Ok(_) => return halt("the manifest of the checkpoint belongs to another data directory", outbox),
+            Err(error) => return halt(&error.to_string(), outbox),
+        }
+        outbox.crash_point(crash_point::RECOVERY_RESYNC.before());
+        let content = FileBuffer::from(&encode_slot(MANIFEST_USE, generation, &content)[..]);
+        recovery.step = Step::SyncManifest { file: None, content };
+        open_pair_file(Pair::Manifest, (generation % 2) as u8, FileMode::ReadWrite, outbox);
+    }
+
+    /// Lets the log block read the log from the position that the manifest names.
+    fn begin_analysis(&mut self, outbox: &mut Outbox<Signal>) {
+        let reply_to = self.own;
+        let Some(recovery) = &mut self.recovery else { return };
+        let Some(Identity { log_id, segment_bytes, .. }) = recovery.identity else { return };
         let checkpoint = recovery.manifest.as_deref().map(|manifest| {
             let Manifest { begin, newest, replay_from, .. } = *manifest;
             CheckpointBounds { begin, newest, replay_from }
@@ -386,8 +420,11 @@ impl MainBlock {
                 self.begin_next_life(outbox);
             }
             Step::Publish => {
+                let log_id = recovery.identity.as_ref().map_or(0, |identity| identity.log_id);
+                let manifest = recovery.manifest.take();
                 self.recovery = None;
                 outbox.crash_point(crash_point::RECOVERY_CLEAN.after());
+                self.begin_checkpoints(log_id, manifest, outbox);
                 self.read_settings(outbox);
             }
             _ => {}
@@ -466,7 +503,7 @@ impl MainBlock {
         }
     }
 
-    fn send_to_log(&self, signal: LogSignal, outbox: &mut Outbox<Signal>) {
+    pub(super) fn send_to_log(&self, signal: LogSignal, outbox: &mut Outbox<Signal>) {
         if let Some(target) = &self.configuration.log {
             outbox.send(target.log, Signal::Log(signal));
         }

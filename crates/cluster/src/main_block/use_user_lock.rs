@@ -1,5 +1,5 @@
-//! GET_LOCK and related functions, and the backup lock. A request is answered immediately, or when its lock is
-//! free or its timeout expires.
+//! GET_LOCK and related functions, and the backup lock. A request is answered immediately, or when its lock
+//! is free or its timeout expires.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
@@ -12,6 +12,7 @@ use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLo
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
+use super::checkpoint::status_rows;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
 /// Milliseconds between checks of deadlines.
@@ -80,7 +81,8 @@ impl MainBlock {
         let _ = self.backup_locks.unlock(signal.connection);
     }
 
-    /// Replies with the rows of `junctor_info.user_locks`, or with the counters of main and of all threads.
+    /// Replies with the rows of `junctor_info.user_locks` or `junctor_info.checkpoints`, or with the counters
+    /// of main and of all threads.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -93,6 +95,7 @@ impl MainBlock {
             vec![text(name), Value::UInt(u64::from(connection.0)), text(state), Value::UInt(count)]
         };
         let rows = match request.table {
+            StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
             StatusTable::Counters => {
                 let mut rows = thread_counter_rows(context.loads);

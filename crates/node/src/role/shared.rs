@@ -157,6 +157,7 @@ impl Shared {
                 formed,
             }),
             segment_bytes: self.config.log_segment_size.bytes(),
+            checkpoints: self.config.checkpoints,
         }
     }
 

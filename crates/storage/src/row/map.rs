@@ -58,6 +58,11 @@ impl RowMap {
         &mut self.touched
     }
 
+    /// Number of cells that are marked as touched.
+    pub(crate) fn touched_cells(&self) -> u64 {
+        self.touched.iter().map(|cells| u64::from(cells.count_ones())).sum()
+    }
+
     /// Number of ids of a page that are in use.
     pub(crate) fn used_in_page(&self, page: usize) -> u32 {
         let Some(page) = self.pages.get(page) else { return 0 };

@@ -14,6 +14,7 @@ use junctor_storage::lock::{LOCKS_MAX, LockTable};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
+use super::checkpoint::{CHECKPOINT_FILE, CHECKPOINT_TIMER, CheckpointWriter, TOKEN_KIND_SHIFT};
 use super::deferred::DeferredWork;
 use super::load_checkpoint::{CheckpointLoad, LOAD_FILE};
 use super::lock_wait::LockWaits;
@@ -64,6 +65,7 @@ pub struct LdmBlock {
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
     pub(super) records: RecordStream,
     pub(super) replay: ReplayQueue,
+    pub(super) checkpoint: CheckpointWriter,
     /// The checkpoint that recovery loads.
     pub(super) load: Option<Box<CheckpointLoad>>,
     pub(super) purge: PurgeQueue,
@@ -87,6 +89,7 @@ impl LdmBlock {
             backed_up: BTreeMap::new(),
             records: RecordStream::new(own.instance, shared.log.clone()),
             replay: ReplayQueue::default(),
+            checkpoint: CheckpointWriter::default(),
             load: None,
             purge: PurgeQueue::new(),
             applied: CommitNumber(0),
@@ -127,7 +130,9 @@ impl LdmBlock {
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
             LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),
-            LdmSignal::WriteCheckpoint(_) | LdmSignal::SetCheckpointSpeed(_) | LdmSignal::EndCheckpoint(_) => {}
+            LdmSignal::WriteCheckpoint(signal) => self.on_write_checkpoint(signal, context, outbox),
+            LdmSignal::SetCheckpointSpeed(signal) => self.on_set_checkpoint_speed(signal, context, outbox),
+            LdmSignal::EndCheckpoint(signal) => self.on_end_checkpoint(signal, outbox),
             LdmSignal::LoadCheckpoint(signal) => self.on_load_checkpoint(signal, outbox),
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
@@ -141,12 +146,15 @@ impl LdmBlock {
     }
 
     /// Handles one event of the world.
-    pub fn on_world(&mut self, event: WorldEvent, _context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
-            // The purge timer is the only timer.
+            WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_purge_timer(outbox),
-            WorldEvent::FileDone { token, result, bytes } if token >> 56 == LOAD_FILE => {
+            WorldEvent::FileDone { token, result, bytes } if token >> TOKEN_KIND_SHIFT == CHECKPOINT_FILE => {
+                self.on_checkpoint_file((result, bytes), context, outbox);
+            }
+            WorldEvent::FileDone { token, result, bytes } if token >> TOKEN_KIND_SHIFT == LOAD_FILE => {
                 self.on_load_file((token, result, bytes), outbox);
             }
             WorldEvent::Stopping => self.before_publish(outbox),

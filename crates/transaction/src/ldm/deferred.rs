@@ -38,6 +38,7 @@ pub(super) enum Deferred {
     /// Batches of recovery that wait for a reader.
     ReplayRows,
     AllIndexesBuild(Box<AllIndexesBuild>),
+    WriteCheckpoint,
     LoadCheckpoint,
     Purge,
     Compact(PartitionId),
@@ -87,6 +88,7 @@ impl LdmBlock {
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),
                 Some(Deferred::AllIndexesBuild(build)) => self.continue_build_indexes(build, outbox),
+                Some(Deferred::WriteCheckpoint) => self.continue_checkpoint(context, outbox),
                 Some(Deferred::LoadCheckpoint) => self.resume_load(outbox),
                 Some(Deferred::Purge) => {
                     self.purge(outbox);

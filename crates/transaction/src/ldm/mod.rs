@@ -3,8 +3,9 @@
 //! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each
 //!   transaction has touched here, the redo stream.
 //! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`,
-//!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`,
-//!   `ReplayRows`, `BuildIndexes`, `ChangePartition`, `ReadStatus`, `PublishCatalog`, `ContinueWork`.
+//!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `ApplyReplica`, `CancelWait`, `ReplayRows`,
+//!   `BuildIndexes`, `WriteCheckpoint`, `SetCheckpointSpeed`, `EndCheckpoint`, `ChangePartition`,
+//!   `ReadStatus`, `PublishCatalog`, `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` and
 //!   `ApplyReplica` along the chain; `OpenPartition` to the query blocks of its node; file requests for the
 //!   redo stream.
@@ -14,12 +15,13 @@
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`resolve_transaction`] and [`replicate_rows`]; then [`read_rows`], [`deferred`],
-//! [`change_partition`], [`purge`], [`record_stream`], [`replay`], [`read_status`] and
+//! [`change_partition`], [`purge`], [`record_stream`], [`replay`], [`checkpoint`], [`read_status`] and
 //! [`verify`].
 
 pub mod block;
 mod change_partition;
 mod change_rows;
+mod checkpoint;
 mod deferred;
 mod evaluate_rows;
 mod foreign_key;

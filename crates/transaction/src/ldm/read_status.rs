@@ -33,6 +33,7 @@ impl LdmBlock {
             | StatusTable::Routing
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets
+            | StatusTable::Checkpoints
             | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -12,7 +12,7 @@ impl Stage {
     }
 
     /// Lets the stalled log sync what it has.
-    fn sync(&mut self) {
+    pub(super) fn sync_log(&mut self) {
         let disk = self.disk.as_mut().expect("the node has a log");
         let reply = disk.sync(&mut self.log);
         self.run_all(reply.into_iter().collect());
@@ -65,10 +65,10 @@ fn a_change_waits_while_the_log_cannot_sync() {
     stage.pass_time(500);
     assert!(stage.replies.is_empty() && stage.main.catalog().dictionary.table_named("d", "t").is_none());
     assert!(!stage.log.iter().any(|line| line.starts_with("publish")));
-    stage.sync();
+    stage.sync_log();
     assert_eq!((stage.replies.len(), last_errno(&mut stage)), (1, 0));
     assert!(stage.main.catalog().dictionary.table_named("d", "v").is_none());
-    stage.sync();
+    stage.sync_log();
     assert_eq!(last_errno(&mut stage), 0);
     stage.check();
 }
@@ -127,7 +127,7 @@ fn numbers_are_handed_out_only_below_the_durable_mark() {
     stage.ask_reserve(table, 10);
     assert!(stage.replies.is_empty());
     stage.ask_reserve(table, 1);
-    stage.sync();
+    stage.sync_log();
     let given: Vec<(u64, u64)> = stage.replies.drain(..).map(|reply| reserved(&reply)).collect();
     assert_eq!(given, [(5, 10), (15, 1)]);
     assert_eq!(stage.marks(), [5, 15 + CHUNK]);
@@ -141,8 +141,8 @@ fn numbers_are_handed_out_only_below_the_durable_mark() {
     stage.ask_reserve(table, CHUNK);
     assert!(stage.replies.is_empty());
     // The mark that was being written is too low for it.
-    stage.sync();
-    stage.sync();
+    stage.sync_log();
+    stage.sync_log();
     assert_eq!(reserved(&stage.replies.pop().expect("a reply")), (17 + CHUNK / 2, CHUNK));
 }
 
@@ -190,13 +190,13 @@ fn reservations_of_a_dropped_table_are_refused() {
     stage.ask_reserve(table, 1);
     // The first sync stores the record of the change. The second stores the mark, which nobody needs any
     // more.
-    stage.sync();
+    stage.sync_log();
     let refused = stage.replies.iter().filter_map(|reply| match reply {
         SqlSignal::ReserveAutoIncrementReply(reply) => reply.error.as_ref().map(|error| error.code.errno()),
         _ => None,
     });
     assert_eq!(refused.collect::<Vec<_>>(), [1412]);
-    stage.sync();
+    stage.sync_log();
     assert_eq!(stage.replies.len(), 2);
     stage.check();
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, NodeId};
 use junctor_model::id::CommitNumber;
 use junctor_signals::append_records::{AppendRecords, AppendRecordsReply, AwaitDurable, AwaitDurableReply};
+use junctor_signals::checkpoint::{BeginCheckpointReply, ReadLogUsageReply, TrimLog};
 use junctor_signals::{LogSignal, MainSignal, Module};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{FormedRecords, RecordKind, decode_record};
@@ -25,6 +26,8 @@ pub(in super::super) struct FakeLog {
     pub is_stalled: bool,
     pub awaited: Option<CommitNumber>,
     formed: u64,
+    pub used_bytes: u64,
+    pub written_bytes: u64,
 }
 
 impl FakeLog {
@@ -43,6 +46,8 @@ impl FakeLog {
             is_stalled: false,
             awaited: None,
             formed: 0,
+            used_bytes: 0,
+            written_bytes: 0,
         }
     }
 
@@ -65,6 +70,26 @@ impl FakeLog {
                 assert!(number <= self.target.sequence.stable(), "{number} is stable");
                 assert_eq!(self.awaited.replace(number), None, "one request is under way");
                 if self.is_stalled { None } else { self.sync(events) }
+            }
+            LogSignal::ReadLogUsage(_) => {
+                let (used_bytes, limit_bytes) = (self.used_bytes, 1 << 30);
+                let usage = ReadLogUsageReply {
+                    used_bytes,
+                    limit_bytes,
+                    written_bytes: self.written_bytes,
+                    ..ReadLogUsageReply::default()
+                };
+                Some(MainSignal::ReadLogUsageReply(usage))
+            }
+            LogSignal::BeginCheckpoint(_) => {
+                let begin = self.target.sequence.stable();
+                events.push(format!("begin at {begin}"));
+                let replay_from = self.written_bytes / 4096;
+                Some(MainSignal::BeginCheckpointReply(BeginCheckpointReply { begin, replay_from }))
+            }
+            LogSignal::TrimLog(TrimLog { replay_from }) => {
+                events.push(format!("trim to {replay_from}"));
+                None
             }
             other => panic!("main sends {other:?}"),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::context::TestContext;
-use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, Outbox, Time, WorldEvent};
+use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, Outbox, Time, WorldEvent, WorldRequest};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
@@ -26,6 +26,7 @@ use super::block::{MainBlock, MainConfiguration};
 use fake_log::FakeLog;
 
 mod alter_table;
+mod checkpoint;
 mod durable;
 mod fake_log;
 mod persisted_settings;
@@ -52,6 +53,10 @@ pub(super) struct Stage {
     now: Time,
     /// The log of a durable node.
     disk: Option<FakeLog>,
+    /// Requests to the world, in order.
+    requests: Vec<WorldRequest>,
+    /// Signals of checkpoints to ldm blocks, in order.
+    ldm_signals: Vec<(Address, LdmSignal)>,
 }
 
 fn layout() -> NodeLayout {
@@ -77,8 +82,9 @@ impl Stage {
         let log = disk.as_ref().map(|disk| disk.target.clone());
         let directory = Directory::new(NodeId(1), &layout()).expect("a layout without gaps");
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
+        let configuration = MainConfiguration { backup_nodes, log, segment_bytes: 64 << 20, ..Default::default() };
         Stage {
-            main: MainBlock::new(own, &directory, MainConfiguration { backup_nodes, log, segment_bytes: 64 << 20 }),
+            main: MainBlock::new(own, &directory, configuration),
             context: TestContext::new(own, &layout(), 1).expect("a layout without gaps"),
             own,
             sql: directory.address(Module::Sql, 0),
@@ -91,12 +97,15 @@ impl Stage {
             blocked: BTreeMap::new(),
             now: Time(0),
             disk,
+            requests: Vec::new(),
+            ldm_signals: Vec::new(),
         }
     }
 
     fn send(&mut self, signal: MainSignal) -> Vec<(Address, Signal)> {
         let mut outbox = Outbox::for_test(self.own);
         self.main.handle(signal, self.sql, &mut self.context.at(self.now), &mut outbox);
+        self.requests.extend(outbox.take_requests());
         outbox.take_sent()
     }
 
@@ -107,9 +116,13 @@ impl Stage {
     /// Advances time by this many milliseconds and fires the timer.
     pub(super) fn pass_time(&mut self, after_ms: u64) {
         self.now = self.now.plus(Duration::from_millis(after_ms));
+        self.happen(WorldEvent::Timer { token: 0 });
+    }
+
+    fn happen(&mut self, event: WorldEvent) {
         let mut outbox = Outbox::for_test(self.own);
-        let event = WorldEvent::Timer { token: 0 };
         self.main.on_world(event, &mut self.context.at(self.now), &mut outbox);
+        self.requests.extend(outbox.take_requests());
         let answers = outbox.take_sent().into_iter().filter_map(|(to, signal)| self.answer(to, signal)).collect();
         self.run_all(answers);
     }
@@ -145,6 +158,14 @@ impl Stage {
                 let ChangePartition { operation, partition, .. } = signal;
                 let reply = ChangePartitionReply { operation, partition, error };
                 return Some(MainSignal::ChangePartitionReply(reply));
+            }
+            Signal::Ldm(
+                signal @ (LdmSignal::WriteCheckpoint(_)
+                | LdmSignal::SetCheckpointSpeed(_)
+                | LdmSignal::EndCheckpoint(_)),
+            ) => {
+                self.ldm_signals.push((to, signal));
+                return None;
             }
             Signal::Sql(SqlSignal::BlockTables(signal)) => {
                 let tables = signal.tables.iter().map(|blocked| blocked.table).collect();

@@ -111,6 +111,24 @@ const METADATA_LOCKS: &[Field] = &[
 /// Connections that hold a lock of GET_LOCK, or wait for it.
 const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
 
+/// The last rounds of checkpoints, the oldest first. The last one may be running.
+const CHECKPOINTS: &[Field] = &[
+    unsigned("generation"),
+    text("state", 16),
+    unsigned("begin_number"),
+    unsigned("newest_number"),
+    unsigned("replay_from_block"),
+    unsigned("partitions"),
+    unsigned("files"),
+    unsigned("written_bytes"),
+    unsigned("left_bytes"),
+    unsigned("bytes_per_second"),
+    unsigned("duration_ms"),
+    unsigned("log_used_bytes"),
+    unsigned("log_limit_bytes"),
+    text("error", 256).or_null(),
+];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -160,6 +178,7 @@ const OPERATION_LATENCY_BUCKETS: &[Field] =
     &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
 
 const TABLES: &[(&str, &[Field])] = &[
+    ("checkpoints", CHECKPOINTS),
     ("counters", COUNTERS),
     ("cpustat_1sec", CPUSTAT),
     ("cpustat_20sec", CPUSTAT),
@@ -216,6 +235,7 @@ pub struct ThreadStatus {
 /// The status table with this name, ignoring case, if blocks of the data plane supply its rows.
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
+        "checkpoints" => Some(StatusTable::Checkpoints),
         "counters" => Some(StatusTable::Counters),
         "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
@@ -233,6 +253,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
 /// A status table's columns, without rows.
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
+        StatusTable::Checkpoints => ("checkpoints", CHECKPOINTS),
         StatusTable::Counters => ("counters", COUNTERS),
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),

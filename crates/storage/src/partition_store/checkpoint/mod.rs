@@ -130,11 +130,16 @@ impl PartitionStore {
         }
     }
 
-    /// An estimate of the bytes that the round has still to write here.
-    pub fn checkpoint_bytes_left(&self, cursor: &CheckpointCursor) -> u64 {
+    /// An estimate of the bytes that the round has still to write here. Without a cursor, the round has not
+    /// begun here.
+    pub fn checkpoint_bytes_left(&self, cursor: Option<&CheckpointCursor>) -> u64 {
+        let cells_left = match cursor {
+            Some(cursor) => cursor.cells_left(),
+            None => self.rows.map().touched_cells(),
+        };
         let (row_bytes, _, overflow_bytes) = self.rows.bytes();
         let cells = self.row_id_limit().0.div_ceil(ROWS_PER_CELL).max(1);
-        cursor.cells_left() * (row_bytes + overflow_bytes) / u64::from(cells)
+        cells_left * (row_bytes + overflow_bytes) / u64::from(cells)
     }
 
     /// The results of a round, for tests that spoil them.

@@ -1,0 +1,332 @@
+//! When a round of checkpoints begins, and how fast it writes. Pure: it sees the node only through
+//! [`Observation`], so that tests replay scripted traces.
+//!
+//! A round must end before the log is full, and must leave the processors and the disk to the clients
+//! otherwise. Therefore the speed follows the growth of the log: the bytes that are left, in the time until
+//! the log is filled to [`FILL_END_PERCENT`]. Idle owners raise the speed, slow syncs of the log halve it.
+//! Above [`FILL_END_PERCENT`] only the limit of a restart applies.
+
+use junctor_kernel::{Duration, Time};
+
+/// Time between two observations.
+pub const TICK: Duration = Duration::from_millis(100);
+/// Fill of the log at which a round begins.
+const FILL_BEGIN_PERCENT: u64 = 25;
+/// Fill of the log before which a round should end.
+const FILL_END_PERCENT: u64 = 60;
+/// A round begins only if the log has grown by this share of its limit since the round before. A log with
+/// few segments is never much below [`FILL_BEGIN_PERCENT`].
+const GROWTH_SHARE: u64 = 16;
+/// Weight of the last observation in the mean growth of the log: one in this many.
+const GROWTH_WEIGHT: u64 = 8;
+/// Load of the busiest owner, per mille, up to which a round uses the whole configured speed.
+const LOAD_LOW_PER_MILLE: u64 = 300;
+/// Load of the busiest owner, per mille, from which a round is as slow as the log allows.
+const LOAD_HIGH_PER_MILLE: u64 = 800;
+/// Smallest share of the speed, in 1/1024, while syncs are slow.
+const SHARE_MIN: u64 = 64;
+const SHARE_MAX: u64 = 1024;
+/// Syncs are never considered slow below this duration, in microseconds.
+const SYNC_US_SLOW_MIN: u64 = 500;
+
+/// The settings of checkpoints. They have NDB's names; `docs/generated/settings.md` gives their meanings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointSettings {
+    /// `MinDiskWriteSpeed` in bytes per second.
+    pub bytes_per_second_min: u64,
+    /// `MaxDiskWriteSpeed` in bytes per second.
+    pub bytes_per_second_max: u64,
+    /// `MaxDiskWriteSpeedOwnRestart` in bytes per second. It applies while the log is nearly full, too.
+    pub bytes_per_second_max_restart: u64,
+    /// `RecoveryWork`: garbage that checkpoint files may contain, in per cent of their live bytes.
+    pub recovery_work_percent: u32,
+    /// `EnableRedoControl`: whether the speed follows the fill of the log. Otherwise it is the maximum.
+    pub is_redo_controlled: bool,
+    /// `TimeBetweenLocalCheckpoints`: the binary logarithm of the 4-byte words that the log grows by between
+    /// the beginnings of two rounds.
+    pub growth_log2_words: u32,
+}
+
+impl Default for CheckpointSettings {
+    fn default() -> CheckpointSettings {
+        CheckpointSettings {
+            bytes_per_second_min: 10 << 20,
+            bytes_per_second_max: 200 << 20,
+            bytes_per_second_max_restart: 1 << 30,
+            recovery_work_percent: 60,
+            is_redo_controlled: true,
+            growth_log2_words: 24,
+        }
+    }
+}
+
+/// The state of the node at one tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// The time of the observation.
+    pub now: Time,
+    /// Bytes of the log that are in use.
+    pub log_used_bytes: u64,
+    /// Limit of these bytes; 0 without a limit.
+    pub log_limit_bytes: u64,
+    /// Bytes written to the log since the start of the node.
+    pub log_written_bytes: u64,
+    /// Estimated bytes that the round has left to write; 0 between rounds.
+    pub left_bytes: u64,
+    /// Load of the busiest owner of partitions, per mille of its time.
+    pub load_per_mille: u64,
+    /// Mean duration of recent syncs of the log, in microseconds.
+    pub sync_us: u64,
+    /// Shortest such mean since the start of the node.
+    pub sync_us_min: u64,
+}
+
+/// The controller of one node.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    settings: CheckpointSettings,
+    last: Option<Observation>,
+    /// Mean growth of the log in bytes per second.
+    growth: u64,
+    /// Share of the speed that slow syncs leave, in 1/1024.
+    share: u64,
+    /// Bytes written to the log when the last round began.
+    written_at_begin: u64,
+}
+
+impl Controller {
+    /// A controller that has observed nothing.
+    pub fn new(settings: CheckpointSettings) -> Controller {
+        Controller { settings, last: None, growth: 0, share: SHARE_MAX, written_at_begin: 0 }
+    }
+
+    /// Takes an observation into account.
+    pub fn observe(&mut self, observation: Observation) {
+        if let Some(last) = self.last {
+            let elapsed_ms = observation.now.since(last.now).as_millis().max(1);
+            let grown = observation.log_written_bytes.saturating_sub(last.log_written_bytes);
+            let growth = grown.saturating_mul(1000) / elapsed_ms;
+            self.growth = (self.growth * (GROWTH_WEIGHT - 1) + growth) / GROWTH_WEIGHT;
+        }
+        let is_slow = observation.sync_us_min > 0
+            && observation.sync_us >= SYNC_US_SLOW_MIN
+            && observation.sync_us >= 2 * observation.sync_us_min;
+        // Fast down, slow up: a disk that is too busy recovers before it gets more work.
+        self.share = if is_slow { self.share / 2 } else { self.share + self.share / 4 + 1 };
+        self.share = self.share.clamp(SHARE_MIN, SHARE_MAX);
+        self.last = Some(observation);
+    }
+
+    /// Whether a round is to begin. Asked only between rounds.
+    pub fn is_due(&self) -> bool {
+        let Some(seen) = self.last else { return false };
+        let grown = seen.log_written_bytes.saturating_sub(self.written_at_begin);
+        let is_filled = fill_percent(&seen) >= FILL_BEGIN_PERCENT && grown >= seen.log_limit_bytes / GROWTH_SHARE;
+        grown > 0 && (is_filled || grown >= 4 << self.settings.growth_log2_words)
+    }
+
+    /// A round begins.
+    pub fn begin_round(&mut self) {
+        self.written_at_begin = self.last.map_or(0, |seen| seen.log_written_bytes);
+    }
+
+    /// Bytes per second that all owners together may write.
+    pub fn bytes_per_second(&self) -> u64 {
+        let settings = &self.settings;
+        let (min, max) =
+            (settings.bytes_per_second_min, settings.bytes_per_second_max.max(settings.bytes_per_second_min));
+        let Some(seen) = self.last.filter(|_| settings.is_redo_controlled) else { return max };
+        if fill_percent(&seen) >= FILL_END_PERCENT {
+            return settings.bytes_per_second_max_restart.max(max);
+        }
+        let by_log = self.bytes_per_second_for_log(&seen);
+        let by_load = by_load(seen.load_per_mille, min, max);
+        let wanted = by_log.max(by_load) * self.share / SHARE_MAX;
+        // What the log needs is more urgent than slow syncs, which would only come later otherwise.
+        wanted.max(by_log / 2).clamp(min, max)
+    }
+
+    /// Bytes per second with which the round ends before the log is filled to [`FILL_END_PERCENT`].
+    fn bytes_per_second_for_log(&self, seen: &Observation) -> u64 {
+        if seen.log_limit_bytes == 0 || self.growth == 0 {
+            return 0;
+        }
+        let end = seen.log_limit_bytes / 100 * FILL_END_PERCENT;
+        let space = end.saturating_sub(seen.log_used_bytes).max(1);
+        let needed = u128::from(seen.left_bytes) * u128::from(self.growth) / u128::from(space);
+        needed.min(u128::from(u64::MAX >> 16)) as u64
+    }
+}
+
+/// The whole speed for idle owners, the least for busy ones.
+fn by_load(load: u64, min: u64, max: u64) -> u64 {
+    let idle = LOAD_HIGH_PER_MILLE.saturating_sub(load.max(LOAD_LOW_PER_MILLE));
+    min + ((u128::from(max - min) * u128::from(idle)) / u128::from(LOAD_HIGH_PER_MILLE - LOAD_LOW_PER_MILLE)) as u64
+}
+
+fn fill_percent(seen: &Observation) -> u64 {
+    (u128::from(seen.log_used_bytes) * 100).checked_div(u128::from(seen.log_limit_bytes)).unwrap_or(0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A node whose log grows at a constant rate, with rounds of a constant size.
+    struct Trace {
+        controller: Controller,
+        seen: Observation,
+        growth: u64,
+        round_bytes: u64,
+        /// Used bytes of the log that the running round frees.
+        freed: Option<u64>,
+        rounds: u32,
+        fill_percent_max: u64,
+        speed_max: u64,
+    }
+
+    impl Trace {
+        fn new(settings: CheckpointSettings, growth: u64, round_bytes: u64) -> Trace {
+            let limit = 1024 * MIB;
+            let seen = Observation { log_limit_bytes: limit, load_per_mille: 1000, ..Observation::default() };
+            let controller = Controller::new(settings);
+            Trace { controller, seen, growth, round_bytes, freed: None, rounds: 0, fill_percent_max: 0, speed_max: 0 }
+        }
+
+        fn run(&mut self, ticks: u32) {
+            for _ in 0..ticks {
+                let seen = &mut self.seen;
+                seen.now = seen.now.plus(TICK);
+                seen.log_used_bytes += self.growth / 10;
+                seen.log_written_bytes += self.growth / 10;
+                if let Some(freed) = self.freed {
+                    let speed = self.controller.bytes_per_second();
+                    self.speed_max = self.speed_max.max(speed);
+                    seen.left_bytes = seen.left_bytes.saturating_sub(speed / 10);
+                    if seen.left_bytes == 0 {
+                        seen.log_used_bytes -= freed;
+                        self.freed = None;
+                        self.rounds += 1;
+                    }
+                }
+                self.fill_percent_max = self.fill_percent_max.max(fill_percent(seen));
+                self.controller.observe(*seen);
+                if self.freed.is_none() && self.controller.is_due() {
+                    self.controller.begin_round();
+                    self.freed = Some(self.seen.log_used_bytes);
+                    self.seen.left_bytes = self.round_bytes;
+                }
+            }
+        }
+    }
+
+    fn by_fill() -> CheckpointSettings {
+        CheckpointSettings { growth_log2_words: 31, ..CheckpointSettings::default() }
+    }
+
+    #[test]
+    fn an_idle_node_makes_no_rounds() {
+        let mut trace = Trace::new(CheckpointSettings::default(), 0, 100 * MIB);
+        trace.run(10_000);
+        assert_eq!((trace.rounds, trace.freed), (0, None));
+    }
+
+    #[test]
+    fn rounds_begin_at_a_quarter_and_end_before_the_log_is_filled_to_sixty_per_cent() {
+        for (growth, round_bytes) in [(1, 100), (10, 500), (50, 1000), (100, 300)] {
+            let mut trace = Trace::new(by_fill(), growth * MIB, round_bytes * MIB);
+            trace.run(6_000);
+            assert!(trace.rounds > 0, "{growth} MiB/s, rounds of {round_bytes} MiB");
+            assert!(trace.fill_percent_max <= 62, "{growth}, {round_bytes}: {} %", trace.fill_percent_max);
+        }
+    }
+
+    #[test]
+    fn a_busy_node_writes_no_faster_than_its_log_requires() {
+        let mut trace = Trace::new(by_fill(), MIB, 1000 * MIB);
+        trace.run(20_000);
+        assert!(trace.speed_max <= 12 * MIB, "{} bytes per second", trace.speed_max);
+        // An idle one uses what is configured.
+        let mut trace = Trace::new(by_fill(), MIB, 1000 * MIB);
+        trace.seen.load_per_mille = 100;
+        trace.run(20_000);
+        assert_eq!(trace.speed_max, 200 * MIB);
+    }
+
+    #[test]
+    fn a_log_that_grows_faster_than_rounds_may_write_gets_the_speed_of_a_restart() {
+        let settings = CheckpointSettings { bytes_per_second_max: 20 * MIB, ..by_fill() };
+        let mut trace = Trace::new(settings, 60 * MIB, 1000 * MIB);
+        trace.run(3_000);
+        assert_eq!(trace.speed_max, 1024 * MIB);
+        assert!(trace.fill_percent_max < 75, "{} %", trace.fill_percent_max);
+    }
+
+    #[test]
+    fn a_round_begins_when_the_log_has_grown_by_the_configured_words() {
+        let settings = CheckpointSettings { growth_log2_words: 20, ..CheckpointSettings::default() };
+        let mut trace = Trace::new(settings, MIB, MIB);
+        trace.run(390);
+        assert_eq!(trace.rounds, 9, "one for each 4 MiB");
+        // The least value makes rounds without a pause, but none on a node without commits.
+        let settings = CheckpointSettings { growth_log2_words: 0, ..CheckpointSettings::default() };
+        let mut trace = Trace::new(settings, MIB, MIB);
+        trace.run(100);
+        assert!(trace.rounds > 40, "{}", trace.rounds);
+        trace.growth = 0;
+        trace.run(10);
+        let rounds = trace.rounds;
+        trace.run(100);
+        assert_eq!(trace.rounds, rounds);
+    }
+
+    #[test]
+    fn a_log_of_few_segments_does_not_make_rounds_without_growth() {
+        let mut controller = Controller::new(by_fill());
+        let mut seen = Observation { log_limit_bytes: 4 * MIB, log_used_bytes: MIB, ..Observation::default() };
+        for tick in 0..10 {
+            seen.now = seen.now.plus(TICK);
+            seen.log_written_bytes += 8192;
+            controller.observe(seen);
+            assert!(!controller.is_due(), "tick {tick}");
+        }
+        seen.log_written_bytes += MIB;
+        controller.observe(seen);
+        assert!(controller.is_due());
+    }
+
+    #[test]
+    fn slow_syncs_halve_the_speed_until_they_are_fast_again() {
+        let mut controller = Controller::new(by_fill());
+        let mut seen = Observation {
+            log_limit_bytes: 1024 * MIB,
+            left_bytes: 1024 * MIB,
+            sync_us: 1000,
+            sync_us_min: 900,
+            ..Observation::default()
+        };
+        let mut speeds = Vec::new();
+        for tick in 0..40 {
+            seen.now = seen.now.plus(TICK);
+            seen.sync_us = if (10..13).contains(&tick) { 2000 } else { 1000 };
+            controller.observe(seen);
+            speeds.push(controller.bytes_per_second() / MIB);
+        }
+        assert_eq!(speeds[9..13], [200, 100, 50, 25]);
+        assert!(speeds[13..25].is_sorted() && speeds[25..].iter().all(|speed| *speed == 200), "{speeds:?}");
+        // Short syncs are never slow: their means vary more.
+        (seen.sync_us, seen.sync_us_min) = (400, 100);
+        controller.observe(seen);
+        assert_eq!(controller.bytes_per_second(), 200 * MIB);
+    }
+
+    #[test]
+    fn without_control_by_the_log_rounds_write_at_the_maximum() {
+        let settings = CheckpointSettings { is_redo_controlled: false, ..by_fill() };
+        let mut controller = Controller::new(settings);
+        controller.observe(Observation { load_per_mille: 1000, ..Observation::default() });
+        assert_eq!(controller.bytes_per_second(), 200 * MIB);
+    }
+}

@@ -1,0 +1,538 @@
+//! Writes the changed rows of this ldm to a checkpoint file, in steps between other work.
+//!
+//! A step reads at most [`HOLDS_PER_TURN_MAX`] cells of 64 rows, and only within the speed that main allows.
+//! The ldm keeps its cursors until main ends the round: only then is it known whether the rows count as
+//! written.
+
+use junctor_kernel::{
+    Address, Context, Duration, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox,
+    Time, WorldRequest, require,
+};
+use junctor_model::checkpoint::{CHECKPOINT_FOLDER, FrameLocation, PageTableLocation, checkpoint_path};
+use junctor_model::id::{CommitNumber, PartitionId};
+use junctor_signals::checkpoint::{
+    EndCheckpoint, LdmCheckpoint, SetCheckpointSpeed, SetCheckpointSpeedReply, WriteCheckpoint, WriteCheckpointReply,
+};
+use junctor_signals::{MainSignal, Signal, crash_point};
+use junctor_storage::checkpoint::FrameBuilder;
+use junctor_storage::partition_store::{CheckpointCursor, CheckpointStep};
+
+use super::block::LdmBlock;
+use super::deferred::Deferred;
+
+/// Maximum number of cells that one step reads. A step with readers in a guard reads none.
+const HOLDS_PER_TURN_MAX: usize = 4;
+/// Bytes of one write.
+const WRITE_BYTES: usize = 1 << 20;
+/// Maximum number of writes without an answer.
+const WRITES_MAX: usize = 2;
+/// Unit of file positions and lengths, in bytes.
+const FILE_BLOCK_BYTES: usize = 4096;
+/// Bytes that may be written without waiting after the ldm has written nothing for a while.
+const BURST_BYTES: u64 = 256 * 1024;
+/// Shortest pause of a round that has used up its speed.
+const PAUSE_MS_MIN: u64 = 1;
+const PAUSE_MS_MAX: u64 = 100;
+
+/// Token of the timer that ends a pause.
+pub(super) const CHECKPOINT_TIMER: u64 = 1;
+/// The upper byte of the tokens of this file's requests.
+pub(super) const CHECKPOINT_FILE: u64 = 1;
+pub(super) const TOKEN_KIND_SHIFT: u32 = 56;
+const TOKEN: u64 = CHECKPOINT_FILE << TOKEN_KIND_SHIFT;
+
+/// The part of this ldm in checkpoints.
+#[derive(Debug, Default)]
+pub(super) struct CheckpointWriter {
+    round: Option<Box<Round>>,
+    /// Cursors of ended rounds whose partitions had readers in the guard, and whether the round is kept.
+    ending: Vec<(CheckpointCursor, bool)>,
+    spare: Vec<FileBuffer>,
+    is_deferred: bool,
+    timer_runs: bool,
+}
+
+/// A round under way.
+#[derive(Debug)]
+struct Round {
+    reply_to: Address,
+    generation: u64,
+    file_number: u32,
+    begin: CommitNumber,
+    rewritten_files: Vec<u32>,
+    speed: Speed,
+    step: Step,
+    file: Option<FileId>,
+    /// The partitions that are not begun, in reverse order.
+    left: Vec<PartitionId>,
+    cursor: Option<CheckpointCursor>,
+    frame: FrameBuilder,
+    done: Vec<WrittenPartition>,
+    /// Bytes of the file that are not requested yet.
+    buffer: FileBuffer,
+    /// Position of the first byte of `buffer` in the file.
+    buffer_offset: u64,
+    /// Requests without an answer, and the writes among them.
+    requests: usize,
+    writes: usize,
+    last_write: Time,
+    write_us: u32,
+    error: Option<Box<str>>,
+}
+
+/// What a round waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The new file.
+    Open,
+    /// Its own turns, time, or the answers to writes.
+    Write,
+    Sync,
+    Close,
+    SyncFolder,
+    /// Main's `EndCheckpoint`.
+    End,
+}
+
+/// A partition whose rows and page table are in the buffer or in the file.
+#[derive(Debug)]
+struct WrittenPartition {
+    cursor: CheckpointCursor,
+    table: PageTableLocation,
+    /// (file, bytes)
+    live_bytes: Vec<(u32, u64)>,
+}
+
+/// The bytes that may be written: `credit` grows with time.
+#[derive(Clone, Copy, Debug)]
+struct Speed {
+    bytes_per_second: u64,
+    credit: i64,
+    credited: Time,
+}
+
+impl Speed {
+    /// Whether something may be written now.
+    fn has_credit(&mut self, now: Time) -> bool {
+        let elapsed = now.since(self.credited);
+        let earned = u128::from(self.bytes_per_second) * u128::from(elapsed.0) / 1_000_000_000;
+        // Keep the fraction: the time is not counted until it earns a byte.
+        if earned > 0 {
+            self.credited = now;
+            self.credit = (self.credit + earned.min(1 << 40) as i64).min(BURST_BYTES as i64);
+        }
+        self.credit > 0
+    }
+
+    /// Time until something may be written again.
+    fn pause(&self) -> Duration {
+        let owed = self.credit.min(0).unsigned_abs() + 1;
+        let millis = (owed.saturating_mul(1000) / self.bytes_per_second.max(1)).clamp(PAUSE_MS_MIN, PAUSE_MS_MAX);
+        Duration::from_millis(millis)
+    }
+}
+
+impl LdmBlock {
+    pub(super) fn on_write_checkpoint(
+        &mut self,
+        signal: WriteCheckpoint,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let WriteCheckpoint { reply_to, generation, file, begin, bytes_per_second, rewritten_files } = signal;
+        require!(self.checkpoint.round.is_none(), "one round runs at a time: generation {generation}");
+        let mut left = self.partitions.ids();
+        left.reverse();
+        let now = context.turn_start;
+        self.checkpoint.round = Some(Box::new(Round {
+            reply_to,
+            generation,
+            file_number: file,
+            begin,
+            rewritten_files,
+            speed: Speed { bytes_per_second, credit: BURST_BYTES as i64, credited: now },
+            step: Step::Open,
+            file: None,
+            left,
+            cursor: None,
+            frame: FrameBuilder::new(),
+            done: Vec::new(),
+            buffer: self.checkpoint.spare.pop().unwrap_or_default(),
+            buffer_offset: 0,
+            requests: 1,
+            writes: 0,
+            last_write: now,
+            write_us: 0,
+            error: None,
+        }));
+        let (path, mode) = (checkpoint_path(file), FileMode::CreateEmpty);
+        let lane = FileLane::Checkpoint;
+        outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: true, token: TOKEN });
+    }
+
+    pub(super) fn on_set_checkpoint_speed(
+        &mut self,
+        signal: SetCheckpointSpeed,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let SetCheckpointSpeed { reply_to, generation, bytes_per_second } = signal;
+        let Some(round) = self.checkpoint.round.as_mut().filter(|round| round.generation == generation) else { return };
+        // The time until now earns credit at the old speed.
+        round.speed.has_credit(context.turn_start);
+        round.speed.bytes_per_second = bytes_per_second;
+        let partitions = &self.partitions;
+        let bytes_left = |partition: PartitionId, cursor: Option<&CheckpointCursor>| {
+            let slot = partitions.find(partition).and_then(|index| partitions.get(index));
+            slot.map_or(0, |slot| slot.guard.owner_read(&slot.token, |store| store.checkpoint_bytes_left(cursor)))
+        };
+        let open = round.cursor.as_ref().map_or(0, |cursor| bytes_left(cursor.partition(), Some(cursor)));
+        let left: u64 = round.left.iter().map(|partition| bytes_left(*partition, None)).sum();
+        let reply = SetCheckpointSpeedReply {
+            from: self.own,
+            generation,
+            written_bytes: round.end_offset(),
+            left_bytes: open + left,
+            write_us: round.write_us,
+        };
+        outbox.send(reply_to, Signal::Main(MainSignal::SetCheckpointSpeedReply(reply)));
+    }
+
+    pub(super) fn on_end_checkpoint(&mut self, signal: EndCheckpoint, outbox: &mut Outbox<Signal>) {
+        let EndCheckpoint { generation, is_kept } = signal;
+        let Some(round) = self.checkpoint.round.take_if(|round| round.generation == generation) else {
+            junctor_kernel::invariant::fail("main ends the round that runs", format_args!("generation {generation}"))
+        };
+        let Round { step, error, done, cursor, mut buffer, .. } = *round;
+        require!(step == Step::End, "a round ends after the ldm has answered: {step:?}");
+        require!(!is_kept || error.is_none() && cursor.is_none(), "a failed round is not kept: {error:?}");
+        buffer.clear();
+        self.checkpoint.spare.push(buffer);
+        let cursors = done.into_iter().map(|written| written.cursor).chain(cursor);
+        self.checkpoint.ending.extend(cursors.map(|cursor| (cursor, is_kept)));
+        self.continue_checkpoint_end(outbox);
+    }
+
+    /// Ends the round in each partition. Returns whether that is complete; a reader in a guard delays it.
+    fn continue_checkpoint_end(&mut self, outbox: &mut Outbox<Signal>) -> bool {
+        let partitions = &mut self.partitions;
+        let ending = std::mem::take(&mut self.checkpoint.ending);
+        for (cursor, is_kept) in ending {
+            // A dropped partition has no later round.
+            let Some(index) = partitions.find(cursor.partition()) else { continue };
+            let slot = partitions.slot(index);
+            match slot.guard.try_enter(&mut slot.token) {
+                Some(mut store) => store.end_checkpoint(cursor, is_kept),
+                None => self.checkpoint.ending.push((cursor, is_kept)),
+            }
+        }
+        let is_complete = self.checkpoint.ending.is_empty();
+        if !is_complete {
+            self.defer_checkpoint(outbox);
+        }
+        is_complete
+    }
+
+    fn defer_checkpoint(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.checkpoint.is_deferred {
+            self.checkpoint.is_deferred = true;
+            self.defer(Deferred::WriteCheckpoint, outbox);
+        }
+    }
+
+    /// Runs a deferred step.
+    pub(super) fn continue_checkpoint(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.checkpoint.is_deferred = false;
+        if self.checkpoint.ending.is_empty() || self.continue_checkpoint_end(outbox) {
+            self.write_checkpoint(context.turn_start, outbox);
+        }
+    }
+
+    pub(super) fn on_checkpoint_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.checkpoint.timer_runs = false;
+        self.continue_checkpoint(context, outbox);
+    }
+
+    /// Reads the next cells into frames, and requests the writes of full buffers. Returns when it has to
+    /// wait.
+    fn write_checkpoint(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(mut round) = self.checkpoint.round.take_if(|round| round.step == Step::Write) else { return };
+        let mut holds = 0;
+        let is_waiting = loop {
+            if round.error.is_some() {
+                break true;
+            }
+            if round.buffer.len() >= WRITE_BYTES {
+                if round.writes == WRITES_MAX {
+                    break true;
+                }
+                round.request_write(self.checkpoint.spare.pop().unwrap_or_default(), now, outbox);
+            }
+            if holds == HOLDS_PER_TURN_MAX {
+                break false;
+            }
+            if !round.speed.has_credit(now) {
+                self.start_checkpoint_timer(round.speed.pause(), outbox);
+                break true;
+            }
+            holds += 1;
+            match self.read_next_cell(&mut round, outbox) {
+                CellRead::Read => {}
+                CellRead::GuardIsBusy => break false,
+                CellRead::NothingLeft if round.writes == WRITES_MAX => break true,
+                CellRead::NothingLeft => {
+                    round.request_end(now, outbox);
+                    break true;
+                }
+            }
+        };
+        self.checkpoint.round = Some(round);
+        if !is_waiting {
+            self.defer_checkpoint(outbox);
+        }
+    }
+
+    fn read_next_cell(&mut self, round: &mut Round, outbox: &mut Outbox<Signal>) -> CellRead {
+        let stable = self.shared.sequence.stable();
+        let Some(mut cursor) = round.cursor.take() else { return self.begin_next_partition(round) };
+        let Some(slot) = self.partitions.find(cursor.partition()).and_then(|index| self.partitions.get(index)) else {
+            // The partition was dropped. Its frames are garbage.
+            round.frame = FrameBuilder::new();
+            return CellRead::Read;
+        };
+        let step =
+            slot.guard.owner_read(&slot.token, |store| store.checkpoint_step(&mut cursor, stable, &mut round.frame));
+        match step {
+            CheckpointStep::MoreRows => {}
+            CheckpointStep::FrameFull => {
+                outbox.crash_point(crash_point::CHECKPOINT_PAGE.before());
+                let (file, offset) = (round.file_number, round.end_offset());
+                let bytes = cursor.place_frame(&mut round.frame, file, offset);
+                round.speed.credit -= bytes.len() as i64;
+                round.buffer.extend_from_slice(bytes);
+            }
+            CheckpointStep::Done => {
+                outbox.crash_point(crash_point::CHECKPOINT_TABLE.before());
+                let mut bytes = Vec::new();
+                let mut live_bytes = LiveBytes::default();
+                let checksum = slot.guard.owner_read(&slot.token, |store| {
+                    store.live_bytes(&cursor, |file, bytes| live_bytes.add(file, bytes));
+                    store.encode_page_table(&cursor, &mut bytes)
+                });
+                let (file, offset, length) = (round.file_number, round.end_offset(), bytes.len() as u32);
+                live_bytes.add(file, u64::from(length));
+                round.speed.credit -= bytes.len() as i64;
+                round.buffer.extend_from_slice(&bytes);
+                let table = PageTableLocation { location: FrameLocation { file, offset, length }, checksum };
+                round.done.push(WrittenPartition { cursor, table, live_bytes: live_bytes.0 });
+                return CellRead::Read;
+            }
+        }
+        round.cursor = Some(cursor);
+        CellRead::Read
+    }
+
+    fn begin_next_partition(&mut self, round: &mut Round) -> CellRead {
+        let Some(partition) = round.left.last().copied() else { return CellRead::NothingLeft };
+        if let Some(index) = self.partitions.find(partition) {
+            let slot = self.partitions.slot(index);
+            let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return CellRead::GuardIsBusy };
+            round.rewritten_files.iter().for_each(|file| store.mark_pages_of_file(*file));
+            round.cursor = Some(store.begin_checkpoint(partition, round.begin));
+        }
+        round.left.pop();
+        CellRead::Read
+    }
+
+    fn start_checkpoint_timer(&mut self, after: Duration, outbox: &mut Outbox<Signal>) {
+        if !self.checkpoint.timer_runs {
+            self.checkpoint.timer_runs = true;
+            outbox.request(WorldRequest::StartTimer { after, token: CHECKPOINT_TIMER });
+        }
+    }
+
+    pub(super) fn on_checkpoint_file(
+        &mut self,
+        (result, mut bytes): (FileResult, FileBuffer),
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let now = context.turn_start;
+        let Some(round) = &mut self.checkpoint.round else { return };
+        require!(round.requests > 0, "a request about a checkpoint file is answered once: {result:?}");
+        round.requests -= 1;
+        if let Err(error) = &result {
+            round.fail(*error);
+        }
+        if round.error.is_some() {
+            // The file is closed after the last answer.
+            match round.file {
+                _ if round.requests > 0 => {}
+                Some(_) => round.request_close(outbox),
+                None => self.reply_checkpoint(outbox),
+            }
+            return;
+        }
+        match result {
+            Ok(FileOutcome::Opened { file, .. }) => {
+                round.file = Some(file);
+                round.step = Step::Write;
+                self.defer_checkpoint(outbox);
+            }
+            Ok(FileOutcome::Written { .. }) => {
+                outbox.crash_point(crash_point::CHECKPOINT_PAGE.after());
+                round.writes -= 1;
+                round.write_us = now.since(round.last_write).as_micros().min(u64::from(u32::MAX)) as u32;
+                bytes.clear();
+                if self.checkpoint.spare.len() < WRITES_MAX {
+                    self.checkpoint.spare.push(bytes);
+                }
+                self.write_checkpoint(now, outbox);
+            }
+            Ok(FileOutcome::Synced) => {
+                outbox.crash_point(crash_point::CHECKPOINT_TABLE.after());
+                round.step = Step::Close;
+                round.request_close(outbox);
+            }
+            Ok(FileOutcome::Closed) => {
+                round.step = Step::SyncFolder;
+                let (path, lane) = (CHECKPOINT_FOLDER.into(), FileLane::Checkpoint);
+                round.request(WorldRequest::SyncFolder { path, lane, token: TOKEN }, outbox);
+            }
+            Ok(FileOutcome::FolderSynced) => {
+                outbox.crash_point(crash_point::CHECKPOINT_SYNC.after());
+                self.reply_checkpoint(outbox);
+            }
+            other => junctor_kernel::invariant::fail("a request has its own answer", format_args!("{other:?}")),
+        }
+    }
+
+    fn reply_checkpoint(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(round) = &mut self.checkpoint.round else { return };
+        round.step = Step::End;
+        let result = match round.error.clone() {
+            Some(error) => Err(error),
+            None => {
+                let mut checkpoint = LdmCheckpoint { newest: round.begin, ..LdmCheckpoint::default() };
+                let mut live_bytes = LiveBytes::default();
+                let partitions = &self.partitions;
+                let existing =
+                    round.done.iter().filter(|written| partitions.find(written.cursor.partition()).is_some());
+                for WrittenPartition { cursor, table, live_bytes: bytes } in existing {
+                    checkpoint.newest = checkpoint.newest.max(cursor.newest());
+                    checkpoint.partitions.push((cursor.partition(), *table));
+                    bytes.iter().for_each(|(file, bytes)| live_bytes.add(*file, *bytes));
+                }
+                checkpoint.file_bytes = round.buffer_offset;
+                checkpoint.live_bytes = live_bytes.0;
+                Ok(Box::new(checkpoint))
+            }
+        };
+        let reply = WriteCheckpointReply { from: self.own, generation: round.generation, result };
+        outbox.send(round.reply_to, Signal::Main(MainSignal::WriteCheckpointReply(reply)));
+    }
+}
+
+/// The result of an attempt to read a cell.
+enum CellRead {
+    Read,
+    GuardIsBusy,
+    NothingLeft,
+}
+
+/// Bytes by file.
+#[derive(Debug, Default)]
+struct LiveBytes(Vec<(u32, u64)>);
+
+impl LiveBytes {
+    fn add(&mut self, file: u32, bytes: u64) {
+        match self.0.binary_search_by_key(&file, |(file, _)| *file) {
+            Ok(at) => self.0[at].1 += bytes,
+            Err(at) => self.0.insert(at, (file, bytes)),
+        }
+    }
+}
+
+impl Round {
+    /// Length of the file with everything that is in the buffer.
+    fn end_offset(&self) -> u64 {
+        self.buffer_offset + self.buffer.len() as u64
+    }
+
+    fn request(&mut self, request: WorldRequest, outbox: &mut Outbox<Signal>) {
+        self.requests += 1;
+        outbox.request(request);
+    }
+
+    /// Requests the write of the whole blocks in the buffer. `next` gets the other bytes.
+    fn request_write(&mut self, mut next: FileBuffer, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(file) = self.file else { return };
+        let length = self.buffer.len() / FILE_BLOCK_BYTES * FILE_BLOCK_BYTES;
+        next.clear();
+        next.extend_from_slice(&self.buffer[length..]);
+        let mut bytes = std::mem::replace(&mut self.buffer, next);
+        bytes.truncate(length);
+        let offset = self.buffer_offset;
+        self.buffer_offset += length as u64;
+        self.writes += 1;
+        self.last_write = now;
+        self.request(WorldRequest::WriteFile { file, offset, bytes, token: TOKEN }, outbox);
+    }
+
+    /// Requests the last write and the sync.
+    fn request_end(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(file) = self.file else { return };
+        self.buffer.pad_to_block();
+        if !self.buffer.is_empty() {
+            self.request_write(FileBuffer::new(), now, outbox);
+        }
+        outbox.crash_point(crash_point::CHECKPOINT_SYNC.before());
+        self.step = Step::Sync;
+        self.request(WorldRequest::SyncFile { file, token: TOKEN }, outbox);
+    }
+
+    fn request_close(&mut self, outbox: &mut Outbox<Signal>) {
+        if let Some(file) = self.file.take() {
+            self.request(WorldRequest::CloseFile { file, token: TOKEN }, outbox);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: FileError) {
+        let action = match self.step {
+            Step::Open => "create",
+            Step::Write => "write",
+            Step::Sync | Step::SyncFolder => "sync",
+            Step::Close | Step::End => "close",
+        };
+        let path = checkpoint_path(self.file_number);
+        self.error.get_or_insert_with(|| format!("cannot {action} {path}: {error}").into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_speed_earns_credit_with_time_and_saves_little() {
+        let start = Time(5_000_000_000);
+        let mut speed = Speed { bytes_per_second: 1 << 20, credit: 0, credited: start };
+        let after = |millis| start.plus(Duration::from_millis(millis));
+        assert!(!speed.has_credit(start));
+        assert!(speed.has_credit(after(1)) && speed.credit == 1048);
+        speed.credit -= 100_000;
+        assert!(!speed.has_credit(after(2)));
+        assert_eq!(speed.pause(), Duration::from_millis(93));
+        assert!(speed.has_credit(after(100)));
+        assert!(speed.has_credit(after(60_000)));
+        assert_eq!(speed.credit, BURST_BYTES as i64);
+        // A time too short for a byte is not lost.
+        let mut speed = Speed { bytes_per_second: 1000, credit: 0, credited: start };
+        for micros in (100..=1000).step_by(100) {
+            speed.has_credit(start.plus(Duration::from_micros(micros)));
+        }
+        assert_eq!(speed.credit, 1);
+        assert_eq!(Speed { bytes_per_second: 0, ..speed }.pause(), Duration::from_millis(100));
+    }
+}
