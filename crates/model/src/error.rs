@@ -199,8 +199,8 @@ errors! {
     CollationCharacterSetMismatch = 1253, "42000";
     /// A value that was truncated in a conversion (a warning).
     TruncatedWrongValue = 1292, "22007";
-    /// Too many transactions at one time; this one was not admitted.
-    TooManyTransactions = 1297, "HY000";
+    /// Too many transactions at one time, or a log that is close to its limit: the same may succeed later.
+    TemporaryOverload = 1297, "HY000";
     /// The result of a function exceeds max_allowed_packet (a warning).
     ResultTooLong = 1301, "HY000";
     /// A function, procedure or savepoint that does not exist.

@@ -9,6 +9,7 @@ use junctor_cluster::CheckpointSettings;
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_transaction::log::SEGMENTS_MAX_DEFAULT;
 
 /// The configuration of a node, with checked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct NodeConfig {
     pub is_durable: bool,
     /// Size of the log's files. A data directory keeps the size with which it was created.
     pub log_segment_size: SegmentSize,
+    /// Number of the log's files above which new writes wait for a checkpoint.
+    pub log_segments_max: u64,
     /// When commits are acknowledged, for new sessions.
     pub commit_durability: CommitDurability,
     /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
@@ -103,6 +106,7 @@ impl Default for NodeConfig {
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
+            log_segments_max: SEGMENTS_MAX_DEFAULT,
             commit_durability: CommitDurability::Disk,
             time_between_global_checkpoints_ms: 2000,
             checkpoints: CheckpointSettings::default(),
@@ -289,6 +293,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("FragmentLogFileSize", SettingKind::Bytes(1 << 20, GIB), "64M",
         "Size of each file of the log, rounded down to whole blocks of 4 KiB. A data directory keeps the size that it was created with.",
         Number(value) => |config| if let Some(size) = SegmentSize::of_bytes(value & !4095) { config.log_segment_size = size }),
+    setting!("NoOfFragmentLogFiles", SettingKind::Count(3, u32::MAX as u64), "16",
+        "Number of files that the log should not exceed. Above 85 per cent of their size, new writes wait until a checkpoint has freed a part of the log; after 20 seconds they fail with error 1297.",
+        Number(value) => |config| config.log_segments_max = value),
     setting!("SpinMethod",
         SettingKind::Text("StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning or DatabaseMachineSpinning"), "CostBasedSpinning",
         "How threads spin before they sleep: for a fixed time, or as long as measurement shows that it pays.",

@@ -33,12 +33,25 @@ pub struct AwaitDurable {
     pub reply_to: Address,
 }
 
-/// From log to every tc and main: whether the log can be written. As long as its device is full, writes are
-/// refused with error 1021. Commits that already have a number wait for space.
+/// From log to every tc and main: how much room the log has.
 #[derive(Debug)]
 pub struct LogSpaceChanged {
-    /// Whether the device is full.
-    pub is_full: bool,
+    /// The present state.
+    pub space: LogSpace,
+}
+
+/// The room that the log has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogSpace {
+    /// Nothing waits.
+    #[default]
+    Free,
+    /// The log is close to the limit of its size. New writes wait until a checkpoint has freed a part, or fail
+    /// with error 1297. Commits go on.
+    Limited,
+    /// The device is full. Writes are refused with error 1021. Commits that already have a number wait for
+    /// space.
+    DeviceFull,
 }
 
 /// The reply to [`AwaitDurable`]: every commit up to this number survives a crash.

@@ -14,7 +14,7 @@ use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_model::schema::{ColumnType, TableDefinition};
-use junctor_signals::append_records::LogSpaceChanged;
+use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
 
@@ -103,8 +103,9 @@ impl MainBlock {
 
     /// Refuses the reservations that wait for the log when its device becomes full.
     pub(super) fn on_log_space_changed(&mut self, signal: LogSpaceChanged, outbox: &mut Outbox<Signal>) {
-        self.is_log_full = signal.is_full;
-        if signal.is_full {
+        // Main writes little, so it does not wait for a checkpoint.
+        self.is_log_full = signal.space == LogSpace::DeviceFull;
+        if self.is_log_full {
             let waiting = self.counters.values_mut().flat_map(|counter| counter.waiting.drain(..));
             waiting.for_each(|request| refuse(request, Error::disk_full(), outbox));
         }

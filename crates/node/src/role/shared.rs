@@ -19,7 +19,7 @@ use junctor_storage::log::{FormedRecords, MAIN_STREAM, StreamId};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 use junctor_transaction::ldm::{LdmShared, LogTarget};
-use junctor_transaction::log::{LOG_BYTES_MAX_DEFAULT, LogBlock, LogConfiguration, LogShared};
+use junctor_transaction::log::{LogBlock, LogConfiguration, LogShared};
 
 use crate::data_folder;
 use crate::setting::NodeConfig;
@@ -137,7 +137,7 @@ impl Shared {
             streams: ldms.chain([MAIN_STREAM]).collect(),
             writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),
             sync_interval_ms: self.config.time_between_global_checkpoints_ms,
-            bytes_max: LOG_BYTES_MAX_DEFAULT,
+            segments_max: self.config.log_segments_max,
         };
         Some(LogBlock::new(LogShared { sequence: Arc::clone(&self.sequence), formed }, configuration))
     }

@@ -301,7 +301,7 @@ fn empty_reply(request: &WriteRows) -> WriteRowsReply {
 
 #[cold]
 fn too_many_participants() -> Box<Error> {
-    Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+    Error::new(ErrorCode::TemporaryOverload, "Got temporary error: too many transactions at once")
 }
 
 #[cold]

@@ -24,8 +24,8 @@ pub struct LogShared {
     pub formed: Arc<FormedRecords>,
 }
 
-/// Size of the log in bytes above which new writes wait for a checkpoint, unless configured otherwise.
-pub const LOG_BYTES_MAX_DEFAULT: u64 = 1 << 30;
+/// Number of segments that the log should not exceed, unless configured otherwise.
+pub const SEGMENTS_MAX_DEFAULT: u64 = 16;
 
 /// Configuration of the log.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ pub struct LogConfiguration {
     pub writers: Vec<Address>,
     /// Maximum time in milliseconds that records wait for a sync that no commit awaits.
     pub sync_interval_ms: u64,
-    /// Limit of the log's size in bytes.
-    pub bytes_max: u64,
+    /// Number of segments that the log should not exceed. New writes wait for a checkpoint before that.
+    pub segments_max: u64,
 }
 
 /// The one instance of log.
@@ -106,6 +106,16 @@ impl LogBlock {
             starting: None,
             recovery: Recovery::default(),
         }
+    }
+
+    /// Sets the number of segments that the log should not exceed.
+    pub fn set_segments_max(&mut self, segments: u64) {
+        self.configuration.segments_max = segments;
+    }
+
+    /// Limit of the log's size in bytes.
+    pub(super) fn bytes_max(&self) -> u64 {
+        self.configuration.segments_max.saturating_mul(self.configuration.segment_size.bytes())
     }
 
     /// The last number whose commits survive a crash. For checkers.

@@ -22,14 +22,15 @@ impl LogBlock {
         outbox.crash_point(crash_point::CHECKPOINT_TRIM.before());
         self.segments.trim(signal.replay_from);
         self.segments.delete_surplus(outbox);
+        self.report_trimmed(outbox);
         outbox.crash_point(crash_point::CHECKPOINT_TRIM.after());
     }
 
     pub(super) fn on_read_log_usage(&mut self, signal: ReadLogUsage, outbox: &mut Outbox<Signal>) {
         let block_bytes = BLOCK_BYTES as u64;
         let reply = ReadLogUsageReply {
-            used_bytes: self.cycle.position.saturating_sub(self.segments.first_position()) * block_bytes,
-            limit_bytes: self.configuration.bytes_max,
+            used_bytes: self.used_bytes(),
+            limit_bytes: self.bytes_max(),
             written_bytes: (self.cycle.position - self.cycle.start_position) * block_bytes,
             sync_us: self.cycle.sync_us,
             sync_us_min: self.cycle.sync_us_min,

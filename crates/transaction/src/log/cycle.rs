@@ -6,7 +6,7 @@ use junctor_kernel::{
     Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
 use junctor_model::id::CommitNumber;
-use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpaceChanged};
+use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::log::{
@@ -27,6 +27,12 @@ const CEILING_DISTANCE_MIN: u64 = 1 << 31;
 
 /// Time without a group after which a closing group confirms that the last one is synced.
 const CLOSE_AFTER_MS: u64 = 100;
+/// Share of the log's limit, in per cent, above which new writes wait for a checkpoint. The rest is for open
+/// transactions and for groups without records. It is no hard limit: a transaction that was admitted can
+/// commit, even if the log grows beyond its limit meanwhile.
+const LIMITED_PERCENT: u64 = 85;
+/// Share from which they go on.
+const FREE_PERCENT: u64 = 75;
 /// Time between two attempts to write a group to a full disk.
 const RETRY_MS: u64 = 1000;
 
@@ -82,8 +88,8 @@ pub(super) struct Cycle {
     unsynced: Vec<u64>,
     /// Whether a write of the cycle found the disk full.
     is_full: bool,
-    /// Whether the blocks that write know that the disk is full.
-    is_full_reported: bool,
+    /// The room that the blocks that write know of.
+    reported: LogSpace,
     spare: Vec<FileBuffer>,
 
     log_id: u64,
@@ -298,7 +304,7 @@ impl LogBlock {
             self.segments.prepare(size.segment_of(*position), outbox);
             // The segment may have failed long before the log needs it.
             if self.segments.has_failed() {
-                self.report_space(true, outbox);
+                self.report_space(LogSpace::DeviceFull, outbox);
                 self.start_retry_timer(outbox);
             }
             return;
@@ -343,7 +349,7 @@ impl LogBlock {
         if self.cycle.writes == 0 && self.cycle.syncs == 0 {
             match self.cycle.phase {
                 Phase::Writing | Phase::Syncing if self.cycle.is_full || self.needs_segment() => {
-                    self.report_space(true, outbox);
+                    self.report_space(LogSpace::DeviceFull, outbox);
                     self.start_retry_timer(outbox);
                 }
                 Phase::Syncing => self.end_sync(context, outbox),
@@ -392,7 +398,7 @@ impl LogBlock {
         if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
             return self.write_groups(context, outbox);
         }
-        self.report_space(false, outbox);
+        self.report_space(self.space_below_limit(), outbox);
         self.cycle.phase = Phase::Idle;
         outbox.crash_point(crash_point::LOG_PUBLISH.before());
         require!(self.durable <= self.cycle.stable, "the durable number never falls: {}", self.durable);
@@ -485,14 +491,38 @@ impl LogBlock {
         !self.cycle.unwritten.is_empty() && self.segments.has_failed()
     }
 
-    /// Reports to the blocks that write whether the device is full, unless they know it.
-    fn report_space(&mut self, is_full: bool, outbox: &mut Outbox<Signal>) {
-        if self.cycle.is_full_reported == is_full {
+    /// Bytes from the first segment that recovery would read to the end of the log.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.cycle.position.saturating_sub(self.segments.first_position()) * BLOCK_BYTES as u64
+    }
+
+    /// Whether the log is close to the limit of its size.
+    fn space_below_limit(&self) -> LogSpace {
+        let percent = match self.cycle.reported {
+            LogSpace::Limited => FREE_PERCENT,
+            LogSpace::Free | LogSpace::DeviceFull => LIMITED_PERCENT,
+        };
+        match self.used_bytes() > self.bytes_max() / 100 * percent {
+            true => LogSpace::Limited,
+            false => LogSpace::Free,
+        }
+    }
+
+    /// Lets writes go on if a checkpoint has freed enough of the log.
+    pub(super) fn report_trimmed(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.cycle.reported == LogSpace::Limited {
+            self.report_space(self.space_below_limit(), outbox);
+        }
+    }
+
+    /// Reports the room that the log has to the blocks that write, unless they know it.
+    fn report_space(&mut self, space: LogSpace, outbox: &mut Outbox<Signal>) {
+        if self.cycle.reported == space {
             return;
         }
-        self.cycle.is_full_reported = is_full;
+        self.cycle.reported = space;
         for to in &self.configuration.writers {
-            let changed = LogSpaceChanged { is_full };
+            let changed = LogSpaceChanged { space };
             let signal = match to.module == Module::Tc {
                 true => Signal::Tc(TcSignal::LogSpaceChanged(changed)),
                 false => Signal::Main(MainSignal::LogSpaceChanged(changed)),

@@ -24,7 +24,7 @@ mod group_index;
 mod recover_log;
 mod segment;
 
-pub use block::{LOG_BYTES_MAX_DEFAULT, LogBlock, LogConfiguration, LogShared};
+pub use block::{LogBlock, LogConfiguration, LogShared, SEGMENTS_MAX_DEFAULT};
 
 #[cfg(test)]
 mod tests;

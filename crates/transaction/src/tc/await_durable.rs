@@ -1,18 +1,31 @@
 //! Commits that wait for the log. Hot path, budget 60 instructions a commit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use junctor_kernel::{Address, Outbox, require};
+use junctor_kernel::{Address, Context, Duration, Outbox, Time, WorldRequest, require};
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, TransactionId};
-use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply, LogSpaceChanged};
+use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_signals::execute_statement::{ExecuteStatement, InterruptStatement};
 use junctor_signals::{LogSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
+use super::execute_statement::refuse;
 use super::state::{Phase, TransactionHandle};
 
 /// Maximum number of commits that one signal answers. The others wait for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 8;
+
+/// Time in milliseconds that a statement waits for a checkpoint to free a part of the log. NDB calls it
+/// RedoOverCommitLimit.
+const HELD_MS_MAX: u64 = 20_000;
+/// Time in milliseconds between two looks at the held statements.
+const HELD_TIMER_MS: u64 = 10;
+/// Maximum number of held statements that one timer starts or refuses.
+const HELD_PER_TIMER_MAX: usize = 8;
+/// Token of the timer for held statements.
+pub(super) const HELD_TIMER: u64 = 1;
 
 /// The commits of one tc that are stable and not durable yet.
 #[derive(Debug)]
@@ -23,13 +36,33 @@ pub(super) struct DurableWaits {
     waiting: BTreeSet<(CommitNumber, TransactionId)>,
     /// Whether a request to the log is unanswered. One request serves every commit of this tc.
     is_asked: bool,
-    /// Whether the device of the log is full.
-    is_log_full: bool,
+    /// The room that the log has.
+    space: LogSpace,
+    /// Statements that wait for room in the log, with their deadlines, in the order of arrival.
+    held: VecDeque<(Time, ExecuteStatement)>,
+    held_timer_runs: bool,
 }
 
 impl DurableWaits {
     pub fn new(log: Address) -> DurableWaits {
-        DurableWaits { log, durable: CommitNumber(0), waiting: BTreeSet::new(), is_asked: false, is_log_full: false }
+        DurableWaits {
+            log,
+            durable: CommitNumber(0),
+            waiting: BTreeSet::new(),
+            is_asked: false,
+            space: LogSpace::Free,
+            held: VecDeque::new(),
+            held_timer_runs: false,
+        }
+    }
+}
+
+impl DurableWaits {
+    fn start_held_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !std::mem::replace(&mut self.held_timer_runs, true) {
+            let after = Duration::from_millis(HELD_TIMER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: HELD_TIMER });
+        }
     }
 }
 
@@ -52,12 +85,74 @@ impl TcBlock {
 
     /// Whether writes are refused, because the log cannot be written.
     pub(super) fn is_log_full(&self) -> bool {
-        self.durable_waits.as_ref().is_some_and(|waits| waits.is_log_full)
+        self.durable_waits.as_ref().is_some_and(|waits| waits.space == LogSpace::DeviceFull)
+    }
+
+    /// Holds a statement back while the log is close to its limit, or earlier statements are held. Returns the
+    /// statement if it may begin.
+    pub(super) fn hold_statement(
+        &mut self,
+        request: ExecuteStatement,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) -> Option<ExecuteStatement> {
+        let Some(waits) = &mut self.durable_waits else { return Some(request) };
+        if waits.space != LogSpace::Limited && waits.held.is_empty() {
+            return Some(request);
+        }
+        waits.held.push_back((now.plus(Duration::from_millis(HELD_MS_MAX)), request));
+        waits.start_held_timer(outbox);
+        None
+    }
+
+    /// Begins held statements once the log has room, and refuses those that have waited too long.
+    pub(super) fn on_held_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let now = context.turn_start;
+        for _ in 0..HELD_PER_TIMER_MAX {
+            let Some(waits) = &mut self.durable_waits else { return };
+            waits.held_timer_runs = false;
+            let is_free = waits.space != LogSpace::Limited;
+            let Some((_, request)) = waits.held.pop_front_if(|(deadline, _)| is_free || *deadline <= now) else {
+                break;
+            };
+            match is_free {
+                true => self.begin_statement(request, context, outbox),
+                false => {
+                    let id = request.transaction;
+                    refuse(request, id, log_overloaded(), context, outbox);
+                }
+            }
+        }
+        if let Some(waits) = &mut self.durable_waits
+            && !waits.held.is_empty()
+        {
+            waits.start_held_timer(outbox);
+        }
+    }
+
+    /// Refuses a held statement that its client has interrupted. False if it is not held.
+    pub(super) fn interrupt_held(
+        &mut self,
+        signal: &InterruptStatement,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let Some(waits) = &mut self.durable_waits else { return false };
+        let is_it = |(_, request): &(Time, ExecuteStatement)| {
+            (request.operation, request.reply_to) == (signal.operation, signal.reply_to)
+        };
+        let Some(index) = waits.held.iter().position(is_it) else { return false };
+        if let Some((_, request)) = waits.held.remove(index) {
+            let id = request.transaction;
+            refuse(request, id, Error::query_interrupted(), context, outbox);
+        }
+        true
     }
 
     pub(super) fn on_log_space_changed(&mut self, signal: LogSpaceChanged) {
         if let Some(waits) = &mut self.durable_waits {
-            waits.is_log_full = signal.is_full;
+            // The timer begins what is held.
+            waits.space = signal.space;
         }
     }
 
@@ -93,4 +188,11 @@ impl TcBlock {
         // The remaining commits are answered in the next turn.
         outbox.send(self.own, Signal::Tc(TcSignal::AwaitDurableReply(reply)));
     }
+}
+
+#[cold]
+fn log_overloaded() -> Box<Error> {
+    let text = "Got temporary error 410 'REDO log files overloaded (decrease TimeBetweenLocalCheckpoints or increase \
+                NoOfFragmentLogFiles)'";
+    Error::new(ErrorCode::TemporaryOverload, text)
 }

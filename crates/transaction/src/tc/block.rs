@@ -13,7 +13,7 @@ use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 
-use super::await_durable::DurableWaits;
+use super::await_durable::{DurableWaits, HELD_TIMER};
 use super::follow_up::EntryPrograms;
 use super::state::{TransactionHandle, TransactionRecord};
 
@@ -87,7 +87,11 @@ impl TcBlock {
         self.counted.signals += 1;
         match signal {
             TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
-            TcSignal::InterruptStatement(signal) => self.on_interrupt_statement(signal, outbox),
+            TcSignal::InterruptStatement(signal) => {
+                if !self.interrupt_held(&signal, context, outbox) {
+                    self.on_interrupt_statement(signal, outbox);
+                }
+            }
             TcSignal::EndTransaction(signal) => self.on_end_transaction(signal, outbox),
             TcSignal::UndoStatements(signal) => self.on_undo_statements(signal, outbox),
             TcSignal::WriteRowsReply(signal) => self.on_write_rows_reply(signal, from, context, outbox),
@@ -111,6 +115,7 @@ impl TcBlock {
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
         match event {
+            WorldEvent::Timer { token: HELD_TIMER } => self.on_held_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             // Transaction ids of an earlier run of the node may be on disk and in replies of other nodes, so
             // do not reuse them.

@@ -32,6 +32,21 @@ impl TcBlock {
             let id = request.transaction;
             return refuse(request, id, Error::disk_full(), context, outbox);
         }
+        if matches!(request.program.action, WriteAction::LockRead { .. }) {
+            return self.begin_statement(request, context, outbox);
+        }
+        if let Some(request) = self.hold_statement(request, context.turn_start, outbox) {
+            self.begin_statement(request, context, outbox);
+        }
+    }
+
+    /// Begins a statement that the log has room for.
+    pub(super) fn begin_statement(
+        &mut self,
+        request: ExecuteStatement,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let handle = if request.transaction.is_some() {
             match self.find(request.transaction) {
                 Some(handle) => handle,
@@ -295,7 +310,7 @@ impl TcBlock {
     }
 }
 
-fn refuse(
+pub(super) fn refuse(
     request: ExecuteStatement,
     transaction: TransactionId,
     error: Box<Error>,
@@ -326,7 +341,7 @@ fn give_parts(parts: Parts, context: &mut Context<'_>) {
 
 #[cold]
 fn too_many_transactions() -> Box<Error> {
-    Error::new(ErrorCode::TooManyTransactions, "Got temporary error: too many transactions at once")
+    Error::new(ErrorCode::TemporaryOverload, "Got temporary error: too many transactions at once")
 }
 
 #[cold]

@@ -228,7 +228,7 @@ fn a_transaction_beyond_the_maximum_is_refused() {
             Some(error) => break error,
         }
     };
-    assert_eq!((refused.code, open.len()), (ErrorCode::TooManyTransactions, TRANSACTIONS_MAX / 2));
+    assert_eq!((refused.code, open.len()), (ErrorCode::TemporaryOverload, TRANSACTIONS_MAX / 2));
     for transaction in open {
         harness.end(transaction, Ending::Commit);
     }

@@ -2,9 +2,9 @@
 
 use junctor_kernel::{FileLane, WorldRequest};
 use junctor_model::id::{CommitNumber, RowId, SchemaVersion, TransactionId};
-use junctor_signals::append_records::AppendRecords;
+use junctor_signals::append_records::{AppendRecords, LogSpace};
 use junctor_signals::checkpoint::{BeginCheckpoint, BeginCheckpointReply, ReadLogUsage, TrimLog};
-use junctor_signals::recover_log::CheckpointBounds;
+use junctor_signals::recover_log::{CheckpointBounds, RecoveredLog};
 use junctor_signals::{LogSignal, MainSignal, Module, Signal};
 use junctor_storage::log::{RecordBuffer, RecordHeader, RecordKind, SectionHeader};
 
@@ -238,4 +238,29 @@ fn the_log_goes_on_while_a_segment_is_deleted() {
     stage.await_durable(0, number);
     stage.run_log_lane();
     assert_eq!(stage.block.durable(), number);
+}
+
+#[test]
+fn a_log_near_its_limit_is_reported_until_it_is_trimmed() {
+    let mut stage = Stage::new();
+    stage.block.set_segments_max(10);
+    stage.start(1, &RecoveredLog::default());
+    let image = vec![1; 300_000];
+    for _ in 0..20 {
+        stage.commit_durably(&image);
+        assert_eq!(stage.space_reports(), []);
+    }
+    let mut commits = 0;
+    while stage.space_reports() != [(Module::Tc, LogSpace::Limited), (Module::Main, LogSpace::Limited)] {
+        stage.commit_durably(&image);
+        commits += 1;
+        assert!(commits < 12, "{commits} more commits");
+    }
+    // What was admitted is committed, and nothing stops.
+    for _ in 0..20 {
+        stage.commit_durably(&image);
+        assert_eq!((stage.space_reports(), &stage.halted), (vec![], &None));
+    }
+    stage.checkpoint();
+    assert_eq!(stage.space_reports(), [(Module::Tc, LogSpace::Free), (Module::Main, LogSpace::Free)]);
 }

@@ -7,7 +7,7 @@ use junctor_kernel::{
     NodeLayout, Outbox, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
-use junctor_signals::append_records::{AppendRecords, AwaitDurable};
+use junctor_signals::append_records::{AppendRecords, AwaitDurable, LogSpace};
 use junctor_signals::recover_log::{CheckpointBounds, RecoverLog, RecoveredLog, ReplayLog, ReplayRowsReply};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, Signal, TcSignal};
@@ -67,7 +67,7 @@ impl Stage {
             streams: vec![StreamId(0), StreamId(1), MAIN_STREAM],
             writers: vec![address(Module::Tc, 0), address(Module::Main, 0)],
             sync_interval_ms: 2000,
-            bytes_max: super::LOG_BYTES_MAX_DEFAULT,
+            segments_max: super::SEGMENTS_MAX_DEFAULT,
         };
         let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Log, 0)][..]]);
         Stage {
@@ -359,14 +359,14 @@ impl Stage {
         answers
     }
 
-    /// Takes the reports about the space of the log: receiver, and whether the disk is full.
-    fn space_reports(&mut self) -> Vec<(Module, bool)> {
+    /// Takes the reports about the space of the log, with their receivers.
+    fn space_reports(&mut self) -> Vec<(Module, LogSpace)> {
         let reports = self.sent.extract_if(.., |(_, signal)| {
             matches!(signal, Signal::Tc(TcSignal::LogSpaceChanged(_)) | Signal::Main(MainSignal::LogSpaceChanged(_)))
         });
         let report = |(to, signal): (Address, Signal)| match signal {
-            Signal::Tc(TcSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.is_full),
-            Signal::Main(MainSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.is_full),
+            Signal::Tc(TcSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.space),
+            Signal::Main(MainSignal::LogSpaceChanged(signal)) => (Module::of(to.module), signal.space),
             other => panic!("{other:?}"),
         };
         reports.map(report).collect()
@@ -564,12 +564,16 @@ fn a_full_disk_delays_commits_until_there_is_room() {
     stage.run_disk();
     stage.advance(Duration::from_millis(1100));
     stage.run_disk();
-    assert_eq!(stage.space_reports(), [(Module::Tc, true), (Module::Main, true)], "reported once");
+    assert_eq!(
+        stage.space_reports(),
+        [(Module::Tc, LogSpace::DeviceFull), (Module::Main, LogSpace::DeviceFull)],
+        "reported once"
+    );
     assert!(stage.answers().is_empty() && stage.halted.is_none());
     stage.room = u64::MAX;
     stage.advance(Duration::from_millis(1100));
     stage.run_disk();
-    assert_eq!(stage.space_reports(), [(Module::Tc, false), (Module::Main, false)]);
+    assert_eq!(stage.space_reports(), [(Module::Tc, LogSpace::Free), (Module::Main, LogSpace::Free)]);
     assert_eq!(stage.answers(), [(0, 1)]);
     assert_eq!(stage.read_back().1, [1]);
 }
@@ -595,7 +599,7 @@ fn a_segment_that_does_not_fit_is_reported_once_the_log_needs_it() {
     stage.segments_max = usize::MAX;
     stage.advance(Duration::from_millis(1100));
     stage.run_disk();
-    assert_eq!(stage.space_reports(), [(Module::Tc, false), (Module::Main, false)]);
+    assert_eq!(stage.space_reports(), [(Module::Tc, LogSpace::Free), (Module::Main, LogSpace::Free)]);
     assert_eq!(stage.answers(), [(0, number.0)]);
     stage.advance(Duration::from_millis(20_000));
     stage.run_disk();

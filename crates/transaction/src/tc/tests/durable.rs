@@ -1,8 +1,10 @@
 //! Commits on a node with a log: which of them wait for the disk, and what a full disk refuses.
 
 use junctor_signals::LogSignal;
-use junctor_signals::append_records::{AwaitDurableReply, LogSpaceChanged};
+use junctor_signals::append_records::{AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::end_transaction::EndTransactionReply;
+
+use junctor_kernel::Duration;
 
 use super::*;
 
@@ -26,8 +28,8 @@ impl Stage {
         self.send(ldm(0), TcSignal::WriteRowsReply(reply))
     }
 
-    fn report_space(&mut self, is_full: bool) {
-        assert!(self.send(log(), TcSignal::LogSpaceChanged(LogSpaceChanged { is_full })).is_empty());
+    fn report_space(&mut self, space: LogSpace) {
+        assert!(self.send(log(), TcSignal::LogSpaceChanged(LogSpaceChanged { space })).is_empty());
     }
 }
 
@@ -83,7 +85,7 @@ fn a_full_log_refuses_writes_and_commits_until_it_has_room() {
     let transaction = parts[0].1.transaction;
     stage.written(&parts[0], Vec::new());
 
-    stage.report_space(true);
+    stage.report_space(LogSpace::DeviceFull);
     for open in [NONE, transaction] {
         let reply = answer(stage.request(open, !open.is_some(), &[1]));
         assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::DiskFull));
@@ -94,6 +96,47 @@ fn a_full_log_refuses_writes_and_commits_until_it_has_room() {
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::DiskFull));
     assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
 
-    stage.report_space(false);
+    stage.report_space(LogSpace::Free);
     assert_eq!(awaited(&stage.commit_in_one_phase()), CommitNumber(1));
+}
+
+impl Stage {
+    /// Fires the timer for held statements after this time.
+    fn fire_held_timer(&mut self, after: Duration) -> Vec<(Address, Signal)> {
+        self.now = self.now.plus(after);
+        let mut outbox = Outbox::for_test(self.own);
+        let event = WorldEvent::Timer { token: super::super::await_durable::HELD_TIMER };
+        self.tc.on_world(event, &mut self.context.at(self.now), &mut outbox);
+        outbox.take_sent()
+    }
+}
+
+#[test]
+fn writes_wait_for_a_log_near_its_limit_and_commits_do_not() {
+    let mut stage = Stage::with_log();
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    stage.report_space(LogSpace::Limited);
+    assert!(stage.request(NONE, true, &[0]).is_empty(), "the statement is held");
+    assert!(stage.request(NONE, true, &[1]).is_empty());
+    assert!(stage.fire_held_timer(Duration::from_millis(100)).is_empty());
+    assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "CommitTransaction")]);
+    awaited(&stage.committed(ldm(0), transaction));
+    // There is room: both begin, in their order.
+    stage.report_space(LogSpace::Free);
+    let begun = stage.fire_held_timer(Duration::from_millis(100));
+    assert_eq!(names(&begun), [(0, "WriteRows"), (1, "WriteRows")]);
+    assert_eq!(stage.execute(NONE, true, &[0]).len(), 1);
+}
+
+#[test]
+fn a_write_that_waits_too_long_for_the_log_fails_with_1297() {
+    let mut stage = Stage::with_log();
+    stage.report_space(LogSpace::Limited);
+    assert!(stage.request(NONE, true, &[0]).is_empty());
+    assert!(stage.fire_held_timer(Duration::from_seconds(19)).is_empty());
+    let reply = answer(stage.fire_held_timer(Duration::from_seconds(2)));
+    assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
+    assert_eq!(stage.tc.transactions_open(), 0);
 }
