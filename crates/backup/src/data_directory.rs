@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use junctor_model::checkpoint::checkpoint_path;
 use junctor_model::stored_identity::Identity;
 use junctor_model::stored_manifest::MANIFEST_USE;
 use junctor_storage::log::{
@@ -64,7 +65,7 @@ impl DataDirectory {
 
     /// The path of a checkpoint's file.
     pub fn checkpoint_file(&self, number: u32) -> PathBuf {
-        self.folder.join(checkpoint_name(number))
+        self.folder.join(&*checkpoint_path(number))
     }
 
     /// A reader of the groups from this position on.
@@ -185,11 +186,6 @@ impl LogReader {
 /// Path of a segment of the log below the data directory.
 pub fn segment_name(segment: u64) -> String {
     format!("log/{segment:010}.log")
-}
-
-/// Path of a checkpoint's file below the data directory.
-pub fn checkpoint_name(number: u32) -> String {
-    format!("checkpoint/{number}.data")
 }
 
 /// Syncs the names in a folder.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use junctor_model::checkpoint::checkpoint_path;
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
@@ -14,7 +15,7 @@ use junctor_storage::log::{BLOCK_BYTES, GroupError, GroupHeader, SegmentSize, de
 use crate::BackupError;
 use crate::clock::{utc_moment_us, utc_text};
 use crate::contents::{Contents, Object};
-use crate::data_directory::{IDENTITY_USE, SETTINGS_USE, checkpoint_name, segment_name, sync_folder};
+use crate::data_directory::{IDENTITY_USE, SETTINGS_USE, segment_name, sync_folder};
 use crate::object::read_object;
 use crate::progress::Progress;
 use crate::store::BackupStore;
@@ -134,7 +135,7 @@ impl Plan {
         }
         let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
         for file in &contents.files {
-            let target = NewFile::create(&folder.join(checkpoint_name(file.number)))?;
+            let target = NewFile::create(&folder.join(&*checkpoint_path(file.number)))?;
             read_object(store, &file.backup, &file.object, target).await?.sync()?;
             progress.add(file.object.bytes);
         }

@@ -59,10 +59,14 @@ impl MainBlock {
                 self.backup_locks.lock(connection);
                 Value::Int(1)
             }
-            UserLockAction::UnlockForBackup => match self.backup_locks.unlock(connection) {
-                Ok(()) => Value::Int(1),
-                Err(error) => return refuse(operation, reply_to, error, outbox),
-            },
+            UserLockAction::UnlockForBackup => {
+                let unlocked = self.backup_locks.unlock(connection);
+                self.free_superseded(outbox);
+                match unlocked {
+                    Ok(()) => Value::Int(1),
+                    Err(error) => return refuse(operation, reply_to, error, outbox),
+                }
+            }
         };
         answer(operation, reply_to, value, outbox);
     }
@@ -79,6 +83,7 @@ impl MainBlock {
         granted.into_iter().for_each(|next| grant(next, outbox));
         // Nobody is left to learn of a revoked lock.
         let _ = self.backup_locks.unlock(signal.connection);
+        self.free_superseded(outbox);
     }
 
     /// Replies with the rows of `junctor_info.user_locks` or `junctor_info.checkpoints`, or with the counters

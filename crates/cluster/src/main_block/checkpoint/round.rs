@@ -24,6 +24,8 @@ use crate::main_block::block::MainBlock;
 pub(in crate::main_block) const CHECKPOINT_TIMER: u64 = 2;
 /// Time between a failed round and the next one, in milliseconds.
 const RETRY_MS: u64 = 1000;
+/// Fill of the log, in per cent, above which backups lose their protection.
+const BACKUP_LOG_PERCENT_MAX: u64 = 75;
 /// Maximum number of rounds that `junctor_info.checkpoints` shows.
 const REPORTS_MAX: usize = 16;
 
@@ -52,9 +54,19 @@ pub(in crate::main_block) struct Checkpoints {
     /// No round begins earlier.
     earliest_begin: Time,
     pub(super) reports: VecDeque<RoundReport>,
+    /// The files and the part of the log that no manifest needs any more, but perhaps a backup.
+    superseded: Superseded,
     /// Whether the folder exists and has no files of unfinished rounds.
     is_ready: bool,
     is_stopping: bool,
+}
+
+/// What is freed when no backup is under way.
+#[derive(Debug, Default)]
+struct Superseded {
+    files: BTreeSet<u32>,
+    /// `replay_from` of the newest manifest, unless the log is trimmed to it.
+    replay_from: Option<u64>,
 }
 
 /// The round under way.
@@ -104,6 +116,7 @@ impl Checkpoints {
             round: None,
             earliest_begin: Time(0),
             reports: VecDeque::new(),
+            superseded: Superseded::default(),
             is_ready: false,
             is_stopping: false,
         }
@@ -213,6 +226,8 @@ impl MainBlock {
             sync_us: u64::from(usage.sync_us),
             sync_us_min: u64::from(usage.sync_us_min),
         });
+        self.revoke_backup_locks_if_full(outbox);
+        let checkpoints = &self.checkpoints;
         match &checkpoints.round {
             None => self.begin_round_if_due(context.turn_start, outbox),
             Some(Round { step: Step::Write, generation, files, .. }) => {
@@ -366,9 +381,31 @@ impl MainBlock {
         unnamed.retain(|file| manifest.file(*file).is_none());
         checkpoints.manifest = *manifest;
         self.end_at_ldms(&round, true, outbox);
-        self.send_to_log(LogSignal::TrimLog(TrimLog { replay_from: round.replay_from }), outbox);
-        delete_files(unnamed.into_iter(), outbox);
+        self.checkpoints.superseded.files.append(&mut unnamed);
+        self.checkpoints.superseded.replay_from = Some(round.replay_from);
+        self.free_superseded(outbox);
         self.report_round(&round, now);
+    }
+
+    /// Trims the log and deletes files, unless a backup may copy them.
+    pub(in crate::main_block) fn free_superseded(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.backup_locks.is_held() {
+            return;
+        }
+        let Superseded { files, replay_from } = std::mem::take(&mut self.checkpoints.superseded);
+        if let Some(replay_from) = replay_from {
+            self.send_to_log(LogSignal::TrimLog(TrimLog { replay_from }), outbox);
+        }
+        delete_files(files.into_iter(), outbox);
+    }
+
+    /// Ends the protection of backups once the log is so full that writes will soon have to wait.
+    fn revoke_backup_locks_if_full(&mut self, outbox: &mut Outbox<Signal>) {
+        let (used_bytes, limit_bytes) = self.checkpoints.log_usage();
+        if self.backup_locks.is_held() && used_bytes > limit_bytes / 100 * BACKUP_LOG_PERCENT_MAX {
+            self.backup_locks.revoke();
+            self.free_superseded(outbox);
+        }
     }
 
     /// Gives up the round: no manifest names its files, unless writing one failed.

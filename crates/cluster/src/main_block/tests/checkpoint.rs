@@ -7,6 +7,7 @@ use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_model::value::Value;
 use junctor_signals::checkpoint::{LdmCheckpoint, WriteCheckpointReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
+use junctor_signals::use_user_lock::{UseUserLock, UserLockAction};
 use junctor_storage::log::decode_slot;
 
 use super::*;
@@ -274,4 +275,42 @@ fn a_schema_change_and_a_round_await_the_log_in_turn() {
     assert_eq!(manifest.schema.tables.len(), 2, "the schema is the one of the switch");
     assert!(manifest.newest > manifest.begin && manifest.newest > CommitNumber(0));
     stage.check();
+}
+
+#[test]
+fn a_backup_keeps_files_and_log_until_it_ends_or_the_log_is_nearly_full() {
+    let mut disk = Disk::default();
+    let mut stage = Stage::with_checkpoints(&mut disk);
+    let session = ConnectionId(7);
+    let request = |action| {
+        MainSignal::UseUserLock(UseUserLock {
+            operation: OperationId(3),
+            reply_to: Address::new(NodeId(1), Module::Sql, 0),
+            connection: session,
+            action,
+        })
+    };
+    let round = |stage: &mut Stage, disk: &mut Disk| {
+        stage.tick(LIMIT / 4);
+        let asked = stage.asked_files();
+        stage.write(&asked, &[], Ok(()));
+        stage.serve_files(disk);
+    };
+    let trims = |stage: &Stage| stage.log.iter().filter(|line| line.starts_with("trim")).count();
+    round(&mut stage, &mut disk);
+    assert_eq!((disk.deleted.len(), trims(&stage)), (0, 1));
+    stage.run(request(UserLockAction::LockForBackup));
+    round(&mut stage, &mut disk);
+    assert_eq!((disk.deleted.len(), trims(&stage)), (0, 1), "the backup protects both");
+    stage.run(request(UserLockAction::UnlockForBackup));
+    stage.serve_files(&mut disk);
+    assert_eq!((disk.deleted.len(), trims(&stage)), (2, 2));
+    // The simulated log never shrinks: now it is half full, and the next round finds it three quarters full.
+    stage.run(request(UserLockAction::LockForBackup));
+    round(&mut stage, &mut disk);
+    assert_eq!((disk.deleted.len(), trims(&stage)), (4, 3));
+    stage.replies.clear();
+    stage.run(request(UserLockAction::UnlockForBackup));
+    let Some(SqlSignal::UseUserLockReply(reply)) = stage.replies.pop() else { panic!("a reply") };
+    assert!(reply.error.is_some_and(|error| error.message.contains("revoked")));
 }
