@@ -85,6 +85,7 @@ struct Thread {
     /// Nanoseconds that the thread has spent on sending since the end of its last task.
     debt_ns: u64,
     busy_ns: [u64; KINDS_MAX],
+    /// Number of finished tasks.
     done: u64,
 }
 
@@ -93,6 +94,7 @@ struct Thread {
 pub struct Engine {
     threads: Vec<Thread>,
     hops: Hops,
+    /// Pending events by their time.
     due: BinaryHeap<Reverse<(u64, u64, Due)>>,
     sequence: u64,
     now_ns: u64,

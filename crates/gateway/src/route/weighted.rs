@@ -61,6 +61,7 @@ struct ThreadWeight {
     factor: u32,
     /// Load indicator, from 1 to 5, which is the cost of one read.
     indicator: u32,
+    /// Cost of the reads that the thread got in this round.
     used: u32,
 }
 
@@ -136,8 +137,11 @@ const SHARE: u32 = 8;
 /// The state of the rule in one sql block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WeightedRule {
+    /// The thread of the last read.
     last: Option<u16>,
+    /// Number of key reads that still go to the same thread.
     repeats: u32,
+    /// Position in `queries` at which the next search begins.
     next: usize,
 }
 

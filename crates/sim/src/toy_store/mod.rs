@@ -60,7 +60,9 @@ pub struct ToyStore {
     file: Option<FileId>,
     stage: Stage,
     rows: BTreeMap<i64, i64>,
+    /// The last number that was given out.
     number: u64,
+    /// Numbers up to this one may be given out, because the log has a record of it.
     mark: u64,
     /// The slot and the chained checksum of the end of the log.
     end: (u64, u64),

@@ -37,6 +37,7 @@ struct Round {
     step: Stage,
     /// Whether to repeat the read before the write.
     reads_twice: bool,
+    /// The result of the last read.
     seen: Option<Vec<i64>>,
 }
 

@@ -103,6 +103,7 @@ struct Life {
     /// For each commit number above the base: 0 if no record was seen yet, else one more than the number of
     /// streams whose record is missing.
     missing: Vec<u16>,
+    /// The highest `taken` of the groups of this life.
     taken: CommitNumber,
 }
 

@@ -100,6 +100,7 @@ struct PoolState {
     fresh: u32,
     /// Returned pages. The last one is the most likely to be in the cache, and is handed out first.
     free: Vec<u32>,
+    /// Number of pages in use, by kind.
     used: [u32; PAGE_KINDS],
 }
 

@@ -22,6 +22,7 @@ struct PipeState {
     gone: CachePadded<Gone>,
 }
 
+/// Which ends have been dropped.
 struct Gone {
     sender: AtomicBool,
     receiver: AtomicBool,
