@@ -1,4 +1,4 @@
--- Tables get other names, alone and several at once; ALTER TABLE where it is another statement in other words.
+-- RENAME TABLE of one and of several tables, and the forms of ALTER TABLE that rename a table or change its indexes.
 CREATE DATABASE cli_alter;
 CREATE DATABASE cli_other;
 USE cli_alter;

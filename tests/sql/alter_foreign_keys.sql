@@ -1,4 +1,4 @@
--- not recorded: ALTER TABLE of several changes and of foreign keys, with the numbers of MySQL 8.0, where MariaDB 10.11 has others
+-- not recorded: ALTER TABLE with several changes and with foreign keys. The error numbers are those of MySQL 8.0; MariaDB 10.11 has others.
 CREATE DATABASE cli_alter_keys;
 USE cli_alter_keys;
 CREATE TABLE p (id INT PRIMARY KEY, code VARCHAR(10), n INT);

@@ -1,12 +1,12 @@
 -- Conditions over all types in WHERE of queries, UPDATE and DELETE.
--- not recorded: rows in the place of values are error 1241, as in MySQL. The rest was compared with MariaDB 10.11.
+-- not recorded: a row where a value is expected is error 1241, as in MySQL. All else was compared with MariaDB 10.11.
 CREATE DATABASE cli_conditions CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
 USE cli_conditions;
 CREATE TABLE t (id INT PRIMARY KEY, a INT, b BIGINT UNSIGNED, s VARCHAR(10), d DOUBLE, x VARBINARY(8), KEY ab (a, b));
 INSERT INTO t VALUES (1, 1, 1, 'a', 1.5, 'a'), (2, 2, 18446744073709551615, 'b ', -2.5, 'b '), (3, NULL, NULL, NULL, NULL, NULL),
     (4, -5, 0, '10%|', 0, x'00ff'), (5, 1, 2, 'A_', 1e3, '');
 
--- Rows are compared member by member; NULL before the first difference leaves it open.
+-- Rows are compared member by member. If a NULL comes before the first difference, the result is NULL.
 SELECT id FROM t WHERE (a, b) = (1, 2);
 SELECT id FROM t WHERE (a, b) > (1, 1) ORDER BY id;
 SELECT id FROM t WHERE (a, b) >= (1, 1) ORDER BY id;
@@ -25,7 +25,7 @@ UPDATE t SET d = d + 1 WHERE (id, a) > (1, 1) AND (id, a) < (5, 0);
 DELETE FROM t WHERE (b, a) >= (18446744073709551615, 2);
 SELECT * FROM t ORDER BY id;
 
--- The escape character may be any.
+-- LIKE with any escape character.
 SELECT id FROM t WHERE s LIKE '%|%%' ESCAPE '|';
 SELECT id FROM t WHERE s LIKE '%|%||' ESCAPE '|';
 SELECT id FROM t WHERE s LIKE '%!_' ESCAPE '!';
@@ -33,7 +33,7 @@ SELECT id FROM t WHERE s LIKE '%|_' ESCAPE '|';
 SELECT id FROM t WHERE s LIKE 'a' ESCAPE '||';
 SELECT id FROM t WHERE s NOT LIKE '%x_' ESCAPE 'x' ORDER BY id;
 
--- Text that a function makes of itself compares with any text.
+-- Text that a function computes from other types is comparable with text of any collation.
 SELECT id FROM t WHERE HEX(x) = '61';
 SELECT id FROM t WHERE HEX(x) = s OR HEX(a) IN ('1', 'ff') ORDER BY id;
 SELECT id FROM t WHERE CONCAT(a, b) = '12';

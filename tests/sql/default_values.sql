@@ -1,12 +1,12 @@
 -- DEFAULT and DEFAULT(column) in INSERT, ON DUPLICATE KEY UPDATE, UPDATE and queries.
--- not recorded: MariaDB refuses UPDATE ... SET c = DEFAULT of a column without default before it has looked for rows. The rest was
+-- not recorded: for a column without a default, MariaDB refuses UPDATE ... SET c = DEFAULT before it searches for rows. All else was
 -- compared with MariaDB 10.11.
 CREATE DATABASE cli_default_values;
 USE cli_default_values;
 CREATE TABLE t (id INT PRIMARY KEY, c INT NOT NULL, d INT DEFAULT 5, e VARCHAR(4) NOT NULL, f VARCHAR(4) DEFAULT 'x');
 INSERT INTO t VALUES (1, 1, 1, 'a', 'b');
 
--- A column without default is an error when a row gets it.
+-- DEFAULT of a column without a default is an error only if a row needs it.
 INSERT INTO t VALUES (1, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE d = DEFAULT, f = DEFAULT;
 INSERT INTO t VALUES (1, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE c = DEFAULT;
 INSERT INTO t VALUES (2, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE c = DEFAULT;
@@ -17,7 +17,7 @@ UPDATE IGNORE t SET e = DEFAULT WHERE id = 2;
 SHOW WARNINGS;
 SELECT * FROM t ORDER BY id;
 
--- The default of another column, and in expressions.
+-- DEFAULT(column) of another column, and within expressions.
 INSERT INTO t VALUES (1, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE c = DEFAULT(d);
 INSERT INTO t VALUES (1, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE d = DEFAULT(d) + 1;
 INSERT INTO t VALUES (1, 2, 2, 'b', 'b') ON DUPLICATE KEY UPDATE d = DEFAULT(c);

@@ -1,4 +1,4 @@
--- Mistakes have the numbers that clients know.
+-- Erroneous statements and their MySQL error numbers.
 CREATE DATABASE cli_errors;
 CREATE DATABASE cli_errors;
 USE no_such_database;

@@ -1,4 +1,4 @@
--- not recorded: numbers of errors and forms of MySQL 8.0, where MariaDB 10.11 says 1005 or another number
+-- not recorded: error numbers and SHOW output are those of MySQL 8.0; MariaDB 10.11 has 1005 or another number
 CREATE DATABASE cli_keys;
 USE cli_keys;
 CREATE TABLE parent (id INT NOT NULL PRIMARY KEY, code VARCHAR(10), n INT, big BIGINT, UNIQUE KEY code (code));

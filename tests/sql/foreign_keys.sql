@@ -1,4 +1,4 @@
--- Children have parents: what is checked, what goes with a parent, what stays.
+-- Foreign keys: checks of children and parents, and the actions ON DELETE and ON UPDATE.
 CREATE DATABASE cli_foreign;
 USE cli_foreign;
 CREATE TABLE parent (id INT NOT NULL PRIMARY KEY, code VARCHAR(10), a INT, b INT, UNIQUE KEY code (code), KEY ab (a, b));
@@ -11,7 +11,7 @@ INSERT INTO gone VALUES (1, 1), (2, 1), (3, 2), (4, NULL);
 INSERT INTO nulled VALUES (1, 1), (2, 2), (3, NULL);
 INSERT INTO kept VALUES (1, 'ONE'), (2, NULL);
 INSERT INTO pairs VALUES (1, 10, 100), (2, 20, NULL), (3, NULL, 5), (4, 30, 300);
--- no parent
+-- children without a parent are refused
 INSERT INTO gone VALUES (5, 9);
 INSERT INTO gone VALUES (5, 2), (6, 9);
 INSERT INTO kept VALUES (3, 'four');
@@ -20,7 +20,7 @@ UPDATE gone SET pid = 9 WHERE id = 1;
 UPDATE gone SET pid = 3 WHERE id = 1;
 UPDATE gone SET pid = pid WHERE id = 1;
 SELECT * FROM gone ORDER BY id;
--- parents with children stay
+-- parents with children cannot be deleted or changed
 DELETE FROM parent WHERE id = 1;
 UPDATE parent SET code = 'uno' WHERE id = 1;
 SELECT * FROM kept ORDER BY id;
@@ -58,14 +58,14 @@ DELETE FROM parent WHERE id = 5;
 SELECT * FROM gone WHERE id = 11;
 ROLLBACK;
 SELECT COUNT(*) FROM parent;
--- without checks
+-- foreign_key_checks = 0
 SET foreign_key_checks = 0;
 INSERT INTO gone VALUES (20, 99);
 DELETE FROM parent WHERE id = 2;
 SET foreign_key_checks = 1;
 SELECT * FROM gone ORDER BY id;
 UPDATE gone SET pid = 98 WHERE id = 20;
--- trees
+-- a table that references itself
 CREATE TABLE tree (id INT NOT NULL PRIMARY KEY, up INT, CONSTRAINT branch FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE ON UPDATE CASCADE);
 INSERT INTO tree VALUES (1, NULL), (2, 1), (3, 1), (4, 2), (5, 4);
 INSERT INTO tree VALUES (6, 6);
@@ -88,7 +88,7 @@ SELECT * FROM three ORDER BY id;
 DELETE FROM one WHERE id = 5;
 SELECT * FROM three ORDER BY id;
 SELECT * FROM two ORDER BY id;
--- what is told
+-- information_schema
 SELECT constraint_name AS c, table_name AS t, column_name AS k, referenced_table_name AS p, referenced_column_name AS r FROM information_schema.key_column_usage WHERE table_schema = 'cli_foreign' AND table_name = 'pairs' ORDER BY constraint_name, ordinal_position;
 SELECT constraint_name AS c, unique_constraint_name AS u, update_rule AS o, delete_rule AS d, table_name AS t, referenced_table_name AS p FROM information_schema.referential_constraints WHERE constraint_schema = 'cli_foreign' AND table_name = 'gone' ORDER BY constraint_name;
 SELECT constraint_name AS c, constraint_type AS t FROM information_schema.table_constraints WHERE table_schema = 'cli_foreign' AND table_name = 'gone' ORDER BY constraint_name;

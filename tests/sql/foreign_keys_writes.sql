@@ -1,4 +1,4 @@
--- Foreign keys and writes of several steps: REPLACE, ON DUPLICATE KEY UPDATE, IGNORE, INSERT ... SELECT, changes in an order.
+-- Foreign keys and writes of several steps: REPLACE, ON DUPLICATE KEY UPDATE, IGNORE, INSERT ... SELECT, and writes with ORDER BY.
 -- RESTRICT.
 CREATE DATABASE cli_fk_restrict;
 USE cli_fk_restrict;
@@ -10,7 +10,7 @@ INSERT INTO p VALUES (1, 10, 0), (2, 20, 0), (3, 30, 0), (4, 40, 0);
 INSERT INTO c VALUES (1, 1, 100), (2, 1, 200), (3, 2, 300), (4, NULL, 400);
 INSERT INTO g VALUES (1, 100), (2, 200), (3, 300);
 INSERT INTO s VALUES (10, 1, 1000), (11, 9, 1100), (12, 2, 1200), (13, NULL, 1300);
--- Parents.
+-- Writes to the parent table.
 REPLACE INTO p VALUES (4, 41, 1);
 REPLACE INTO p VALUES (1, 11, 1);
 SELECT * FROM c ORDER BY id;
@@ -22,7 +22,7 @@ INSERT INTO p VALUES (1, 1, 1) ON DUPLICATE KEY UPDATE n = n + 1;
 INSERT INTO p VALUES (2, 1, 1), (4, 1, 1) ON DUPLICATE KEY UPDATE id = id + 100;
 SELECT * FROM p ORDER BY id;
 SELECT * FROM c ORDER BY id;
--- Children.
+-- Writes to the child table.
 INSERT INTO c VALUES (4, 9, 1) ON DUPLICATE KEY UPDATE p = 9;
 INSERT INTO c VALUES (20, 9, 1) ON DUPLICATE KEY UPDATE p = 1;
 INSERT INTO c VALUES (4, 1, 1), (21, 1, 210) ON DUPLICATE KEY UPDATE p = VALUES(p);
@@ -37,7 +37,7 @@ REPLACE INTO c VALUES (30, 99, 220);
 REPLACE INTO c VALUES (30, 1, 220);
 SELECT * FROM c ORDER BY id;
 SELECT * FROM g ORDER BY id;
--- In an order.
+-- Writes with ORDER BY.
 UPDATE c SET p = p + 50 ORDER BY id LIMIT 10;
 UPDATE c SET x = x + 1 ORDER BY x DESC LIMIT 3;
 SELECT * FROM g ORDER BY id;
@@ -67,7 +67,7 @@ INSERT INTO p VALUES (1, 10, 0), (2, 20, 0), (3, 30, 0), (4, 40, 0);
 INSERT INTO c VALUES (1, 1, 100), (2, 1, 200), (3, 2, 300), (4, NULL, 400);
 INSERT INTO g VALUES (1, 100), (2, 200), (3, 300);
 INSERT INTO s VALUES (10, 1, 1000), (11, 9, 1100), (12, 2, 1200), (13, NULL, 1300);
--- Parents.
+-- Writes to the parent table.
 REPLACE INTO p VALUES (4, 41, 1);
 REPLACE INTO p VALUES (1, 11, 1);
 SELECT * FROM c ORDER BY id;
@@ -79,7 +79,7 @@ INSERT INTO p VALUES (1, 1, 1) ON DUPLICATE KEY UPDATE n = n + 1;
 INSERT INTO p VALUES (2, 1, 1), (4, 1, 1) ON DUPLICATE KEY UPDATE id = id + 100;
 SELECT * FROM p ORDER BY id;
 SELECT * FROM c ORDER BY id;
--- Children.
+-- Writes to the child table.
 INSERT INTO c VALUES (4, 9, 1) ON DUPLICATE KEY UPDATE p = 9;
 INSERT INTO c VALUES (20, 9, 1) ON DUPLICATE KEY UPDATE p = 1;
 INSERT INTO c VALUES (4, 1, 1), (21, 1, 210) ON DUPLICATE KEY UPDATE p = VALUES(p);
@@ -94,7 +94,7 @@ REPLACE INTO c VALUES (30, 99, 220);
 REPLACE INTO c VALUES (30, 1, 220);
 SELECT * FROM c ORDER BY id;
 SELECT * FROM g ORDER BY id;
--- In an order.
+-- Writes with ORDER BY.
 UPDATE c SET p = p + 50 ORDER BY id LIMIT 10;
 UPDATE c SET x = x + 1 ORDER BY x DESC LIMIT 3;
 SELECT * FROM g ORDER BY id;
@@ -124,7 +124,7 @@ INSERT INTO p VALUES (1, 10, 0), (2, 20, 0), (3, 30, 0), (4, 40, 0);
 INSERT INTO c VALUES (1, 1, 100), (2, 1, 200), (3, 2, 300), (4, NULL, 400);
 INSERT INTO g VALUES (1, 100), (2, 200), (3, 300);
 INSERT INTO s VALUES (10, 1, 1000), (11, 9, 1100), (12, 2, 1200), (13, NULL, 1300);
--- Parents.
+-- Writes to the parent table.
 REPLACE INTO p VALUES (4, 41, 1);
 REPLACE INTO p VALUES (1, 11, 1);
 SELECT * FROM c ORDER BY id;
@@ -136,7 +136,7 @@ INSERT INTO p VALUES (1, 1, 1) ON DUPLICATE KEY UPDATE n = n + 1;
 INSERT INTO p VALUES (2, 1, 1), (4, 1, 1) ON DUPLICATE KEY UPDATE id = id + 100;
 SELECT * FROM p ORDER BY id;
 SELECT * FROM c ORDER BY id;
--- Children.
+-- Writes to the child table.
 INSERT INTO c VALUES (4, 9, 1) ON DUPLICATE KEY UPDATE p = 9;
 INSERT INTO c VALUES (20, 9, 1) ON DUPLICATE KEY UPDATE p = 1;
 INSERT INTO c VALUES (4, 1, 1), (21, 1, 210) ON DUPLICATE KEY UPDATE p = VALUES(p);
@@ -151,7 +151,7 @@ REPLACE INTO c VALUES (30, 99, 220);
 REPLACE INTO c VALUES (30, 1, 220);
 SELECT * FROM c ORDER BY id;
 SELECT * FROM g ORDER BY id;
--- In an order.
+-- Writes with ORDER BY.
 UPDATE c SET p = p + 50 ORDER BY id LIMIT 10;
 UPDATE c SET x = x + 1 ORDER BY x DESC LIMIT 3;
 SELECT * FROM g ORDER BY id;
@@ -170,7 +170,7 @@ INSERT INTO c VALUES (10, 1, 1) ON DUPLICATE KEY UPDATE x = x + 1;
 INSERT INTO c VALUES (10, 1, 1) ON DUPLICATE KEY UPDATE p = 78;
 SELECT * FROM c ORDER BY id;
 DROP DATABASE cli_fk_null;
--- A table that refers to itself.
+-- A table that references itself.
 CREATE DATABASE cli_fk_self;
 USE cli_fk_self;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, up INT, v INT, CONSTRAINT t_up FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);

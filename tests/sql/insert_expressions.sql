@@ -1,4 +1,4 @@
--- Values of INSERT that are computed from columns before them: each column has its default until its turn comes.
+-- INSERT values computed from other columns: a column that has not been assigned yet has its default.
 CREATE DATABASE cli_insert_expressions;
 USE cli_insert_expressions;
 CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT DEFAULT 7, c INT NOT NULL, s VARCHAR(10), d DOUBLE);

@@ -1,5 +1,5 @@
--- INSERT ... SELECT and REPLACE ... SELECT, also from the table that is written.
--- not recorded: one SQLSTATE is MySQL's. The rest was compared with MariaDB 10.11.
+-- INSERT ... SELECT and REPLACE ... SELECT, also from the target table.
+-- not recorded: one SQLSTATE is MySQL's. All else was compared with MariaDB 10.11.
 CREATE DATABASE cli_insert_select;
 USE cli_insert_select;
 CREATE TABLE s (id INT NOT NULL PRIMARY KEY, k INT, c VARCHAR(20), d DOUBLE, b VARBINARY(10), KEY k_1 (k));
@@ -14,7 +14,7 @@ INSERT INTO t (c, id) SELECT DISTINCT k, k + 100 FROM s WHERE k > 0;
 INSERT INTO t (id, c) SELECT 40, 'no table';
 INSERT INTO t SELECT * FROM s WHERE id = 1000;
 SELECT id, k, c FROM t ORDER BY id;
--- Duplicates.
+-- Duplicate keys.
 INSERT INTO t SELECT * FROM s;
 INSERT INTO t SELECT id + 200, k, c, d, b FROM s;
 SELECT COUNT(*) FROM t;
@@ -23,7 +23,7 @@ SHOW COUNT(*) WARNINGS;
 REPLACE INTO t SELECT id + 2, 0, c, d, b FROM s ORDER BY id;
 INSERT INTO t SELECT id, k, c, d, b FROM s ORDER BY id ON DUPLICATE KEY UPDATE k = IFNULL(VALUES(k), 0) + 1000;
 SELECT id, k, c FROM t ORDER BY id;
--- The same table.
+-- The target table is also the source.
 CREATE TABLE n (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL);
 INSERT INTO n (v) VALUES (1), (2), (3);
 INSERT INTO n (v) SELECT v + 10 FROM n ORDER BY id;

@@ -1,4 +1,4 @@
--- Levels and access of transactions in every scope, and what a READ ONLY transaction refuses.
+-- Isolation level and access mode of transactions in every scope, and the statements that a READ ONLY transaction refuses.
 CREATE DATABASE cli_isolation;
 USE cli_isolation;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT, KEY v (v));
@@ -30,7 +30,7 @@ SET SESSION TRANSACTION ISOLATION LEVEL NOTHING;
 SET tx_isolation = 1;
 SELECT @@tx_isolation;
 SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ;
--- What is said without a scope holds for the next transaction alone.
+-- SET TRANSACTION without a scope applies to the next transaction only.
 SET TRANSACTION READ ONLY;
 INSERT INTO t VALUES (4, 40);
 SELECT COUNT(*) FROM t;

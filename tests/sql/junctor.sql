@@ -1,4 +1,4 @@
--- not recorded: what differs from MariaDB on purpose. Statements that are not supported yet are refused as such.
+-- not recorded: intended differences from MariaDB. Unsupported statements fail with an error that names what is unsupported.
 CREATE DATABASE cli_junctor;
 USE cli_junctor;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT NOT NULL) PARTITION BY KEY (id) PARTITIONS 4;

@@ -1,5 +1,5 @@
--- UPDATE of several rows whose keys meet each other: rows are taken in the order of the primary key where the order decides.
--- not recorded: UPDATE IGNORE warns of each row that it leaves out, as MySQL does. The rest was compared with MariaDB 10.11.
+-- UPDATE of rows whose new keys equal old keys of other rows. Where the order matters, rows are updated in primary key order.
+-- not recorded: UPDATE IGNORE warns of each row that it skips, as in MySQL. All else was compared with MariaDB 10.11.
 CREATE DATABASE cli_keys_in_order;
 USE cli_keys_in_order;
 CREATE TABLE t (id INT PRIMARY KEY, u INT, v INT, UNIQUE KEY (u));
@@ -15,14 +15,14 @@ UPDATE t SET u = 50 WHERE v = 0;
 UPDATE t SET id = 9;
 SELECT * FROM t ORDER BY id;
 
--- The first row in that order is the one that gets a key that all are to get.
+-- If all rows are to get the same key, the first row in that order gets it.
 UPDATE IGNORE t SET u = 5;
 SELECT * FROM t ORDER BY id;
 UPDATE IGNORE t SET id = id + 1, v = v + 1;
 SHOW WARNINGS;
 SELECT * FROM t ORDER BY id;
 
--- In a transaction only the statement that failed is undone.
+-- In a transaction, only the failed statement is undone.
 BEGIN;
 INSERT INTO t VALUES (100, 1000, 1);
 UPDATE t SET u = 7, v = 9 WHERE id > 5;
@@ -32,7 +32,7 @@ SELECT * FROM t ORDER BY id;
 ROLLBACK;
 SELECT * FROM t ORDER BY id;
 
--- Without a primary key: the first unique key without NULL, or the order in which the rows came.
+-- Without a primary key, the order is that of the first unique key without NULL, or the order of insertion.
 CREATE TABLE h (a INT, b INT UNIQUE);
 INSERT INTO h VALUES (1, 5), (2, 4), (3, 3), (4, 2), (5, 1);
 UPDATE h SET b = b + 1;
@@ -44,7 +44,7 @@ UPDATE n SET b = b - 1;
 UPDATE IGNORE n SET b = 7;
 SELECT * FROM n ORDER BY b;
 
--- Of several partitions too.
+-- The same with several partitions.
 CREATE TABLE p (id INT PRIMARY KEY, u INT UNIQUE) PARTITION BY KEY (id) PARTITIONS 4;
 INSERT INTO p VALUES (8, 18), (3, 13), (1, 11), (7, 17), (2, 12), (5, 15), (4, 14), (6, 16);
 UPDATE p SET u = u - 1;

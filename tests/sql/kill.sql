@@ -1,4 +1,4 @@
--- KILL: of what does not exist, and of the own query.
+-- KILL of a connection that does not exist, and of the session's own query.
 KILL 4294967295;
 KILL QUERY 4294967294;
 KILL QUERY CONNECTION_ID();

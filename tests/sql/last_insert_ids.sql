@@ -1,5 +1,5 @@
 -- LAST_INSERT_ID(expression).
--- not recorded: names of keys differ in errors, and generated numbers that were not used leave other gaps. The answers were compared with MariaDB 10.11.
+-- not recorded: errors name keys differently, and unused generated numbers leave other gaps. The results were compared with MariaDB 10.11.
 CREATE DATABASE cli_last_insert_ids;
 USE cli_last_insert_ids;
 SELECT LAST_INSERT_ID(5), LAST_INSERT_ID(NULL), LAST_INSERT_ID(-1), LAST_INSERT_ID(2.5);
@@ -14,7 +14,7 @@ DO LAST_INSERT_ID(9);
 SELECT LAST_INSERT_ID();
 SET @x = LAST_INSERT_ID(10);
 SELECT LAST_INSERT_ID(), @x;
--- A sequence.
+-- A table as a sequence generator.
 CREATE TABLE sequence (name VARCHAR(10) NOT NULL PRIMARY KEY, id INT NOT NULL);
 INSERT INTO sequence VALUES ('a', 5), ('b', 70);
 SELECT LAST_INSERT_ID();
@@ -30,14 +30,14 @@ BEGIN;
 UPDATE sequence SET id = LAST_INSERT_ID(id + 1) WHERE name = 'a';
 ROLLBACK;
 SELECT LAST_INSERT_ID(), id FROM sequence WHERE name = 'a';
--- The upsert that tells which row it met.
+-- An upsert that returns the id of the row that it found.
 CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT, v INT, UNIQUE KEY k_1 (k));
 INSERT INTO t VALUES (1, 10, 0), (2, 20, 0);
 INSERT INTO t (k) VALUES (20) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id), v = v + 1;
 SELECT LAST_INSERT_ID(), ROW_COUNT();
 INSERT INTO t (k) VALUES (10) ON DUPLICATE KEY UPDATE id = LAST_INSERT_ID(id);
 SELECT LAST_INSERT_ID(), ROW_COUNT();
--- Where it stands does not matter.
+-- The function works at any place in a statement.
 INSERT INTO t VALUES (LAST_INSERT_ID(500), 500, 1);
 SELECT LAST_INSERT_ID();
 INSERT INTO t VALUES (600, 600, LAST_INSERT_ID(8));
@@ -58,7 +58,7 @@ DELETE FROM t WHERE id = 600 RETURNING LAST_INSERT_ID(id);
 SELECT LAST_INSERT_ID();
 INSERT INTO t VALUES (700, 700, 7) RETURNING LAST_INSERT_ID(id + 1);
 SELECT LAST_INSERT_ID();
--- A statement that fails has called it too, and a generated number goes before it.
+-- A failed statement sets the id too. A generated number takes precedence over the function.
 INSERT INTO t (k, v) VALUES (LAST_INSERT_ID(10), 1);
 SELECT LAST_INSERT_ID();
 INSERT INTO t VALUES (NULL, 900, LAST_INSERT_ID(8));

@@ -1,4 +1,4 @@
--- LOCK TABLES: the session may use what it has locked and nothing else, until it says UNLOCK TABLES or begins a transaction.
+-- LOCK TABLES: the session may use only the tables that it has locked, until UNLOCK TABLES or the beginning of a transaction.
 CREATE DATABASE cli_locks;
 USE cli_locks;
 CREATE TABLE a (id INT NOT NULL PRIMARY KEY, v INT NOT NULL);
@@ -21,7 +21,7 @@ UNLOCK TABLES;
 SELECT * FROM c;
 SELECT * FROM b ORDER BY id;
 UNLOCK TABLES;
--- What was locked before is given back.
+-- LOCK TABLES first releases the tables that the session has locked.
 LOCK TABLE a WRITE;
 LOCK TABLES b READ;
 SELECT v FROM a;
@@ -30,7 +30,7 @@ LOCK TABLES no_such_table WRITE;
 SELECT v FROM a;
 LOCK TABLES a READ, a WRITE;
 SELECT v FROM a;
--- A transaction begins: tables are given back. Its end does not.
+-- The beginning of a transaction releases the tables; its end does not.
 LOCK TABLES a WRITE;
 BEGIN;
 SELECT v FROM b WHERE id = 1;
@@ -52,7 +52,7 @@ LOCK TABLES a READ;
 ROLLBACK;
 SELECT id FROM a ORDER BY id;
 UNLOCK TABLES;
--- A statement calls a table what LOCK TABLES called it.
+-- A statement must use the alias that LOCK TABLES gave to the table.
 LOCK TABLES a AS x READ, b WRITE;
 SELECT v FROM a WHERE id = 1;
 SELECT v FROM a AS x WHERE id = 1;
@@ -64,7 +64,7 @@ UPDATE a SET v = 13 WHERE id = 1;
 DELETE FROM b;
 SELECT v FROM a WHERE id = 1;
 UNLOCK TABLES;
--- Tables that are reached by foreign keys need not be named.
+-- Tables that are reached only through foreign keys need not be locked by name.
 CREATE TABLE parent (id INT NOT NULL PRIMARY KEY);
 CREATE TABLE child (id INT NOT NULL PRIMARY KEY, p INT, KEY (p), FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);
 INSERT INTO parent VALUES (1), (2);

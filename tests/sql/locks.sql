@@ -1,5 +1,5 @@
--- not recorded: what the status tables show is Junctor's own.
--- Row locks, range locks and what they cover, as a session sees its own.
+-- not recorded: the status tables exist only in Junctor.
+-- Row locks and range locks of the own session, and the rows and ranges that they cover.
 CREATE DATABASE cli_locks;
 USE cli_locks;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT, KEY v (v)) PARTITION BY KEY (id) PARTITIONS 1;
@@ -15,12 +15,12 @@ SELECT mode, key_range FROM junctor_info.locks WHERE row_id IS NULL ORDER BY key
 SELECT COUNT(*) FROM junctor_info.lock_waits;
 ROLLBACK;
 SELECT COUNT(*) FROM junctor_info.locks;
--- A limited read locks no further than it looks.
+-- A locking read with LIMIT locks only the rows and ranges that it has read.
 BEGIN;
 SELECT * FROM t WHERE v >= 10 ORDER BY v LIMIT 1 FOR UPDATE SKIP LOCKED;
 SELECT COUNT(row_id), COUNT(key_range), MAX(key_range) FROM junctor_info.locks;
 COMMIT;
--- READ COMMITTED locks rows alone, and a SERIALIZABLE query locks what it reads.
+-- READ COMMITTED locks rows only. A SERIALIZABLE query locks the rows and ranges that it reads.
 SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
 BEGIN;
 SELECT * FROM t WHERE v BETWEEN 15 AND 25 FOR UPDATE;

@@ -1,4 +1,4 @@
--- Rows by key, by lists of keys, and what is missing.
+-- Reads by key and by lists of keys, also of missing keys.
 CREATE DATABASE cli_points;
 USE cli_points;
 CREATE TABLE fruit (id INT NOT NULL PRIMARY KEY, name VARCHAR(40) NOT NULL, weight_g INT, note TEXT);

@@ -1,7 +1,7 @@
--- REPLACE with the very row that is there, and hexadecimal literals in INSERT ... SELECT.
+-- REPLACE with a row equal to the existing one, and hexadecimal literals in INSERT ... SELECT.
 CREATE DATABASE cli_replace_same;
 USE cli_replace_same;
--- A row that the last of the unique keys alone finds is changed in its place: 1 row if it is the same.
+-- If only the last unique key finds a row, REPLACE updates that row in place. An equal row counts as 1 row.
 CREATE TABLE v (a INT, b INT UNIQUE);
 INSERT INTO v VALUES (1, 1), (2, NULL);
 REPLACE INTO v VALUES (1, 1);

@@ -1,5 +1,5 @@
 -- RETURNING of INSERT, REPLACE and DELETE, as MariaDB has it.
--- not recorded: column names of errors and rows by partition differ. The answers were compared with MariaDB 10.11.
+-- not recorded: column names in errors, and the order of rows from several partitions, differ. The results were compared with MariaDB 10.11.
 CREATE DATABASE cli_returning;
 USE cli_returning;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, k INT, v VARCHAR(10), UNIQUE KEY k_1 (k));
@@ -7,12 +7,12 @@ INSERT INTO t VALUES (1, 10, 'a'), (3, 30, 'c'), (2, 20, 'b') RETURNING *;
 SELECT ROW_COUNT();
 INSERT INTO t (id, v) VALUES (4, 'd') RETURNING id, k + 1, CONCAT(v, '!') AS shout, t.v, 'text', NULL;
 INSERT INTO t SET id = 5, v = 'e' RETURNING cli_returning.t.*, LENGTH(v) length;
--- Rows come in the order in which they were inserted; those left out do not come.
+-- Rows are returned in the order of insertion, without skipped rows.
 INSERT IGNORE INTO t VALUES (9, 90, 'i'), (1, 91, 'left out'), (8, 80, 'h') RETURNING id, v;
 SHOW WARNINGS;
 INSERT IGNORE INTO t (id, k) VALUES (7, 'x') RETURNING id, k, 1 / 0;
 SHOW WARNINGS;
--- A row that was there comes as it has become.
+-- An existing row that was updated is returned with its new values.
 INSERT INTO t VALUES (1, 11, 'z'), (6, 60, 'f') ON DUPLICATE KEY UPDATE v = CONCAT(v, VALUES(v)), k = k + 1 RETURNING *;
 INSERT INTO t VALUES (1, 11, 'z') ON DUPLICATE KEY UPDATE k = k RETURNING id, k;
 INSERT INTO t VALUES (100, 11, 'z') ON DUPLICATE KEY UPDATE id = id + 200 RETURNING *;
@@ -22,12 +22,12 @@ REPLACE INTO t VALUES (202, 61, 'new') RETURNING v;
 INSERT INTO t SELECT id + 1000, k + 1000, v FROM t WHERE id < 6 ORDER BY id DESC RETURNING id, v;
 INSERT INTO t SELECT id + 1000, k, v FROM t WHERE id < 0 RETURNING id;
 REPLACE INTO t SELECT id, k, 'again' FROM t WHERE id IN (1002, 1003) ORDER BY id RETURNING *;
--- A generated number.
+-- A generated AUTO_INCREMENT value.
 CREATE TABLE n (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT);
 INSERT INTO n (v) VALUES (7), (8) RETURNING id, v;
 SELECT LAST_INSERT_ID();
 INSERT INTO n () VALUES () RETURNING *;
--- What cannot be said undoes the statement.
+-- An error in RETURNING undoes the statement.
 INSERT INTO t VALUES (300, 2147483647, 'x') RETURNING k * 9223372036854775807;
 INSERT INTO t VALUES (300, 2147483647, 'x') RETURNING 1 / 0;
 INSERT INTO t VALUES (300, 300, 'x'), (301, 2147483647, 'y') RETURNING k * 9223372036854775807;
@@ -49,7 +49,7 @@ DELETE FROM t WHERE k = 80 RETURNING v, id / 0;
 SHOW WARNINGS;
 DELETE FROM t WHERE id > 3 AND v = 'none' RETURNING id;
 SELECT COUNT(*) FROM t;
--- What is wrong.
+-- Invalid uses.
 INSERT INTO t VALUES (400, 400, 'x') RETURNING COUNT(*);
 DELETE FROM t RETURNING MAX(id);
 INSERT INTO t VALUES (400, 400, 'x') RETURNING nothing;
@@ -59,7 +59,7 @@ UPDATE t SET k = 1 RETURNING k;
 DELETE FROM t RETURNING DISTINCT k;
 INSERT INTO t VALUES (1, 1, '1'), (2, 2, '2') RETURNING id;
 SELECT COUNT(*) FROM t;
--- It is a word like others elsewhere.
+-- Elsewhere, RETURNING is an ordinary identifier.
 SELECT returning.id AS returning FROM t returning WHERE id = 2;
 INSERT INTO n SELECT 100 `returning`, 1 FROM t WHERE id = 2 RETURNING id;
 EXPLAIN DELETE FROM t WHERE id = 2 RETURNING *;

@@ -1,4 +1,4 @@
--- not recorded: the rule that gives reads their places, and what is known of it.
+-- not recorded: the routing rule for reads (read_routing), and junctor_info.routing.
 SELECT @@read_routing, @@GLOBAL.read_routing;
 SET GLOBAL read_routing = 'owner';
 SELECT @@read_routing;

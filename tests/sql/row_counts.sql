@@ -1,5 +1,5 @@
--- ROW_COUNT(), FOUND_ROWS() and what each statement says about rows.
--- not recorded: MySQL tells of rows that UPDATE IGNORE leaves out. The rest was compared with MariaDB 10.11, also with
+-- ROW_COUNT(), FOUND_ROWS(), and the row counts that each statement reports.
+-- not recorded: MySQL reports the rows that UPDATE IGNORE skips. All else was compared with MariaDB 10.11, also with
 -- CLIENT_FOUND_ROWS (tests/differential/counts.py).
 CREATE DATABASE cli_row_counts;
 USE cli_row_counts;

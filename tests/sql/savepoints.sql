@@ -1,4 +1,4 @@
--- Savepoints: nested, replaced by name, forgotten at the end of the transaction.
+-- Savepoints: nested, replaced by name, removed at the end of the transaction.
 CREATE DATABASE cli_savepoints;
 USE cli_savepoints;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, v INT NOT NULL, u INT NOT NULL, UNIQUE KEY u (u));
@@ -32,7 +32,7 @@ SELECT * FROM t ORDER BY id;
 COMMIT;
 ROLLBACK TO start;
 SELECT * FROM t ORDER BY id;
--- One of the same name takes the place of the first one.
+-- A savepoint replaces an earlier one of the same name.
 BEGIN;
 SAVEPOINT s;
 UPDATE t SET v = 1 WHERE id = 1;
@@ -46,7 +46,7 @@ RELEASE SAVEPOINT inner1;
 ROLLBACK TO inner2;
 ROLLBACK;
 SELECT v FROM t WHERE id = 1;
--- Outside of a transaction nothing is kept; statements that commit forget savepoints.
+-- Outside a transaction, SAVEPOINT has no effect. Statements that commit remove all savepoints.
 SAVEPOINT s;
 ROLLBACK TO s;
 RELEASE SAVEPOINT s;

@@ -1,4 +1,4 @@
--- What exists, and indexes made over rows that are there already.
+-- SHOW DATABASES and SHOW TABLES, and indexes on tables that already have rows.
 CREATE DATABASE cli_schema;
 USE cli_schema;
 SHOW DATABASES LIKE 'cli\_schema';

@@ -1,4 +1,4 @@
--- Several statements in one text: each has a result of its own, an error ends the text, what came before it stays.
+-- Several statements in one text: each has its own result. An error ends the text, and the statements before it stay in effect.
 CREATE DATABASE several;
 USE several;
 CREATE TABLE t (a INT NOT NULL PRIMARY KEY, b VARCHAR(20));

@@ -1,4 +1,4 @@
--- Transactions in one session: seen by itself at once, undone by ROLLBACK, kept by COMMIT.
+-- Transactions in one session: the session sees its own changes at once, ROLLBACK undoes them, COMMIT keeps them.
 CREATE DATABASE cli_transactions;
 USE cli_transactions;
 CREATE TABLE account (id INT NOT NULL PRIMARY KEY, amount INT NOT NULL);

@@ -1,4 +1,4 @@
--- Values of every type, their borders, and refusals.
+-- Values of every type: the limits of their ranges, and values that are refused.
 CREATE DATABASE cli_types;
 USE cli_types;
 CREATE TABLE n (id INT NOT NULL PRIMARY KEY, t TINYINT, tu TINYINT UNSIGNED, s SMALLINT, m MEDIUMINT, i INT UNSIGNED, b BIGINT, bu BIGINT UNSIGNED, d DOUBLE);

@@ -1,16 +1,16 @@
--- INSERT IGNORE, REPLACE, ON DUPLICATE KEY UPDATE, UPDATE and DELETE with ORDER BY and LIMIT, and what each says about rows.
--- not recorded: SHOW WARNINGS has MySQL's words. The rest was compared with MariaDB 10.11.
+-- INSERT IGNORE, REPLACE, ON DUPLICATE KEY UPDATE, UPDATE and DELETE with ORDER BY and LIMIT, and their row counts.
+-- not recorded: SHOW WARNINGS has MySQL's texts. All else was compared with MariaDB 10.11.
 CREATE DATABASE cli_upserts;
 USE cli_upserts;
 CREATE TABLE t (id INT NOT NULL PRIMARY KEY, u INT NOT NULL, c VARCHAR(5), n INT DEFAULT 0, UNIQUE KEY u_1 (u), UNIQUE KEY c_1 (c));
 INSERT INTO t VALUES (1, 10, 'a', 0), (2, 20, 'b', 0), (3, 30, 'c', 0);
--- IGNORE: rows whose keys exist are left out.
+-- IGNORE skips rows whose keys exist.
 INSERT IGNORE INTO t VALUES (1, 11, 'x', 1);
 SHOW WARNINGS;
 INSERT IGNORE INTO t VALUES (4, 20, 'x', 1), (5, 50, 'e', 1), (6, 60, 'a', 1), (5, 51, 'f', 1);
 SHOW WARNINGS;
 SELECT * FROM t ORDER BY id;
--- IGNORE: values that do not fit are stored as the nearest ones.
+-- IGNORE stores the nearest valid value in place of one that does not fit.
 INSERT IGNORE INTO t VALUES (7, 70, 'longer than five', '12abc');
 SHOW WARNINGS;
 INSERT IGNORE INTO t VALUES (8, NULL, 'h', 99999999999);
@@ -20,7 +20,7 @@ SHOW WARNINGS;
 INSERT IGNORE INTO t (id, u, n) VALUES (10, 100, 1 / 0), (11, 110, 'x');
 SHOW WARNINGS;
 SELECT * FROM t WHERE id >= 5 ORDER BY id;
--- REPLACE: every row that has one of the keys goes.
+-- REPLACE deletes every row that has one of the keys.
 REPLACE INTO t VALUES (1, 10, 'a', 5);
 REPLACE INTO t VALUES (1, 10, 'a', 5);
 REPLACE INTO t VALUES (1, 20, 'c', 6);
@@ -28,7 +28,7 @@ REPLACE INTO t VALUES (100, 1000, 'new', 7);
 REPLACE INTO t VALUES (101, 1000, 'n1', 7), (102, 1001, 'n2', 7), (101, 1002, 'n3', 8);
 REPLACE INTO t SET id = 102, u = 1003, c = 'n4';
 SELECT * FROM t WHERE id < 5 OR id >= 100 ORDER BY id;
--- ON DUPLICATE KEY UPDATE: 1 for a new row, 2 for a changed one, 0 for one that stays.
+-- ON DUPLICATE KEY UPDATE counts 1 for a new row, 2 for a changed row, and 0 for an unchanged row.
 INSERT INTO t VALUES (200, 2000, 'p', 1) ON DUPLICATE KEY UPDATE n = n + 1;
 INSERT INTO t VALUES (200, 2000, 'p', 1) ON DUPLICATE KEY UPDATE n = n + 1;
 INSERT INTO t VALUES (200, 2000, 'p', 1) ON DUPLICATE KEY UPDATE n = n;
@@ -39,7 +39,7 @@ INSERT INTO t VALUES (200, 2004, 'v', 4) ON DUPLICATE KEY UPDATE u = 1002;
 INSERT IGNORE INTO t VALUES (200, 2004, 'v', 4) ON DUPLICATE KEY UPDATE u = 1002;
 SHOW WARNINGS;
 SELECT * FROM t WHERE id >= 200 ORDER BY id;
--- Inside a transaction a statement that fails undoes itself only.
+-- In a transaction, a failed statement undoes only its own changes.
 BEGIN;
 INSERT INTO t VALUES (300, 3000, 'ta', 0) ON DUPLICATE KEY UPDATE n = 1;
 INSERT INTO t VALUES (300, 3000, 'tb', 0), (301, 3001, 'tc', 0), (302, 3000, 'td', 1) ON DUPLICATE KEY UPDATE n = n + 1, u = 1002;
@@ -50,7 +50,7 @@ INSERT IGNORE INTO t VALUES (303, 1, '', 1), (304, 3004, 'tf', 1);
 SELECT * FROM t WHERE id >= 300 ORDER BY id;
 ROLLBACK;
 SELECT COUNT(*) FROM t WHERE id >= 300;
--- UPDATE and DELETE in order, up to a limit.
+-- UPDATE and DELETE with ORDER BY and LIMIT.
 UPDATE t SET n = 50 ORDER BY id LIMIT 2;
 UPDATE t SET n = 50 ORDER BY id LIMIT 3;
 UPDATE t SET n = 60 WHERE id > 3 ORDER BY u DESC LIMIT 2;
@@ -69,7 +69,7 @@ DELETE FROM t ORDER BY id DESC LIMIT 1;
 DELETE FROM t WHERE n = 50 ORDER BY u LIMIT 1;
 DELETE IGNORE FROM t WHERE id > 1000 LIMIT 5;
 SELECT id FROM t ORDER BY id;
--- Numbers.
+-- AUTO_INCREMENT values.
 CREATE TABLE a (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, u INT UNIQUE, n INT);
 INSERT INTO a (u, n) VALUES (1, 1), (2, 2);
 SELECT LAST_INSERT_ID();

@@ -1,4 +1,4 @@
--- INSERT ... SELECT ... ON DUPLICATE KEY UPDATE names columns of the query's table too.
+-- INSERT ... SELECT ... ON DUPLICATE KEY UPDATE that refers to columns of the source table.
 CREATE DATABASE cli_upserts_of_queries;
 USE cli_upserts_of_queries;
 CREATE TABLE t (id INT PRIMARY KEY, c INT, d INT DEFAULT 5, e VARCHAR(4));
@@ -6,7 +6,7 @@ CREATE TABLE s (id INT PRIMARY KEY, c INT, x INT);
 INSERT INTO t VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b');
 INSERT INTO s VALUES (1, 100, 1000), (2, 200, 2000), (3, 300, 3000);
 
--- A name that both tables have must say which.
+-- A column name that both tables have must be qualified.
 INSERT INTO t SELECT id, c, x, 's' FROM s ON DUPLICATE KEY UPDATE c = c + 1;
 INSERT INTO t SELECT id, c, x, 's' FROM s ON DUPLICATE KEY UPDATE d = id;
 INSERT INTO t SELECT id, c, x, 's' FROM s ON DUPLICATE KEY UPDATE s.c = 1;
@@ -19,13 +19,13 @@ INSERT INTO t SELECT id, 7, 8, 'z' FROM s AS z WHERE x < 2500 ON DUPLICATE KEY U
 INSERT INTO t (id, c) SELECT id, c FROM s AS z ORDER BY x DESC LIMIT 2 ON DUPLICATE KEY UPDATE d = z.x - 1, e = z.c;
 SELECT * FROM t ORDER BY id;
 
--- The table that is written.
+-- The target table is also the source.
 INSERT INTO t (id, c) SELECT id + 1, 1 FROM t ON DUPLICATE KEY UPDATE c = t.c + 1;
 INSERT INTO t (id, c) SELECT id + 1, 1 FROM t AS q ORDER BY id ON DUPLICATE KEY UPDATE c = t.c + q.id;
 INSERT INTO t (id, c) SELECT id + 1, 1 FROM t AS q ORDER BY id ON DUPLICATE KEY UPDATE c = 1 + q.nosuch;
 SELECT * FROM t ORDER BY id;
 
--- A query whose rows are no rows of a table has no columns to name.
+-- A query without a table, with DISTINCT or with aggregates has no columns to refer to.
 INSERT INTO t (id, c) SELECT 1, 1 ON DUPLICATE KEY UPDATE c = c + 1;
 INSERT INTO t (id, c) SELECT MIN(id), 1 FROM s ON DUPLICATE KEY UPDATE c = c + 1;
 INSERT INTO t (id, c) SELECT MIN(id), 1 FROM s ON DUPLICATE KEY UPDATE c = s.c;

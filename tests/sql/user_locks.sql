@@ -1,4 +1,4 @@
--- not recorded: locks by name have MySQL 8.0's answers (manual, "Locking Functions"), which are not MariaDB's for wrong names.
+-- not recorded: user-level locks behave as in MySQL 8.0 (manual, "Locking Functions"). MariaDB differs for invalid names.
 SELECT GET_LOCK('cli', 10), GET_LOCK('CLI', 10), GET_LOCK('other', 0);
 SELECT IS_FREE_LOCK('cli'), IS_USED_LOCK('cli') = CONNECTION_ID(), IS_FREE_LOCK('free'), IS_USED_LOCK('free');
 SELECT RELEASE_LOCK('cli'), RELEASE_LOCK('cli'), RELEASE_LOCK('cli');

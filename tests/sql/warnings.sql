@@ -1,5 +1,5 @@
--- SHOW WARNINGS and its kin for statements that read, max_error_count.
--- not recorded: MySQL converts texts that it compares to DOUBLE, MariaDB to DECIMAL. The rest was compared with MariaDB 10.11.
+-- SHOW WARNINGS, SHOW ERRORS and max_error_count, for statements that read.
+-- not recorded: to compare a text with a number, MySQL converts it to DOUBLE, MariaDB to DECIMAL. All else was compared with MariaDB 10.11.
 CREATE DATABASE cli_warnings;
 USE cli_warnings;
 CREATE TABLE w (id INT NOT NULL PRIMARY KEY, v VARCHAR(10), n INT, s VARCHAR(10) NOT NULL);
@@ -43,7 +43,7 @@ INSERT INTO w SELECT id + 10, v, v + 0, s FROM w WHERE id = 2;
 SHOW WARNINGS;
 INSERT IGNORE INTO w SELECT id + 10, v, v + 0, s FROM w WHERE id = 2;
 SHOW WARNINGS;
--- max_error_count bounds what is kept, not what is counted.
+-- max_error_count limits the warnings that are kept, not their count.
 SELECT @@max_error_count;
 SET max_error_count = 2;
 SELECT COUNT(*) FROM w WHERE id / 0 > 0;
@@ -64,7 +64,7 @@ SHOW WARNINGS;
 SELECT @@max_error_count;
 SET max_error_count = 'many';
 SET max_error_count = DEFAULT;
--- More warnings than are kept.
+-- More warnings than max_error_count.
 CREATE TABLE many (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, v INT NOT NULL);
 INSERT INTO many (v) VALUES (0), (0), (0), (0), (0), (0), (0), (0), (0), (0), (0), (0);
 INSERT INTO many (v) SELECT v FROM many;
@@ -77,7 +77,7 @@ INSERT INTO many (v) SELECT v FROM many;
 SELECT COUNT(*) FROM many WHERE 1 / v IS NULL;
 SHOW COUNT(*) WARNINGS;
 SHOW WARNINGS LIMIT 1022, 10;
--- Notes may be switched off.
+-- sql_notes = 0 suppresses notes.
 DROP TABLE IF EXISTS nothing;
 SHOW WARNINGS;
 SET sql_notes = 0;

@@ -1,4 +1,4 @@
--- INSERT, UPDATE, DELETE, duplicates, and what each says about rows.
+-- INSERT, UPDATE, DELETE, duplicate keys, and the row counts that each statement reports.
 CREATE DATABASE cli_writes;
 USE cli_writes;
 CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, k INT NOT NULL DEFAULT '7', c VARCHAR(10), UNIQUE KEY c_1 (c));

@@ -1,11 +1,11 @@
--- Statements that were answered wrongly because of their form: literals, names in ORDER BY, settings.
--- not recorded: MariaDB stores the guard digits of quotients, rounds no branch of IF, and has other texts of errors.
+-- Regressions: statements whose form once led to wrong results: literals, names in ORDER BY, settings.
+-- not recorded: MariaDB stores the guard digits of quotients, does not round the branches of IF, and has other error messages.
 CREATE DATABASE cli_wrong_answers;
 USE cli_wrong_answers;
 CREATE TABLE t (id INT PRIMARY KEY, a INT, d DOUBLE, s VARCHAR(5), x VARCHAR(40), KEY (a));
 INSERT INTO t VALUES (1, 10, 1.5, 'abc', 'y'), (2, 5, 2.5, 'abd', NULL), (3, 7, NULL, 'b', 'z');
 
--- A literal has its own length and scale, wherever it stands.
+-- A literal keeps its own length and scale at any place in a statement.
 UPDATE t SET s = IF(a > 5, 1, 2.50);
 SELECT id, s FROM t ORDER BY id;
 UPDATE t SET s = ROUND(a / 3, 1);
@@ -28,7 +28,7 @@ SELECT a, id + 1 AS a FROM t ORDER BY a;
 SELECT a, id AS a FROM t HAVING a > 1;
 SELECT id FROM t ORDER BY nothing + 1;
 
--- A column beside aggregates.
+-- A column next to aggregates, with and without ONLY_FULL_GROUP_BY.
 SELECT a, COUNT(*) FROM t WHERE id = 2;
 SET sql_mode = '';
 SELECT a, COUNT(*) FROM t WHERE id = 2;
@@ -37,7 +37,7 @@ SELECT a + 1 AS z, COUNT(*), t.* FROM t WHERE id = 2;
 SET sql_mode = 'ONLY_FULL_GROUP_BY';
 SELECT a, COUNT(*) FROM t WHERE id = 2;
 
--- Digits that a division adds.
+-- div_precision_increment: the digits that a division adds.
 SET div_precision_increment = 8;
 SELECT 1 / 3, AVG(a) FROM t;
 SELECT a / 3 FROM t WHERE id = 1;
@@ -47,7 +47,7 @@ SELECT a / 3 FROM t WHERE id = 1;
 SET div_precision_increment = 4;
 SELECT a / 3 FROM t WHERE id = 1;
 
--- No number of more digits than are kept is answered.
+-- A number with more digits than Junctor supports is an error, never a wrong result.
 SELECT CAST('123456789012345678901234567890123456789012345678901234567890' AS DECIMAL(65, 0));
 SELECT CAST(12345678901 AS DECIMAL(65, 30));
 SELECT CAST('12345.5' AS DECIMAL(65, 2));
