@@ -1,4 +1,4 @@
--- Makes and drops a database, so that the same client and the same options serve for everything:
+-- Creates and drops a database with sysbench itself, so that a benchmark needs no other client:
 --
 --   sysbench database.lua --mysql-db=information_schema --name=sbtest create
 --   sysbench database.lua --mysql-db=information_schema --name=sbtest drop
@@ -17,7 +17,7 @@ end
 
 sysbench.cmdline.commands = {
    create = {function()
-      -- What an earlier run left behind would be measured too.
+      -- Data of an earlier run would distort the measurement.
       statement("DROP DATABASE IF EXISTS ")
       statement("CREATE DATABASE ")
    end},

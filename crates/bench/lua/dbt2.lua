@@ -1,9 +1,9 @@
--- TPC-C without think times: a thread begins its next transaction when the last one ends. One table a statement, so that
--- databases without joins run it too. Written from the specification of TPC-C 5.11; what differs from it:
+-- TPC-C without think times: a thread begins its next transaction when the last one ends. Each statement has one table, so
+-- that databases without joins can run it. It follows the specification of TPC-C 5.11, with these differences:
 --
---   * money is whole cents, taxes and discounts are ten thousandths, times are seconds since 1970, all as integers;
---   * Delivery runs at once, its ten districts in one transaction; nobody thinks or types, so a result is no tpmC;
---   * Order-Status and Stock-Level read one snapshot, as the others do.
+--   * all values are integers: money in cents, taxes and discounts in ten-thousandths, times in seconds since 1970;
+--   * Delivery is not deferred, and handles its ten districts in one transaction; without think times, results are not tpmC;
+--   * Order-Status and Stock-Level read one snapshot, like the other transactions.
 --
 --   sysbench dbt2.lua --mysql-db=dbt2 --warehouses=4 --threads=4 prepare
 --   sysbench dbt2.lua --mysql-db=dbt2 --warehouses=4 --threads=8 --time=60 run
@@ -11,24 +11,24 @@
 --   sysbench dbt2.lua --mysql-db=dbt2 cleanup
 --
 -- `check` verifies the consistency conditions 1 to 12 of clause 3.3.2. A run with 1 per cent of New-Orders rolled back, and
--- with deadlocks and lock waits, which are tried again with the same input, must keep them all.
+-- with deadlocks and lock waits, after which a transaction is repeated with the same input, must preserve all of them.
 --
--- With --db-ps-mode=auto writes are prepared. Reads are text in both modes: the driver of sysbench 1.0 gives no rows of a
--- prepared statement back.
+-- With --db-ps-mode=auto, writes are prepared. Reads are text in both modes, because the driver of sysbench 1.0 returns no
+-- rows of prepared statements.
 
 sysbench.cmdline.options = {
    warehouses = {"Warehouses in the database", 1},
    first_warehouse = {"First warehouse that this run uses as home", 1},
    run_warehouses = {"Warehouses that this run uses; 0 is all", 0},
    items = {"Items; the specification says 100000", 100000},
-   customers = {"Customers of a district, and orders at the beginning; the specification says 3000", 3000},
-   pk_using_hash = {"Primary keys that are never read in order have a hash index alone, where there is such a thing", false},
-   partitions = {"PARTITION BY KEY of the warehouse with so many; 0 leaves it to the server", 0},
-   engine = {"ENGINE of the tables; empty is the server's", ""},
-   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty is the server's", ""}
+   customers = {"Customers of a district, and its initial orders; the specification says 3000", 3000},
+   pk_using_hash = {"Primary keys that are never read in order have only a hash index, if the server has hash indexes", false},
+   partitions = {"Number of partitions by warehouse; 0 leaves it to the server", 0},
+   engine = {"ENGINE of the tables; empty for the server's default", ""},
+   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty for the server's default", ""}
 }
 
--- sysbench does not look for the other files beside this one by itself.
+-- sysbench does not search the folder of this file for the other files.
 package.path = (debug.getinfo(1, "S").source:match("^@(.*/)") or "./") .. "?.lua;" .. package.path
 local common = require("dbt2_load")
 local check = require("dbt2_check")
@@ -56,7 +56,7 @@ cleanup = common.cleanup
 local connection
 local statements = {}
 
--- One row of a query as numbers and texts; nothing when there is none.
+-- The values of the first row of a query; nothing if it has no row.
 local function row(format, ...)
    return connection:query_row(string.format(format, ...))
 end
@@ -75,7 +75,8 @@ local function rows(format, ...)
    return all
 end
 
--- A write: prepared when it comes first, with room for the longest text. sysbench does not tell how many rows it changed.
+-- Executes a write. Its first execution prepares it, with space for the longest text. sysbench does not return the number
+-- of changed rows.
 local function write(what, ...)
    local values = {...}
    local known = statements[what]
@@ -91,7 +92,7 @@ local function write(what, ...)
    for place, value in ipairs(values) do
       known.parameters[place]:set(value)
       if type(value) == "string" then
-         -- The driver writes the value into text up to the first zero byte.
+         -- The driver takes the text up to the first zero byte.
          known.parameters[place].buffer[#value] = 0
       end
    end
@@ -99,7 +100,7 @@ local function write(what, ...)
 end
 
 -- ----------------------------------------------------------------------------------------------------------------------
--- The five transactions, clauses 2.4 to 2.8: what is drawn, and what is done with it
+-- The five transactions, clauses 2.4 to 2.8: their random inputs and their statements
 -- ----------------------------------------------------------------------------------------------------------------------
 
 local home
@@ -113,7 +114,7 @@ local function other_warehouse()
    return warehouse < home and warehouse or warehouse + 1
 end
 
--- 60 in 100 name the customer by last name.
+-- 60 per cent of the transactions select the customer by last name.
 local function draw_customer_or_name()
    if uniform(1, 100) <= 60 then
       return nil, common.draw_last_name()
@@ -121,7 +122,7 @@ local function draw_customer_or_name()
    return common.draw_customer()
 end
 
--- The customer in the middle of those with that name, in the order of first names.
+-- Of the customers with this last name, the middle one in the order of first names.
 local function customer_by_name(warehouse, district, name)
    local found = rows("SELECT c_id FROM customer WHERE c_w_id = %d AND c_d_id = %d AND c_last = '%s' ORDER BY c_first",
       warehouse, district, name)
@@ -258,7 +259,7 @@ local function draw_delivery()
    return {run = "delivery", carrier = uniform(1, 10)}
 end
 
--- Locks come first, and what is read afterwards was written by this transaction: so it is seen, however young it is.
+-- Writes to each row before reading it. A transaction sees its own writes, even if its snapshot is older than the row.
 local function deliver_district(district, carrier)
    local order = number("SELECT no_o_id FROM new_orders WHERE no_w_id = %d AND no_d_id = %d ORDER BY no_o_id LIMIT 1 FOR UPDATE",
       home, district)
@@ -322,7 +323,7 @@ local function now_us()
    return tonumber(time.seconds) * 1000000 + math.floor(tonumber(time.nanoseconds) / 1000)
 end
 
--- In the main thread, before the others begin.
+-- Runs in the main thread before the other threads begin.
 function init()
    if option.first_warehouse + run_warehouses() - 1 > option.warehouses then
       error("the run uses more warehouses than there are")
@@ -341,7 +342,7 @@ function thread_init()
    end
 end
 
--- 45 New-Orders, 43 Payments, and 4 of each other in a hundred.
+-- Of 100 transactions, 45 are New-Orders, 43 Payments, and 4 of each other kind.
 local function draw()
    local kind = uniform(1, 100)
    if kind <= 45 then
@@ -364,7 +365,7 @@ function event()
    pending = nil
 end
 
--- The same input is tried again. A lock wait leaves the transaction open.
+-- sysbench repeats the event with the same input. A lock wait timeout leaves the transaction open.
 function sysbench.hooks.before_restart_event(failure)
    counters.retries = counters.retries + 1
    failure.connection:query("ROLLBACK")
@@ -382,7 +383,7 @@ function thread_done()
    connection:disconnect()
 end
 
--- In the main thread, when all others have ended.
+-- Runs in the main thread after all other threads have ended.
 function done()
    connection = sysbench.sql.driver():connect()
    local sums = {}
@@ -399,6 +400,6 @@ function done()
    for place, name in ipairs(COUNTERS) do
       print(string.format("    %-28s %s", name .. ":", counted[place + 1]))
    end
-   -- As the specification counts: New-Orders that are rolled back on purpose are business too.
+   -- Like the specification, counts New-Orders that were rolled back intentionally.
    print(string.format("    %-28s %.2f", "new orders per minute:", (tonumber(counted[2]) + tonumber(counted[3])) / minutes))
 end

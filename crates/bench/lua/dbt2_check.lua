@@ -1,5 +1,5 @@
 -- The consistency conditions 1 to 12 of TPC-C, clause 3.3.2, for dbt2.lua. Rows are read table by table and compared here,
--- since statements have one table.
+-- because each statement has one table.
 
 local common = require("dbt2_load")
 local option, DISTRICTS = common.option, common.DISTRICTS
@@ -32,7 +32,8 @@ local function verify(condition, is_good, ...)
    end
 end
 
--- Sums of a district that customers and history are compared with.
+-- Checks the orders of a district. Adds their delivered amounts to `delivered`, by customer. Returns the number of orders
+-- that are not new.
 local function check_orders(warehouse, district, delivered)
    local function at(prefix)
       return string.format("%sw_id = %d AND %sd_id = %d", prefix, warehouse, prefix, district)
@@ -90,7 +91,7 @@ local function check_customers(warehouse, district, delivered, paid, settled)
       verify(10, balance == due - given, "%s: balance %d, delivered %d, paid %d", name, balance, due, given)
       verify(12, balance + payments == due, "%s: balance %d, payments %d, delivered %d", name, balance, payments, due)
    end
-   -- At the beginning 2,100 of 3,000; each delivery since is counted by its customer.
+   -- Initially, 2,100 of 3,000 orders are delivered. Each later delivery is counted in its customer's row.
    verify(11, settled == common.delivered_at_first() + deliveries, "district %d of warehouse %d: %d orders are not new, %d deliveries",
       district, warehouse, settled, deliveries)
 end
@@ -121,10 +122,10 @@ local function check_warehouse(warehouse)
    verify(8, ytd == total, "warehouse %d: %d, history says %d", warehouse, ytd, total)
 end
 
--- The command check.
+-- The command `check`.
 local function check()
    connection = sysbench.sql.driver():connect()
-   -- One snapshot, so that the conditions hold beside a running load too.
+   -- Reads one snapshot, so that the conditions hold even during a load.
    connection:query("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
    connection:query("START TRANSACTION WITH CONSISTENT SNAPSHOT")
    for warehouse = 1, option.warehouses do

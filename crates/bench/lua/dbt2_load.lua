@@ -1,9 +1,9 @@
--- The tables of dbt2.lua, what they hold at the beginning, and the random input of TPC-C, clauses 1.3, 2.1.6 and 4.3.
+-- The tables of dbt2.lua, their initial rows, and the random input of TPC-C, clauses 1.3, 2.1.6 and 4.3.
 
 local ffi = require("ffi")
 ffi.cdef "int usleep(unsigned int microseconds);"
 
--- sysbench.opt is there when a command runs, not yet when the script is read.
+-- sysbench.opt does not exist yet while the script is loaded, only when a command runs.
 local option = setmetatable({}, {__index = function(known, name)
    known[name] = sysbench.opt[name]
    return known[name]
@@ -12,7 +12,7 @@ local DISTRICTS = 10
 local ROWS_PER_INSERT = 250
 local NULL = {}
 
--- Of 3,000 orders 2,100 were delivered before; of other numbers as large a part.
+-- Initially, 2,100 of 3,000 orders are delivered; with another number of orders, the same share.
 local function delivered_at_first()
    return math.floor(option.customers * 7 / 10)
 end
@@ -23,7 +23,7 @@ end
 
 local uniform = sysbench.rand.uniform
 
--- The constants C of the two phases: those of the last name differ by 97, which clause 2.1.6.1 allows.
+-- The constants C of loading and running. Those of the last name differ by 97, which clause 2.1.6.1 allows.
 local LAST_NAME_CONSTANT_LOAD, LAST_NAME_CONSTANT_RUN = 123, 220
 local CUSTOMER_CONSTANT, ITEM_CONSTANT = 259, 7911
 
@@ -50,7 +50,7 @@ local function zip()
    return digits(4) .. "11111"
 end
 
--- One text in ten holds the word ORIGINAL.
+-- A random text; one in ten contains the word ORIGINAL.
 local function original_text()
    local data = text(26, 50)
    if uniform(1, 10) > 1 then
@@ -91,7 +91,7 @@ local function stock_districts()
    return table.concat(columns)
 end
 
--- Name, columns, primary key or nil, whether a hash index does for it, the column of the warehouse or nil.
+-- For each table: name, columns, primary key or nil, whether a hash index suffices for it, warehouse column or nil.
 local function tables()
    return {
       {"warehouse", "w_id INT NOT NULL, w_name VARCHAR(10) NOT NULL, " .. address_columns("w_") ..
@@ -120,11 +120,11 @@ local function tables()
       {"stock", "s_i_id INT NOT NULL, s_w_id INT NOT NULL, s_quantity INT NOT NULL, " .. stock_districts() ..
          "s_ytd BIGINT NOT NULL, s_order_cnt INT NOT NULL, s_remote_cnt INT NOT NULL, s_data VARCHAR(50) NOT NULL",
          "s_w_id, s_i_id", true, "s_w_id"},
-      -- What runs count: a row a thread; runs at the same time differ in their first warehouse.
+      -- The counts of runs, one row per thread. Concurrent runs differ in their first warehouse.
       {"dbt2_count", "first_warehouse INT NOT NULL, thread INT NOT NULL, microseconds BIGINT NOT NULL, new_order BIGINT NOT NULL, " ..
          "rolled_back BIGINT NOT NULL, payment BIGINT NOT NULL, order_status BIGINT NOT NULL, delivery BIGINT NOT NULL, " ..
          "stock_level BIGINT NOT NULL, retries BIGINT NOT NULL", "first_warehouse, thread"},
-      -- Made last: loaders that wait see that the others are there.
+      -- Created last: it tells waiting loaders that all other tables exist.
       {"dbt2_ready", "id INT NOT NULL", "id"}
    }
 end
@@ -277,7 +277,7 @@ local function require_tables(connection, me)
    error("the tables did not appear")
 end
 
--- The command prepare.
+-- The command `prepare`.
 local function prepare()
    if option.customers < 10 or option.items < 15 or option.warehouses < 1 then
       error("at least 1 warehouse, 10 customers and 15 items are needed")
@@ -300,7 +300,7 @@ local function prepare()
    end
 end
 
--- The command cleanup.
+-- The command `cleanup`.
 local function cleanup()
    local connection = sysbench.sql.driver():connect()
    for _, definition in ipairs(tables()) do
@@ -309,7 +309,7 @@ local function cleanup()
 end
 
 -- ----------------------------------------------------------------------------------------------------------------------
--- What a run draws
+-- Random input of runs
 -- ----------------------------------------------------------------------------------------------------------------------
 
 local function draw_customer()

@@ -1,5 +1,5 @@
--- IN lists of literals or of parameters over the primary key of sbtest1: sysbench sends the statement prepared with
--- --db-ps-mode=auto and writes the numbers into its text with --db-ps-mode=disable.
+-- Reads rows of sbtest1 with IN lists over the primary key. With --db-ps-mode=auto, sysbench sends a prepared statement with
+-- parameters; with --db-ps-mode=disable, it writes the numbers into the text.
 
 sysbench.cmdline.options = {
    table_size = {"Number of rows of sbtest1", 10000},

@@ -1,44 +1,44 @@
--- The OLTP transaction of sysbench with what the scripts of sysbench 1.0 lack: point selects that are IN lists, ranges with
--- a filter, locks taken in the order of keys, partitions, an isolation level. Every part of the transaction has its number.
+-- The OLTP transaction of sysbench, with features that the scripts of sysbench 1.0 lack: IN lists as point selects, ranges
+-- with a filter, locks in key order, partitions, an isolation level. An option sets the number of each kind of statement.
 --
 --   sysbench oltp.lua --mysql-db=sbtest --table_size=100000 prepare
 --   sysbench oltp.lua --mysql-db=sbtest --table_size=100000 --in_keys=100 --simple_ranges=0 ... run
 --   sysbench oltp.lua --mysql-db=sbtest --table_size=100000 check
 --   sysbench oltp.lua --mysql-db=sbtest cleanup
 --
--- Statements are prepared with --db-ps-mode=auto and text with --db-ps-mode=disable.
+-- With --db-ps-mode=auto, statements are prepared; with --db-ps-mode=disable, they are text.
 
 sysbench.cmdline.options = {
    table_size = {"Rows of a table", 10000},
    tables = {"Tables, sbtest1 to sbtestN", 1},
    point_selects = {"Point selects in a transaction", 10},
-   in_keys = {"Keys of a point select; with 1 or more it is an IN list, with 0 an equality", 0},
+   in_keys = {"Keys of a point select, which is an IN list; 0 for an equality", 0},
    range_size = {"Rows of a range", 100},
    simple_ranges = {"Ranges in a transaction", 1},
    sum_ranges = {"SELECT SUM() of a range in a transaction", 1},
    order_ranges = {"Ranges with ORDER BY in a transaction", 1},
    distinct_ranges = {"Ranges with DISTINCT in a transaction", 1},
-   filter = {"Ranges read range_size rows and give back one, by a condition on filter_col", false},
+   filter = {"Ranges read range_size rows and return one of them, by a condition on filter_col", false},
    index_updates = {"Updates of the indexed column in a transaction", 1},
    non_index_updates = {"Updates of another column in a transaction", 1},
    delete_inserts = {"Pairs of DELETE and INSERT in a transaction", 1},
    skip_trx = {"No BEGIN and COMMIT", false},
-   single_statement = {"Instead of all that one statement an event: select, update_key, update_nokey, insert or delete", ""},
+   single_statement = {"One statement per event instead of the transaction: select, update_key, update_nokey, insert or delete", ""},
    secondary = {"id has a plain secondary index and no primary key", false},
-   auto_inc = {"Numbers of rows come from AUTO_INCREMENT", false},
-   ordered_locks = {"Writes of a transaction go in the order of their tables and keys", true},
-   partitions = {"PARTITION BY KEY (id) with so many; 0 leaves it to the server", 0},
-   engine = {"ENGINE of the tables; empty is the server's", ""},
-   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty is the server's", ""}
+   auto_inc = {"The ids of rows come from AUTO_INCREMENT", false},
+   ordered_locks = {"A transaction writes in the order of tables and keys", true},
+   partitions = {"Number of partitions by id; 0 leaves it to the server", 0},
+   engine = {"ENGINE of the tables; empty for the server's default", ""},
+   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty for the server's default", ""}
 }
 
 local ROWS_PER_INSERT = 500
--- Eleven digits, ten times and five times, with dashes between them.
+-- Groups of eleven digits, ten or five of them, separated by dashes.
 local C_FORMAT = string.rep("###########-", 9) .. "###########"
 local PAD_FORMAT = string.rep("###########-", 4) .. "###########"
 local INTEGER = sysbench.sql.type.INT
 
--- sysbench.opt is there when a command runs, not yet when the script is read.
+-- sysbench.opt does not exist yet while the script is loaded, only when a command runs.
 local option = setmetatable({}, {__index = function(known, name)
    known[name] = sysbench.opt[name]
    return known[name]
@@ -88,7 +88,7 @@ local function fill(connection, number)
    connection:query("CREATE INDEX k_" .. number .. " ON " .. table_name(number) .. " (k)")
 end
 
--- With several threads each takes its share of the tables.
+-- Fills the tables. Several threads divide the tables among themselves.
 local function prepare()
    local connection = sysbench.sql.driver():connect()
    for number = sysbench.tid % option.threads + 1, option.tables, option.threads do
@@ -103,7 +103,7 @@ function cleanup()
    end
 end
 
--- A transaction leaves as many rows as it finds, and both ways to a sum give the same.
+-- Checks that each table still has its number of rows, and that a scan and the index give the same sum.
 local function check()
    local connection = sysbench.sql.driver():connect()
    local wrong = 0
@@ -131,7 +131,7 @@ local function prepared(connection, text, types)
    local parameters = {}
    for place, kind in ipairs(types) do
       if type(kind) == "string" then
-         -- One byte more: the driver writes the value into text up to the first zero byte.
+         -- One byte more, because the driver takes the text up to the first zero byte.
          parameters[place] = statement:bind_create(sysbench.sql.type.CHAR, #kind + 1)
       else
          parameters[place] = statement:bind_create(kind)
@@ -154,7 +154,7 @@ local function statements_of(connection, number)
    end
    local insert_columns = "(id, k, c, pad" .. (option.filter and ", filter_col) VALUES (?, ?, ?, ?, ?)" or ") VALUES (?, ?, ?, ?)")
    local insert_types = {INTEGER, INTEGER, C_FORMAT, PAD_FORMAT, option.filter and INTEGER or nil}
-   -- Text and types; only what the transaction has is prepared.
+   -- Number per transaction, text and parameter types. Only statements that the transaction runs are prepared.
    local all = {
       point = {option.point_selects, "SELECT c FROM " .. name .. " WHERE id" .. point, point_types},
       simple_range = {option.simple_ranges, "SELECT c FROM " .. name .. range, range_types},
@@ -212,7 +212,7 @@ local function random_id()
    return sysbench.rand.default(1, option.table_size)
 end
 
--- Sets numbers by value and texts by their format, and executes.
+-- Executes a prepared statement. A string is the format of a random text, a number is the value itself.
 local function execute(number, what, ...)
    local prepared_statement = statements[number][what]
    for place, value in ipairs({...}) do
@@ -261,7 +261,7 @@ local writes = {
    end
 }
 
--- The writes of a transaction: drawn, then sorted, so that two transactions that meet in two rows meet in the same order.
+-- The random writes of a transaction. They are sorted, so that transactions lock common rows in the same order.
 local function draw_writes()
    local drawn = {}
    for _, kind in ipairs({{"index_update", option.index_updates}, {"non_index_update", option.non_index_updates},
@@ -294,7 +294,7 @@ local function single_statement(what)
    elseif option.auto_inc then
       execute(number, "auto_insert", random_id(), C_FORMAT, PAD_FORMAT)
    else
-      -- Numbers beyond the rows; of 2,147 million the chance to meet one again is small, and 1062 is ignored where it is meant.
+      -- An id beyond the rows. A duplicate among 2,147 million ids is unlikely, and runs may ignore error 1062.
       insert(number, sysbench.rand.uniform(option.table_size + 1, 2147483647))
    end
 end
@@ -328,7 +328,7 @@ function event()
    end
 end
 
--- After a deadlock or a lock wait sysbench begins the event again; a lock wait leaves the transaction open.
+-- After a deadlock or a lock wait timeout, sysbench repeats the event. The timeout leaves the transaction open.
 function sysbench.hooks.before_restart_event(failure)
    if not option.skip_trx and option.single_statement == "" then
       failure.connection:query("ROLLBACK")

@@ -12,33 +12,33 @@
 --   sysbench ycsb.lua --mysql-db=ycsb check
 --   sysbench ycsb.lua --mysql-db=ycsb cleanup
 --
--- A read reads all fields, an update writes one of them. Statements are prepared with --db-ps-mode=auto and text with
--- --db-ps-mode=disable. What differs from YCSB: a thread knows of the records that it inserted itself and of those that were
--- there when it began, and "latest" is the latest of these, so that every read finds its record.
+-- A read reads all fields, an update writes one of them. With --db-ps-mode=auto, statements are prepared; with
+-- --db-ps-mode=disable, they are text. One difference from YCSB: a thread knows only the records that existed when it began
+-- and those that it has inserted itself. "latest" prefers the latest of these, so that every read finds its record.
 
 sysbench.cmdline.options = {
    records = {"Records that are loaded", 100000},
    workload = {"A, B, C, D, E or F", "A"},
-   distribution = {"zipfian, latest or uniform; empty is that of the workload", ""},
+   distribution = {"zipfian, latest or uniform; empty for that of the workload", ""},
    fields = {"Fields of a record", 10},
    field_bytes = {"Bytes of a field", 100},
-   scan_records = {"Most records of a scan", 100},
+   scan_records = {"Maximum number of records of a scan", 100},
    ordered = {"Keys in the order of their numbers instead of hashed", false},
-   partitions = {"PARTITION BY KEY with so many; 0 leaves it to the server", 0},
-   engine = {"ENGINE of the table; empty is the server's", ""},
-   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty is the server's", ""}
+   partitions = {"Number of partitions; 0 leaves it to the server", 0},
+   engine = {"ENGINE of the table; empty for the server's default", ""},
+   isolation = {"Isolation level of the sessions, such as READ COMMITTED; empty for the server's default", ""}
 }
 
 local ffi = require("ffi")
 ffi.cdef "int usleep(unsigned int microseconds);"
 
--- sysbench.opt is there when a command runs, not yet when the script is read.
+-- sysbench.opt does not exist yet while the script is loaded, only when a command runs.
 local option = setmetatable({}, {__index = function(known, name)
    known[name] = sysbench.opt[name]
    return known[name]
 end})
 
--- In a hundred operations: reads, updates, inserts, scans, read-modify-writes.
+-- Percentages of the operations, and the distribution of the records.
 local WORKLOADS = {
    A = {read = 50, update = 50, distribution = "zipfian"},
    B = {read = 95, update = 5, distribution = "zipfian"},
@@ -49,7 +49,7 @@ local WORKLOADS = {
 }
 local OPERATIONS = {"read", "update", "insert", "scan", "read_modify_write"}
 local ROWS_PER_INSERT = 100
--- Numbers that a thread of a run may give to its records.
+-- Size of the range of numbers that each thread has for its records.
 local NUMBERS_OF_A_THREAD = 1000000000
 local KEY_BYTES = 32
 
@@ -71,7 +71,7 @@ local function key_of(number)
    if option.ordered then
       return string.format("user%019d", number)
    end
-   -- The upper bit goes, as in YCSB, where numbers have a sign.
+   -- The upper bit is cleared, as in YCSB, whose numbers are signed.
    return "user" .. tostring(bit.band(hash(number), 0x7fffffffffffffffULL)):sub(1, -4)
 end
 
@@ -105,7 +105,7 @@ local function zipfian(count)
    end
 end
 
--- Records at the beginning, those of this thread, and the number of this thread's first one.
+-- Number of records at the beginning, number of records of this thread, and number of its first record.
 local loaded, inserted, own_first
 
 local function uniform_chooser()
@@ -114,7 +114,7 @@ local function uniform_chooser()
    end
 end
 
--- Popular records are scattered over all, not the first ones.
+-- The popular records are scattered over all records, instead of being the first ones.
 local function zipfian_chooser()
    local draw = zipfian(loaded)
    return function()
@@ -163,7 +163,7 @@ local function record(number)
    return "(" .. table.concat(values, ",") .. ")"
 end
 
--- The table ycsb_state is made last: loaders that wait see that the other is there.
+-- Thread 0 creates the tables. It creates ycsb_state last, which tells waiting threads that the other table exists.
 local function require_tables(connection, me)
    if me == 0 then
       connection:query(create_statement())
@@ -205,7 +205,7 @@ function cleanup()
    connection:query("DROP TABLE IF EXISTS ycsb_state")
 end
 
--- Every record is there, and every field has the length that all writes give it.
+-- Checks that every record exists, and that every field has the length that all writes give it.
 local function check()
    local connection = sysbench.sql.driver():connect()
    local records = tonumber((connection:query_row("SELECT COUNT(*) FROM usertable")))
@@ -238,7 +238,7 @@ local pending
 local function prepare_statement(name, text, ...)
    local known = {statement = connection:prepare(text), parameters = {}}
    for place, bytes in ipairs({...}) do
-      -- One byte more: the driver writes the value into text up to the first zero byte.
+      -- One byte more, because the driver takes the text up to the first zero byte.
       known.parameters[place] = bytes > 0 and known.statement:bind_create(sysbench.sql.type.CHAR, bytes + 1) or
          known.statement:bind_create(sysbench.sql.type.INT)
    end
@@ -257,7 +257,7 @@ local function execute(name, ...)
    known.statement:execute()
 end
 
--- Records that are there, and a range of numbers that nobody else gives to records.
+-- Reads the number of existing records, and reserves a range of numbers for this thread's records.
 local function reserve_numbers()
    connection:query("BEGIN")
    local loaded_text, taken = connection:query_row("SELECT loaded, threads FROM ycsb_state WHERE id = 1 FOR UPDATE")
@@ -327,7 +327,7 @@ local operations = {
    end
 }
 
--- After a deadlock or a lock wait the same operation is tried again.
+-- After a deadlock or a lock wait timeout, sysbench repeats the same operation.
 function event()
    pending = pending or draw()
    operations[pending.operation](pending)
