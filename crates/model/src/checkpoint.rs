@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Bytes in a checkpoint file: a frame (a compressed run of rows), or the page table of a partition.
+/// Bytes in a checkpoint file: a frame (rows of one page), or the page table of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameLocation {
     /// Number of the file `checkpoint/<number>.data`.

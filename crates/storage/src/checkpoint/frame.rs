@@ -1,9 +1,8 @@
 //! Frames: the rows of some cells of one page (hot path: 30 instructions a row beside the copy and the
 //! checksum).
 
-use junctor_model::id::{CommitNumber, PartitionId, SchemaVersion, TableId};
-
 use junctor_model::checkpoint::FrameLocation;
+use junctor_model::id::{CommitNumber, PartitionId, SchemaVersion, TableId};
 
 use super::error::CheckpointError;
 use super::{ROWS_PER_CELL, ROWS_PER_PAGE};

@@ -24,3 +24,6 @@ pub use page_table::{
 pub const ROWS_PER_CELL: u32 = 64;
 /// Row ids in a page.
 pub const ROWS_PER_PAGE: u32 = 4096;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,10 +1,9 @@
 //! The page table of a partition: for each page the frames that hold its rows.
 
+use junctor_model::checkpoint::FrameLocation;
 use junctor_model::id::{CommitNumber, PartitionId, TableId};
 
 use super::ROWS_PER_PAGE;
-use junctor_model::checkpoint::FrameLocation;
-
 use super::error::CheckpointError;
 use crate::bytes::{checksum_without, set_u32, u16_at, u32_at, u64_at};
 use crate::invariant::require;

@@ -30,18 +30,22 @@ impl Files {
 /// Runs a round from begin to its page table. Returns the cursor and the table.
 fn write(store: &mut PartitionStore, files: &mut Files, file: u32, stable: u64) -> (CheckpointCursor, Vec<u8>) {
     let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(stable));
-    let mut frame = FrameBuilder::new();
-    loop {
-        match store.checkpoint_step(&mut cursor, CommitNumber(stable), &mut frame) {
-            CheckpointStep::MoreRows => {}
-            CheckpointStep::FrameFull => files.place(&mut cursor, &mut frame, file),
-            CheckpointStep::Done => break,
-        }
-    }
+    run(store, &mut cursor, files, file, stable);
     assert_eq!(cursor.cells_left(), 0);
     let mut table = Vec::new();
     store.encode_page_table(&cursor, &mut table);
     (cursor, table)
+}
+
+fn run(store: &PartitionStore, cursor: &mut CheckpointCursor, files: &mut Files, file: u32, stable: u64) {
+    let mut frame = FrameBuilder::new();
+    loop {
+        match store.checkpoint_step(cursor, CommitNumber(stable), &mut frame) {
+            CheckpointStep::MoreRows => {}
+            CheckpointStep::FrameFull => files.place(cursor, &mut frame, file),
+            CheckpointStep::Done => break,
+        }
+    }
 }
 
 pub(super) fn load(files: &Files, table: &[u8]) -> Result<PartitionStore, CheckpointError> {
@@ -102,4 +106,142 @@ fn a_loaded_checkpoint_has_the_rows_of_its_round() {
     let mut loaded = load(&files, &table).unwrap();
     build(&mut loaded);
     assert_eq!(loaded.digest(CommitNumber(2)), store.digest(CommitNumber(2)));
+}
+
+#[test]
+fn rows_longer_than_a_frame_and_cells_of_long_rows_take_several_frames() {
+    let mut store = store();
+    let layout = store.layout().clone();
+    let mut files = Files::default();
+    for id in 0..200 {
+        let (key, hash) = integer_key(id);
+        let body_bytes = if id % 90 == 5 { 700_000 } else { 7_000 };
+        let image = row_image(&layout, id, &Values { body_bytes, ..values(id) });
+        let row = store.insert(HashedKey { hash, key: &key }, &image, writer(FIRST, ONE)).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    let (cursor, table) = write(&mut store, &mut files, 1, 1);
+    store.end_checkpoint(cursor, true);
+    let bytes = files.files[&1].len();
+    assert!((3_480_000..3_520_000).contains(&bytes), "{bytes} bytes");
+    let mut loaded = load(&files, &table).unwrap();
+    build(&mut loaded);
+    assert_eq!(loaded.digest(CommitNumber(1)), store.digest(CommitNumber(1)));
+}
+
+#[test]
+fn an_emptied_table_needs_no_frames() {
+    let mut store = store();
+    let mut files = Files::default();
+    let rows: Vec<RowId> = (0..5_000).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
+    rows.iter().for_each(|row| store.commit(*row, FIRST, CommitNumber(1)));
+    let (cursor, _) = write(&mut store, &mut files, 1, 1);
+    store.end_checkpoint(cursor, true);
+    rows.iter().for_each(|row| store.delete(*row, writer(SECOND, ONE)).unwrap());
+    rows.iter().for_each(|row| store.commit(*row, SECOND, CommitNumber(2)));
+    store.purge_step(CommitNumber(2), usize::MAX);
+    assert_eq!(store.statistics().total_bytes(), 0);
+    let (cursor, table) = write(&mut store, &mut files, 2, 2);
+    store.live_bytes(&cursor, |file, bytes| panic!("{bytes} bytes of file {file} count"));
+    store.end_checkpoint(cursor, true);
+    assert!(!files.files.contains_key(&2));
+    let mut loaded = load(&files, &table).unwrap();
+    build(&mut loaded);
+    assert_eq!(loaded.statistics(), Default::default());
+}
+
+#[test]
+fn deltas_of_a_page_do_not_pile_up() {
+    let mut store = store();
+    let layout = store.layout().clone();
+    let mut files = Files::default();
+    for id in 0..4_000 {
+        let row = insert(&mut store, id, id, FIRST).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    let mut whole_rounds = Vec::new();
+    for round in 1..30 {
+        let id = round as i32 * 100;
+        let (key, hash) = integer_key(id);
+        let row = store.find_primary(&key, hash).unwrap();
+        store.update(row, &row_image(&layout, id, &values(-1)), writer(FIRST, ONE)).unwrap();
+        store.commit(row, FIRST, CommitNumber(round + 1));
+        let (cursor, table) = write(&mut store, &mut files, round as u32, round + 1);
+        store.end_checkpoint(cursor, true);
+        if files.files[&(round as u32)].len() > 100_000 {
+            whole_rounds.push(round);
+        }
+        let mut loaded = load(&files, &table).unwrap();
+        build(&mut loaded);
+        assert_eq!(loaded.digest(CommitNumber(round + 1)), store.digest(CommitNumber(round + 1)));
+    }
+    assert_eq!(whole_rounds, [1, 9, 17, 25]);
+}
+
+#[test]
+fn a_round_in_a_backup_ends_after_every_commit_that_its_purge_has_used() {
+    let everything = CommitNumber(u64::MAX);
+    for is_deleted in [false, true] {
+        let mut store = store();
+        let layout = store.layout().clone();
+        let rows: Vec<RowId> = (0..2).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
+        rows.iter().for_each(|row| store.commit(*row, FIRST, CommitNumber(1)));
+        let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(1));
+        match is_deleted {
+            true => store.delete(rows[0], writer(SECOND, ONE)).unwrap(),
+            false => store.update(rows[0], &row_image(&layout, 0, &values(9)), writer(SECOND, ONE)).unwrap(),
+        }
+        store.commit(rows[0], SECOND, CommitNumber(2));
+        store.purge_step(everything, 100);
+        let mut files = Files::default();
+        // Commit 2 is not stable yet, but its row has no other version.
+        run(&store, &mut cursor, &mut files, 1, 1);
+        assert_eq!(cursor.newest(), CommitNumber(2));
+    }
+}
+
+#[test]
+fn frames_of_another_place_order_or_round_are_refused() {
+    let mut store = store();
+    let mut files = Files::default();
+    for id in 0..5_000 {
+        let row = insert(&mut store, id, id, FIRST).unwrap();
+        store.commit(row, FIRST, CommitNumber(1));
+    }
+    let long = row_image(&layout(), 9_999, &Values { body_bytes: 700_000, ..values(1) });
+    let (key, hash) = integer_key(9_999);
+    let row = store.insert(HashedKey { hash, key: &key }, &long, writer(FIRST, ONE)).unwrap();
+    store.commit(row, FIRST, CommitNumber(1));
+    let (cursor, table) = write(&mut store, &mut files, 1, 1);
+    store.end_checkpoint(cursor, false);
+    let other = PartitionId { index: 4, ..PARTITION };
+    let empty = || PartitionStore::new(layout(), pool(8192));
+    assert_eq!(empty().load_page_table(other, &table).err(), Some(CheckpointError::Misplaced));
+    let mut loaded = empty();
+    let locations = loaded.load_page_table(PARTITION, &table).unwrap();
+    // The frame before it begins the long row.
+    let third = loaded.load_frame(locations[2], files.read(locations[2]));
+    assert_eq!(third, Err(CheckpointError::OutOfOrder));
+    let swapped = load_first(&table, locations[0], files.read(locations[1]));
+    assert_eq!(swapped, Err(CheckpointError::Misplaced));
+    let cut = load_first(&table, locations[0], &files.read(locations[0])[..100]);
+    assert_eq!(cut, Err(CheckpointError::Damaged));
+    // The abandoned round wrote a frame of the same length at the same place.
+    let row = store.find_primary(&integer_key(7).0, integer_key(7).1).unwrap();
+    let image = row_image(&layout(), 7, &values(8));
+    store.update(row, &image, writer(SECOND, ONE)).unwrap();
+    store.commit(row, SECOND, CommitNumber(2));
+    let mut again = Files::default();
+    let (cursor, _) = write(&mut store, &mut again, 1, 2);
+    store.end_checkpoint(cursor, true);
+    let stale = load_first(&table, locations[0], again.read(locations[0]));
+    assert_eq!(stale, Err(CheckpointError::Misplaced));
+    assert!(load_first(&table, locations[0], files.read(locations[0])).is_ok());
+}
+
+/// Loads the first frame of a page table from these bytes.
+fn load_first(table: &[u8], location: FrameLocation, bytes: &[u8]) -> Result<u64, CheckpointError> {
+    let mut store = PartitionStore::new(layout(), pool(8192));
+    store.load_page_table(PARTITION, table)?;
+    store.load_frame(location, bytes)
 }
