@@ -4,9 +4,12 @@
 //! that checkpoint begins. The server keeps both until the copy is complete. Its blocks do no other work for
 //! a backup. A restored directory recovers like one whose server was killed at the end of the copied log.
 //!
+//! A stopped directory can be checked for damage.
+//!
 //! Backups lie in a *store*: a folder, or a bucket of an S3-compatible service.
 #![forbid(unsafe_code)]
 
+mod check;
 mod clock;
 mod contents;
 mod data_directory;
@@ -18,6 +21,7 @@ mod server;
 mod store;
 mod take;
 
+pub use check::{CheckOptions, CheckReport, check};
 pub use error::BackupError;
 pub use restore::{RestoreOptions, RestoreSummary, restore};
 pub use server::ServerOptions;

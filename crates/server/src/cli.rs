@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use junctor_backup::{BackupError, BackupOptions, BackupSummary, RestoreOptions, RestoreSummary};
+use junctor_backup::{BackupError, BackupOptions, BackupSummary, CheckOptions, RestoreOptions, RestoreSummary};
 use junctor_bench::{autobench, lab};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
@@ -42,6 +42,9 @@ enum Command {
     /// Make a data directory from a backup.
     #[command(after_help = RESTORE_HELP)]
     Restore(RestoreOptions),
+    /// Look for damage in the data directory of a stopped server. Changes nothing.
+    #[command(after_help = CHECK_HELP)]
+    Check(CheckOptions),
     /// Print every setting of the configuration file: name, default, allowed values, meaning.
     Settings,
 }
@@ -100,6 +103,13 @@ Try it:
   junctor restore /var/backups/junctor new-data
   junctor restore /var/backups/junctor new-data --until '2026-01-31 12:00:00'
   junctor serve --data-dir new-data";
+
+const CHECK_HELP: &str = "\
+Prints each damaged place, and ends with status 1 if there is one. A start of the server finds the same damage:
+it uses another copy, or refuses the directory, and never serves a wrong row. Log and checkpoints must be in DIR.
+
+Try it:
+  junctor check junctor-data";
 
 #[derive(Debug, Args)]
 struct ServeOptions {
@@ -167,6 +177,7 @@ pub fn run() -> ExitCode {
         Command::Backup(options) => exit_code(backup(&options)),
         Command::Backups { store } => exit_code(list_backups(&store)),
         Command::Restore(options) => exit_code(restore(&options)),
+        Command::Check(options) => check(&options),
     }
 }
 
@@ -251,6 +262,21 @@ fn restore(options: &RestoreOptions) -> Result<(), BackupError> {
     let folder = options.data_dir.display();
     println!("restored backup {name} to {folder}: the last commit is {last_commit}, of {until} UTC");
     Ok(())
+}
+
+fn check(options: &CheckOptions) -> ExitCode {
+    let report = match junctor_backup::check(options) {
+        Ok(report) => report,
+        Err(error) => return exit_code(Err(error)),
+    };
+    for note in &report.notes {
+        println!("{note}");
+    }
+    for damage in &report.damage {
+        println!("damaged: {damage}");
+    }
+    println!("{}: {} damaged places", options.data_dir.display(), report.damage.len());
+    if report.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {

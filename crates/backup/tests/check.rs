@@ -1,0 +1,278 @@
+//! `junctor check` on a small directory in which one bit is flipped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use junctor_backup::{CheckOptions, CheckReport, check};
+use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
+use junctor_model::collation::CollationId;
+use junctor_model::id::{
+    ColumnNumber, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
+};
+use junctor_model::key::append_value;
+use junctor_model::partition::{HashedKey, key_hash};
+use junctor_model::schema::{
+    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
+use junctor_model::stored_manifest::{CheckpointFile, MANIFEST_USE, Manifest};
+use junctor_model::value::ValueRef;
+use junctor_storage::checkpoint::{CheckpointError, FrameBuilder};
+use junctor_storage::log::{
+    BLOCK_BYTES, GroupHeader, GroupKind, Piece, RecordBuffer, RecordHeader, RecordKind, StreamId, encode_group,
+    encode_slot, group_blocks,
+};
+use junctor_storage::page::{PAGE_BYTES, PagePool};
+use junctor_storage::partition_store::{CheckpointStep, IndexRebuild, PartitionStore, Writer};
+
+const PARTITION: PartitionId = PartitionId { table: TableId(1), index: 0 };
+const LOG_ID: u64 = 77;
+const SEGMENT_BYTES: u64 = 1 << 20;
+const SECTOR: usize = 512;
+const ROWS: i64 = 300;
+/// The commit of the checkpoint, and the last commit of the log.
+const BEGIN: CommitNumber = CommitNumber(1);
+const LAST: CommitNumber = CommitNumber(3);
+
+fn layout() -> Arc<TableLayout> {
+    let column = ColumnDefinition {
+        name: "id".into(),
+        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
+        nullable: false,
+        default: None,
+        auto_increment: false,
+        hidden: false,
+        comment: "".into(),
+        display_width: None,
+    };
+    let text = ColumnType::Char { length: 40, collation: CollationId::DEFAULT };
+    let primary = IndexDefinition {
+        id: IndexId(0),
+        name: "PRIMARY".into(),
+        kind: IndexKind::Primary { ordered: false },
+        columns: vec![ColumnNumber(0)],
+        state: IndexState::Online,
+    };
+    Arc::new(TableLayout::new(TableDefinition {
+        id: PARTITION.table,
+        version: SchemaVersion(1),
+        database: "test".into(),
+        name: "sample".into(),
+        kind: TableKind::Base,
+        partition_columns: vec![ColumnNumber(0)],
+        columns: vec![column.clone(), ColumnDefinition { name: "text".into(), column_type: text, ..column }],
+        next_index: IndexId(1),
+        foreign_keys: Vec::new(),
+        indexes: vec![primary],
+        partition_count: 1,
+        has_partition_clause: false,
+        collation: CollationId::DEFAULT,
+        comment: "".into(),
+    }))
+}
+
+fn empty_store() -> PartitionStore {
+    PartitionStore::new(layout(), PagePool::new(256 * PAGE_BYTES).expect("address space"))
+}
+
+fn filled_store() -> PartitionStore {
+    let (mut store, layout) = (empty_store(), layout());
+    let writer = Writer { transaction: TransactionId(1), statement: StatementNumber(1) };
+    for id in 0..ROWS {
+        let (mut image, mut key) = (Vec::new(), Vec::new());
+        let text = format!("row {id}");
+        let values = [ValueRef::Int(id), ValueRef::Bytes(text.as_bytes())];
+        layout.row_format.encode(&values, &mut image).expect("values of the columns");
+        append_value(layout.definition.columns[0].column_type, false, values[0], &mut key);
+        let hash = key_hash(&key);
+        let row = store.insert(HashedKey { key: &key, hash }, &image, writer).expect("memory");
+        store.commit(row, writer.transaction, BEGIN);
+    }
+    store
+}
+
+/// Writes the store's rows to checkpoint file 1. Returns the place of the page table.
+fn write_checkpoint(folder: &Path, store: &mut PartitionStore) -> PageTableLocation {
+    let mut cursor = store.begin_checkpoint(PARTITION, BEGIN);
+    let (mut frame, mut file) = (FrameBuilder::new(), Vec::new());
+    loop {
+        match store.checkpoint_step(&mut cursor, BEGIN, &mut frame) {
+            CheckpointStep::MoreRows => {}
+            CheckpointStep::FrameFull => {
+                let offset = file.len() as u64;
+                file.extend_from_slice(cursor.place_frame(&mut frame, 1, offset));
+            }
+            CheckpointStep::Done => break,
+        }
+    }
+    let offset = file.len();
+    let checksum = store.encode_page_table(&cursor, &mut file);
+    let location = FrameLocation { file: 1, offset: offset as u64, length: (file.len() - offset) as u32 };
+    store.end_checkpoint(cursor, true);
+    std::fs::create_dir_all(folder.join("checkpoint")).unwrap();
+    std::fs::write(folder.join("checkpoint/0000000001.data"), file).unwrap();
+    PageTableLocation { location, checksum }
+}
+
+/// Writes a log of one life: a start group, a group for each commit, a closing group. Returns the position of
+/// the closing group, in blocks.
+fn write_log(folder: &Path) -> usize {
+    let mut segment = Vec::new();
+    let mut previous_checksum = 0;
+    let mut write = |kind: GroupKind, number: u64, records: &[u8]| {
+        let position = (segment.len() / BLOCK_BYTES) as u64;
+        let header = GroupHeader {
+            kind,
+            position,
+            log_id: LOG_ID,
+            life: 5,
+            incarnation: 1,
+            previous_checksum,
+            stable: CommitNumber(number),
+            taken: CommitNumber(number),
+            ceiling: CommitNumber(1 << 32),
+            synced: position,
+            previous_cut: CommitNumber(0),
+            wall_clock_us: 0,
+        };
+        let piece = Piece { stream: StreamId(0), first_record: Some(0), bytes: records };
+        let pieces = if records.is_empty() { &[][..] } else { &[piece][..] };
+        let mut group = vec![0; group_blocks(pieces.len(), records.len()) as usize * BLOCK_BYTES];
+        previous_checksum = encode_group(&header, pieces, &mut group);
+        segment.extend_from_slice(&group);
+        position as usize
+    };
+    write(GroupKind::Start, 0, &[]);
+    for number in 1..=LAST.0 {
+        let mut buffer = RecordBuffer::new();
+        let transaction = TransactionId(number);
+        let number = CommitNumber(number);
+        buffer.begin(&RecordHeader { kind: RecordKind::Commit, participants: 1, number, transaction, chunk: 0 });
+        buffer.end();
+        write(GroupKind::Data, number.0, &buffer.take(Vec::new()));
+    }
+    let closing = write(GroupKind::Closing, LAST.0, &[]);
+    segment.resize(SEGMENT_BYTES as usize, 0);
+    std::fs::create_dir_all(folder.join("log")).unwrap();
+    std::fs::write(folder.join("log/0000000000.log"), segment).unwrap();
+    closing
+}
+
+struct Directory {
+    folder: PathBuf,
+    table: PageTableLocation,
+    digest: u64,
+    closing: usize,
+}
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("check-{name}"));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut store = filled_store();
+        let table = write_checkpoint(&folder, &mut store);
+        let closing = write_log(&folder);
+        let bytes = folder.join("checkpoint/0000000001.data").metadata().unwrap().len();
+        let manifest = Manifest {
+            generation: 1,
+            log_id: LOG_ID,
+            begin: BEGIN,
+            newest: BEGIN,
+            partitions: vec![(PARTITION, table)],
+            next_file: 2,
+            files: vec![CheckpointFile { number: 1, bytes, live_bytes: bytes }],
+            ..Manifest::default()
+        };
+        let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: LOG_ID, segment_bytes: SEGMENT_BYTES };
+        std::fs::write(folder.join("identity.1"), encode_slot(1, 1, &identity.encode())).unwrap();
+        std::fs::write(folder.join("manifest.1"), encode_slot(MANIFEST_USE, 1, &manifest.encode())).unwrap();
+        Directory { folder, table, digest: store.digest(BEGIN), closing }
+    }
+
+    fn check(&self) -> CheckReport {
+        check(&CheckOptions { data_dir: self.folder.clone() }).expect("a data directory")
+    }
+
+    /// Loads the checkpoint as an ldm does. Returns a digest of the rows.
+    fn load(&self) -> Result<u64, CheckpointError> {
+        let file = std::fs::read(self.folder.join("checkpoint/0000000001.data")).unwrap();
+        let bytes = |location: FrameLocation| &file[location.offset as usize..][..location.length as usize];
+        let mut store = empty_store();
+        let table = bytes(self.table.location);
+        if table[4..8] != self.table.checksum.to_le_bytes() {
+            return Err(CheckpointError::Misplaced);
+        }
+        for location in store.load_page_table(PARTITION, table)? {
+            store.load_frame(location, bytes(location))?;
+        }
+        let mut rebuild = IndexRebuild::new();
+        while !store.build_indexes_step(&mut rebuild, 1_000)? {}
+        Ok(store.digest(BEGIN))
+    }
+}
+
+#[test]
+fn an_intact_directory_has_no_damage() {
+    let directory = Directory::new("intact");
+    let report = directory.check();
+    assert_eq!(report.damage, Vec::<String>::new());
+    assert_eq!(report.notes, ["checkpoint 1 up to commit 1: 1 frames, 300 rows", "log: 5 groups up to commit 3"]);
+    assert_eq!(directory.load(), Ok(directory.digest));
+}
+
+#[test]
+fn a_flipped_bit_of_any_sector_is_reported_with_its_place() {
+    let directory = Directory::new("flipped");
+    for name in ["identity.1", "manifest.1", "checkpoint/0000000001.data", "log/0000000000.log"] {
+        let path = directory.folder.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        // Nothing was written behind the closing group. Recovery ends the log before a damaged closing group,
+        // which carries nothing.
+        let end = if name.starts_with("log") { directory.closing * BLOCK_BYTES } else { whole.len() };
+        for sector in 0..end.div_ceil(SECTOR) {
+            let mut bytes = whole.clone();
+            // Another byte and bit in each sector. The last sector of a file may be short.
+            let at = (sector * SECTOR + sector * 37 % SECTOR).min(end - 1);
+            bytes[at] ^= 1 << (sector % 8);
+            std::fs::write(&path, bytes).unwrap();
+            let report = directory.check();
+            assert!(!report.damage.is_empty(), "{name}, byte {at}: {report:?}");
+            assert!(report.damage[0].contains(name.split('.').next().unwrap()), "{name}, byte {at}: {report:?}");
+            if name.starts_with("checkpoint") {
+                assert!(directory.load().is_err(), "{name}, byte {at}");
+            }
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert_eq!(directory.check().damage, Vec::<String>::new());
+}
+
+#[test]
+fn missing_and_cut_files_are_reported() {
+    let directory = Directory::new("missing");
+    for (name, problem) in [
+        ("checkpoint/0000000001.data", "checkpoint file 1: the file is missing"),
+        ("log/0000000000.log", "log/0000000000.log, byte 0: the log does not begin here"),
+    ] {
+        let path = directory.folder.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(directory.check().damage[0], problem);
+        std::fs::write(&path, &whole[..whole.len().min(10_000) - 1]).unwrap();
+        assert!(!directory.check().damage.is_empty(), "{name} is cut");
+        std::fs::write(&path, whole).unwrap();
+    }
+    std::fs::remove_file(directory.folder.join("identity.1")).unwrap();
+    let error = check(&CheckOptions { data_dir: directory.folder.clone() }).unwrap_err();
+    assert!(error.to_string().contains("is not the data directory of a durable server"), "{error}");
+}
+
+#[test]
+fn a_directory_in_use_is_refused() {
+    let directory = Directory::new("used");
+    let lock = std::fs::File::create(directory.folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let error = check(&CheckOptions { data_dir: directory.folder.clone() }).unwrap_err();
+    assert!(error.to_string().contains("a server uses"), "{error}");
+}
