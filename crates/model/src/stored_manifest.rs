@@ -35,8 +35,7 @@ pub struct Manifest {
     /// The mark of each AUTO_INCREMENT counter: every value that was handed out is below its mark.
     pub marks: BTreeMap<TableId, u64>,
     /// The partitions that the checkpoint contains, with their page tables, which name the frames with the
-    /// rows. A partition of the schema that is absent here was empty
-    /// at `begin`.
+    /// rows. A partition of the schema that is absent here was empty at `begin`.
     pub partitions: Vec<(PartitionId, PageTableLocation)>,
     /// Files with this number and higher ones were never used.
     pub next_file: u32,

@@ -1,5 +1,5 @@
-//! Disks in trouble: operations that fail, a disk that is full for a while, slow disks, and bits of stored files
-//! that flip while the node is down.
+//! Disks in trouble: operations that fail, a disk that is full for a while, slow disks, and bits of stored
+//! files that flip while the node is down.
 
 use junctor_kernel::simulated::{Disk, DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
 use junctor_kernel::{Duration, FileLane, Random, Time};
@@ -60,8 +60,9 @@ impl DiskTrouble {
     }
 }
 
-/// Flips a random bit of a random file. Returns its path and offset; `None` if nobody could notice a bit flipped
-/// there: a group that no later group knows as synced looks like one that was never written.
+/// Flips a random bit of a random file. Returns the path of the file and the offset of the bit. Returns
+/// `None` if the damage cannot be detected: a damaged group looks like one that was never written, unless a
+/// later group says that it was synced.
 pub fn flip_bit(disk: &mut Disk, segments: SegmentSize, random: &mut Random) -> Option<(String, u64)> {
     let paths: Vec<String> = disk.paths().map(str::to_owned).collect();
     let path = paths.get(random.below(paths.len().max(1) as u64) as usize)?.clone();
@@ -69,7 +70,7 @@ pub fn flip_bit(disk: &mut Disk, segments: SegmentSize, random: &mut Random) -> 
     if let Some(first) = first_position(&path, segments) {
         let (synced, end) = extent_of_log(disk, segments);
         if !random.one_in(4) {
-            // Most bytes of a segment are unused. Damage to them shows little.
+            // Most bytes of a segment are unused, so damage to them proves little.
             length = length.min(synced.saturating_sub(first) * BLOCK_BYTES as u64);
         }
         let offset = random.below(length.max(1));

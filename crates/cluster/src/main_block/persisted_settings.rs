@@ -238,7 +238,7 @@ fn reply_error(request: &SetGlobals, error: Box<Error>, outbox: &mut Outbox<Sign
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::SetGlobalsReply(reply)));
 }
 
-/// Ends the start of the node: with other settings than the user's it might do harm.
+/// Stops the node at its start, because settings other than the user's might do harm.
 fn halt(message: &str, outbox: &mut Outbox<Signal>) {
     outbox.request(WorldRequest::Halt { message: format!("recovery failed: {message}").into() });
 }

@@ -1,5 +1,6 @@
-//! Frames: the rows of some cells of one page (hot path: 30 instructions a row beside the copy and the
-//! checksum).
+//! Hot path: at most 30 instructions per row, not counting the copy and the checksum.
+//!
+//! Frames: the rows of some cells of one page.
 
 use junctor_model::checkpoint::FrameLocation;
 use junctor_model::id::{CommitNumber, PartitionId, SchemaVersion, TableId};
@@ -44,7 +45,7 @@ pub struct FrameHeader {
     pub is_last: bool,
 }
 
-/// A frame in the making.
+/// A frame that is being built.
 #[derive(Debug, Default)]
 pub struct FrameBuilder {
     bytes: Vec<u8>,

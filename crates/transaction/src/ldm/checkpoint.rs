@@ -85,7 +85,7 @@ struct Round {
 enum Step {
     /// The new file.
     Open,
-    /// Its own turns, time, or the answers to writes.
+    /// A later turn, the end of a pause, or the answers to writes.
     Write,
     Sync,
     Close,

@@ -1,10 +1,10 @@
-//! When a round of checkpoints begins, and how fast it writes. Pure: it sees the node only through
-//! [`Observation`], so that tests replay scripted traces.
+//! Decides when a checkpoint round begins, and how fast it writes. The controller sees the node only through
+//! [`Observation`], so that tests can replay scripted traces.
 //!
-//! A round must end before the log is full, and must leave the processors and the disk to the clients
-//! otherwise. Therefore the speed follows the growth of the log: the bytes that are left, in the time until
-//! the log is filled to [`FILL_END_PERCENT`]. Idle owners raise the speed, slow syncs of the log halve it.
-//! Above [`FILL_END_PERCENT`] only the limit of a restart applies.
+//! A round must end before the log is full, and must otherwise leave the processors and the disk to the
+//! clients. The speed therefore follows the growth of the log: the round must write what it has left before
+//! the log is filled to [`FILL_END_PERCENT`]. Idle owners raise the speed, slow syncs of the log lower it.
+//! Above [`FILL_END_PERCENT`] only the limit for restarts applies.
 
 use junctor_kernel::{Duration, Time};
 
@@ -14,10 +14,11 @@ pub const TICK: Duration = Duration::from_millis(100);
 const FILL_BEGIN_PERCENT: u64 = 25;
 /// Fill of the log before which a round should end.
 const FILL_END_PERCENT: u64 = 60;
-/// A round begins only if the log has grown by this share of its limit since the round before. A log with
-/// few segments is never much below [`FILL_BEGIN_PERCENT`].
+/// A round begins only if the log has grown by this share of its limit since the round before. Without this
+/// condition, rounds would follow each other without a pause if the log has few segments and is never much
+/// below [`FILL_BEGIN_PERCENT`].
 const GROWTH_SHARE: u64 = 16;
-/// Weight of the last observation in the mean growth of the log: one in this many.
+/// Weight of the last observation in the mean growth of the log, as a fraction: 1 / this number.
 const GROWTH_WEIGHT: u64 = 8;
 /// Load of the busiest owner, per mille, up to which a round uses the whole configured speed.
 const LOAD_LOW_PER_MILLE: u64 = 300;
@@ -111,7 +112,7 @@ impl Controller {
         let is_slow = observation.sync_us_min > 0
             && observation.sync_us >= SYNC_US_SLOW_MIN
             && observation.sync_us >= 2 * observation.sync_us_min;
-        // Fast down, slow up: a disk that is too busy recovers before it gets more work.
+        // Lower the share fast and raise it slowly, so that a busy disk recovers before it gets more work.
         self.share = if is_slow { self.share / 2 } else { self.share + self.share / 4 + 1 };
         self.share = self.share.clamp(SHARE_MIN, SHARE_MAX);
         self.last = Some(observation);
@@ -142,7 +143,7 @@ impl Controller {
         let by_log = self.bytes_per_second_for_log(&seen);
         let by_load = by_load(seen.load_per_mille, min, max);
         let wanted = by_log.max(by_load) * self.share / SHARE_MAX;
-        // What the log needs is more urgent than slow syncs, which would only come later otherwise.
+        // Slow syncs may halve the speed that the log needs, but not lower it further.
         wanted.max(by_log / 2).clamp(min, max)
     }
 
@@ -158,7 +159,7 @@ impl Controller {
     }
 }
 
-/// The whole speed for idle owners, the least for busy ones.
+/// The speed for a load of the owners: `max` for idle owners, `min` for busy ones.
 fn by_load(load: u64, min: u64, max: u64) -> u64 {
     let idle = LOAD_HIGH_PER_MILLE.saturating_sub(load.max(LOAD_LOW_PER_MILLE));
     min + ((u128::from(max - min) * u128::from(idle)) / u128::from(LOAD_HIGH_PER_MILLE - LOAD_LOW_PER_MILLE)) as u64
@@ -248,7 +249,7 @@ mod tests {
         let mut trace = Trace::new(by_fill(), MIB, 1000 * MIB);
         trace.run(20_000);
         assert!(trace.speed_max <= 12 * MIB, "{} bytes per second", trace.speed_max);
-        // An idle one uses what is configured.
+        // An idle node uses the configured maximum.
         let mut trace = Trace::new(by_fill(), MIB, 1000 * MIB);
         trace.seen.load_per_mille = 100;
         trace.run(20_000);
@@ -270,7 +271,7 @@ mod tests {
         let mut trace = Trace::new(settings, MIB, MIB);
         trace.run(390);
         assert_eq!(trace.rounds, 9, "one for each 4 MiB");
-        // The least value makes rounds without a pause, but none on a node without commits.
+        // With the smallest value, rounds follow each other without a pause, but only if there are commits.
         let settings = CheckpointSettings { growth_log2_words: 0, ..CheckpointSettings::default() };
         let mut trace = Trace::new(settings, MIB, MIB);
         trace.run(100);

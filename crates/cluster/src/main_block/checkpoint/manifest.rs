@@ -89,7 +89,8 @@ impl MainBlock {
             }
             Ok(FileOutcome::Closed) if round.error.is_some() => self.abandon_round(context.turn_start, outbox),
             Ok(FileOutcome::Closed) => {
-                // The first two manifests are new names in the folder.
+                // Each of the first two manifests creates a file, whose name is durable only after a sync of
+                // the folder.
                 let (path, lane) = (".".into(), FileLane::Control);
                 outbox.request(WorldRequest::SyncFolder { path, lane, token: MANIFEST_TOKEN });
             }

@@ -17,7 +17,7 @@ use super::PartitionStore;
 use crate::checkpoint::{FrameLocation, PageTableHeader, ROWS_PER_CELL, StoredFrame, encode_page_table};
 use crate::invariant::require;
 
-/// Entries of a page from which the next one is whole. More entries would slow loading.
+/// If a page has this many entries, its next entry is whole. More entries would slow down loading.
 const ENTRIES_PER_PAGE_MAX: usize = 8;
 
 /// What the checkpoint files hold of a partition.
@@ -142,7 +142,7 @@ impl PartitionStore {
         cells_left * (row_bytes + overflow_bytes) / u64::from(cells)
     }
 
-    /// The results of a round, for tests that spoil them.
+    /// The results of a round, for tests that corrupt them.
     #[cfg(test)]
     pub(in crate::partition_store) fn spoil_round(cursor: &mut CheckpointCursor, spoil: impl Fn(&mut u64, &mut bool)) {
         for result in cursor.results_mut() {
@@ -150,7 +150,8 @@ impl PartitionStore {
         }
     }
 
-    /// The number of each page's newest entry, and its cells of the present round, for tests that spoil them.
+    /// The number of each page's newest entry, and its cells of the present round, for tests that corrupt
+    /// them.
     #[cfg(test)]
     pub(in crate::partition_store) fn spoil_pages(&mut self, spoil: impl Fn(&mut CommitNumber, &mut u64)) {
         self.checkpointed.pages.iter_mut().for_each(|record| spoil(&mut record.written, &mut record.visited));

@@ -1,4 +1,6 @@
-//! Reads the rows of a round and puts them into frames (hot path: 60 instructions a row beside the copy).
+//! Hot path: at most 60 instructions per row, not counting the copy.
+//!
+//! Reads the rows of a round and puts them into frames.
 
 use arrayvec::ArrayVec;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion};
@@ -49,9 +51,9 @@ pub enum CheckpointStep {
 struct OpenPage {
     /// Cells that are not read yet.
     cells: u64,
-    /// The first row of the next cell that is not read yet, if others are in a frame already.
+    /// The first unread row of the next cell, if earlier rows of the cell are already in a frame.
     resume: Option<u32>,
-    /// Rows up to this number are in earlier entries.
+    /// Rows committed up to this number are in earlier entries.
     written: CommitNumber,
     result: PageResult,
 }
