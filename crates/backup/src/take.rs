@@ -61,8 +61,8 @@ pub fn backup(options: &BackupOptions) -> Result<BackupSummary, BackupError> {
         let store = BackupStore::open(&options.store)?;
         let mut server = LockedServer::open(&options.server)?;
         let directory = DataDirectory::new(server.data_directory()?);
-        let copy = Copy::begin(&store, directory, options).await?;
-        let (contents, summary) = copy.run().await?;
+        let running = BackupInProgress::begin(&store, directory, options).await?;
+        let (contents, summary) = running.run().await?;
         // The list comes last, and only if the server has kept everything to the end.
         server.unlock()?;
         store.put_contents(&summary.name, &contents).await?;
@@ -98,7 +98,7 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Resu
 }
 
 /// A backup that is being taken.
-struct Copy<'a> {
+struct BackupInProgress<'a> {
     store: &'a BackupStore,
     directory: DataDirectory,
     identity: Identity,
@@ -107,12 +107,12 @@ struct Copy<'a> {
     base: Option<(Box<str>, Contents)>,
 }
 
-impl<'a> Copy<'a> {
+impl<'a> BackupInProgress<'a> {
     async fn begin(
         store: &'a BackupStore,
         directory: DataDirectory,
         options: &BackupOptions,
-    ) -> Result<Copy<'a>, BackupError> {
+    ) -> Result<BackupInProgress<'a>, BackupError> {
         let identity = directory.identity()?;
         let name = options.name.clone().unwrap_or_else(default_name).into_boxed_str();
         if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)) {
@@ -128,7 +128,7 @@ impl<'a> Copy<'a> {
                 return Err(BackupError::refused("the store has no backup of this server that could be the base"));
             }
         }
-        Ok(Copy { store, directory, identity, name, level: options.level, base })
+        Ok(BackupInProgress { store, directory, identity, name, level: options.level, base })
     }
 
     async fn run(self) -> Result<(Contents, BackupSummary), BackupError> {

@@ -112,13 +112,13 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
         Ok(())
     })?;
     add_row(&mut table, "nothing", (QUIET_TIME, Duration::ZERO), 0, quiet);
-    for act in bulk_transactions(options.rows) {
-        let (done, seen) = with_other_sessions(options, &server, || run_transaction(&server, &act))?;
+    for bulk in bulk_transactions(options.rows) {
+        let (done, seen) = with_other_sessions(options, &server, || run_transaction(&server, &bulk))?;
         let (statement, end, errno) = done;
-        let name = format!("{}, {}", act.name, act.end);
+        let name = format!("{}, {}", bulk.name, bulk.end);
         add_row(&mut table, &name, (statement, end), errno, seen);
         longest_us = longest_us.max(seen.select_us_max).max(seen.update_us_max);
-        sum = judge(&server, options.rows, &act, errno, sum)?;
+        sum = judge(&server, options.rows, &bulk, errno, sum)?;
     }
     println!("{table}");
     if !options.mariadb {
@@ -303,18 +303,18 @@ fn timed(connection: &mut Connection, statement: Statement, id: u64) -> Result<u
 
 /// Runs one transaction. Returns the durations of the statement and of its commit or rollback, and the
 /// statement's error number or 0.
-fn run_transaction(server: &Server, act: &BulkTransaction) -> Outcome<(Duration, Duration, u16)> {
+fn run_transaction(server: &Server, bulk: &BulkTransaction) -> Outcome<(Duration, Duration, u16)> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     connection.query("BEGIN")?;
     let start = Instant::now();
-    let errno = match connection.query(&act.statement) {
+    let errno = match connection.query(&bulk.statement) {
         Ok(_) => 0,
         Err(error) if REFUSED.contains(&error.errno()) => error.errno(),
         Err(error) => return Err(error.into()),
     };
     let statement = start.elapsed();
     let start = Instant::now();
-    connection.query(act.end)?;
+    connection.query(bulk.end)?;
     Ok((statement, start.elapsed(), errno))
 }
 
@@ -323,7 +323,13 @@ type Sums = (u64, u64, u64);
 
 /// Checks that a committed transaction is complete and that any other has changed nothing. Returns the new
 /// sums of the table.
-fn judge(server: &Server, rows: u64, act: &BulkTransaction, errno: u16, before: Option<Sums>) -> Outcome<Option<Sums>> {
+fn judge(
+    server: &Server,
+    rows: u64,
+    bulk: &BulkTransaction,
+    errno: u16,
+    before: Option<Sums>,
+) -> Outcome<Option<Sums>> {
     let mut connection = Connection::open(server.address, "long_transactions")?;
     let mut ask = |text: &str| -> Outcome<u64> {
         let value = connection.query_value(text)?.unwrap_or_default();
@@ -335,7 +341,7 @@ fn judge(server: &Server, rows: u64, act: &BulkTransaction, errno: u16, before: 
         ask("SELECT COALESCE(SUM(u), 0) FROM big")?,
     );
     let before = before.unwrap_or_default();
-    let expected = match (act.name, act.end) {
+    let expected = match (bulk.name, bulk.end) {
         (_, "ROLLBACK") => before,
         _ if errno != 0 => before,
         ("INSERT ... SELECT", _) => (rows, ask("SELECT SUM(k) FROM source")?, ask("SELECT SUM(u) FROM source")?),
@@ -346,5 +352,5 @@ fn judge(server: &Server, rows: u64, act: &BulkTransaction, errno: u16, before: 
     if now == expected {
         return Ok(Some(now));
     }
-    Err(Failure::new(format!("{}, {}: the table has {now:?} in place of {expected:?}", act.name, act.end)))
+    Err(Failure::new(format!("{}, {}: the table has {now:?} in place of {expected:?}", bulk.name, bulk.end)))
 }

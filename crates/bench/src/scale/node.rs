@@ -117,7 +117,7 @@ impl<'a> Node<'a> {
             wake_latency_ns: demands.ns(Demand::WakeLatency),
         };
         let of = |list: &[usize], number: usize| list[number % list.len()];
-        let beside = |list: &[usize], thread: usize, number: usize| {
+        let same_or_next = |list: &[usize], thread: usize, number: usize| {
             if list.contains(&thread) { thread } else { of(list, number) }
         };
         let request = |number: usize| {
@@ -125,8 +125,8 @@ impl<'a> Node<'a> {
             // As in a node: a connection uses the sql instance of its recv thread if the thread has one;
             // otherwise connections use the sql instances in turn. An sql instance chooses its tc instance in
             // the same way.
-            let sql = beside(&layout.sql, recv, number);
-            let tc = beside(&layout.tc, sql, number);
+            let sql = same_or_next(&layout.sql, recv, number);
+            let tc = same_or_next(&layout.tc, sql, number);
             Request {
                 steps: Rc::new([]),
                 step_index: 0,

@@ -181,9 +181,9 @@ struct ThreadFigures {
     /// The long-running part of that work, for which a short read on this thread does not wait.
     long_outstanding: u64,
     /// Units of work of known cost that were sent to the thread since the last refresh.
-    seen: u64,
+    known_units: u64,
     /// Share of time that such work took recently, in thousandths.
-    seen_per_mille: u32,
+    known_per_mille: u32,
 }
 
 /// One for each thread that a node can have, so that a masked index needs no bounds check.
@@ -196,11 +196,11 @@ impl ThreadFigures {
     }
 
     /// Busy share of the thread that the work sent by this block does not explain, in thousandths.
-    fn unseen_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
-        let seen_ns = std::mem::take(&mut self.seen) << BookedCost::UNIT_SHIFT;
-        let now_per_mille = (seen_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;
-        self.seen_per_mille = (self.seen_per_mille + now_per_mille) / 2;
-        busy_per_mille.saturating_sub(self.seen_per_mille)
+    fn unknown_per_mille(&mut self, busy_per_mille: u32, elapsed_ns: u64) -> u32 {
+        let known_ns = std::mem::take(&mut self.known_units) << BookedCost::UNIT_SHIFT;
+        let now_per_mille = (known_ns.saturating_mul(1_000) / elapsed_ns.max(1)).min(1_000) as u32;
+        self.known_per_mille = (self.known_per_mille + now_per_mille) / 2;
+        busy_per_mille.saturating_sub(self.known_per_mille)
     }
 
     /// Cost of `work_ns` on this thread, minus the margin by which another location must be cheaper.
@@ -245,8 +245,8 @@ impl Controller {
             price: u64::from(PRICE_ONE),
             outstanding: 0,
             long_outstanding: 0,
-            seen: 0,
-            seen_per_mille: 0,
+            known_units: 0,
+            known_per_mille: 0,
         };
         let mut controller = Controller {
             kinds: Box::new([KindFigures::default(); KINDS_MAX]),
@@ -288,7 +288,7 @@ impl Controller {
         let figures = self.figures_mut(booked_cost.thread);
         figures.outstanding += work;
         figures.long_outstanding += long;
-        figures.seen += if is_own { long } else { work };
+        figures.known_units += if is_own { long } else { work };
     }
 
     /// Removes the cost of a read that has been answered.
@@ -377,7 +377,7 @@ impl Controller {
     /// the price of a thread that should run fewer reads. Call this for the block's own thread first.
     pub fn set_load(&mut self, thread: u16, load: &Load, elapsed_ns: u64, weight: u32) {
         let Load { busy_per_mille, signal_ns } = *load;
-        let busy_per_mille = self.figures_mut(thread).unseen_per_mille(busy_per_mille, elapsed_ns);
+        let busy_per_mille = self.figures_mut(thread).unknown_per_mille(busy_per_mille, elapsed_ns);
         let price = |busy_per_mille: u32| {
             let free = 1_000 - busy_per_mille.min(BUSY_PER_MILLE_MAX);
             u64::from((PRICE_ONE * 1_000 / free * weight) >> 4)

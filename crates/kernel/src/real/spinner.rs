@@ -50,7 +50,7 @@ pub(super) struct Spinner {
     fixed_us: u32,
     settings: SpinSettings,
     wake_ns: u64,
-    adjusted: Time,
+    last_adjusted: Time,
     /// When the thread last woke.
     woke: Time,
     /// When it last went to sleep.
@@ -75,7 +75,7 @@ impl Spinner {
             fixed_us: layout.spin_us,
             settings: SpinSettings::default(),
             wake_ns,
-            adjusted: Time(0),
+            last_adjusted: Time(0),
             woke: Time(0),
             slept: Time(0),
             awake_ns: 0,
@@ -104,10 +104,10 @@ impl Spinner {
         word: &AtomicSpinSettings,
         busy_per_mille: impl FnOnce() -> u32,
     ) -> bool {
-        if !self.may_spin || self.adjusted.0 > 0 && now.since(self.adjusted).0 < ADJUST_EVERY.0 {
+        if !self.may_spin || self.last_adjusted.0 > 0 && now.since(self.last_adjusted).0 < ADJUST_EVERY.0 {
             return false;
         }
-        self.adjusted = now;
+        self.last_adjusted = now;
         self.settings = word.load();
         if !self.settings.adaptive && self.fixed_us > 0 {
             self.settings.spin_us_max = self.fixed_us;

@@ -70,7 +70,7 @@ impl RunDelay {
 #[derive(Default)]
 pub(super) struct Contention {
     run_delay: RunDelay,
-    looked: Time,
+    last_check: Time,
     waited_ns: u64,
 }
 
@@ -83,7 +83,7 @@ impl Contention {
     pub(super) fn is_contended(&mut self, now: Time) -> bool {
         let Some(waited_ns) = self.run_delay.nanoseconds() else { return false };
         let new_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
-        let all_ns = now.since(std::mem::replace(&mut self.looked, now)).0;
+        let all_ns = now.since(std::mem::replace(&mut self.last_check, now)).0;
         new_ns * 1_000 > all_ns * Self::WAITED_PER_MILLE
     }
 }

@@ -123,8 +123,8 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Update(&changed));
-    let kept = Kept { unique_entries: entries, foreign_keys };
-    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, kept)
+    let maintained = Maintained { unique_entries: entries, foreign_keys };
+    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, maintained)
 }
 
 /// Plans a DELETE. Errors: those of binding. IGNORE skips rows that foreign keys of other rows refer to.
@@ -143,12 +143,12 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Delete);
-    let kept = Kept { unique_entries: entries, foreign_keys };
-    plan_change(&mut binder, layout, &request, WriteAction::Delete, kept)
+    let maintained = Maintained { unique_entries: entries, foreign_keys };
+    plan_change(&mut binder, layout, &request, WriteAction::Delete, maintained)
 }
 
 /// The index entries and foreign keys that the write maintains.
-struct Kept {
+struct Maintained {
     unique_entries: Vec<(IndexId, Arc<TableLayout>)>,
     foreign_keys: Option<Arc<ForeignKeyWork>>,
 }
@@ -192,7 +192,7 @@ fn plan_change(
     layout: &Arc<TableLayout>,
     request: &Request<'_>,
     action: WriteAction,
-    kept: Kept,
+    maintained: Maintained,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
     // A change has no select list to which ORDER BY could refer by number or alias.
@@ -216,7 +216,7 @@ fn plan_change(
     let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
     let is_single = is_single_row(&chosen.path);
     // IGNORE skips individual rows, so each row needs its own write.
-    let may_leave_out = request.ignore && (request.touches_unique || kept.foreign_keys.is_some());
+    let may_leave_out = request.ignore && (request.touches_unique || maintained.foreign_keys.is_some());
     let one_by_one = may_leave_out || request.touches_unique && !is_single;
     // With ORDER BY or LIMIT, the rows must be written in order from the start. With IGNORE, the failure of
     // one row must not undo the writes of the others.
@@ -247,8 +247,8 @@ fn plan_change(
             || filter.as_ref().is_some_and(reads_parameter)
             || returning.as_ref().is_some_and(|returning| output_reads_parameter(&returning.output)),
         filter,
-        unique_entries: kept.unique_entries,
-        foreign_keys: kept.foreign_keys,
+        unique_entries: maintained.unique_entries,
+        foreign_keys: maintained.foreign_keys,
         returning,
     };
     let unique_key = found.map(|found| unique_key_change(found, &program, whole_filter));

@@ -23,7 +23,7 @@ pub(in crate::real) trait Bell: Send + Sync {
 pub(in crate::real) struct Acceptor {
     ready: ReadyList,
     bell: Box<dyn Bell>,
-    entrance: Mutex<AcceptorState>,
+    state: Mutex<AcceptorState>,
 }
 
 struct AcceptorState {
@@ -52,8 +52,8 @@ pub(in crate::real) enum Refusal {
 impl Acceptor {
     /// An acceptor for at most `slots` connections at a time.
     pub(in crate::real) fn new(slots: u32, bell: Box<dyn Bell>) -> Self {
-        let entrance = AcceptorState { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
-        Self { ready: ReadyList::new(slots), bell, entrance: Mutex::new(entrance) }
+        let state = AcceptorState { arrivals: Vec::new(), free: Vec::new(), unused: 0, closed: false };
+        Self { ready: ReadyList::new(slots), bell, state: Mutex::new(state) }
     }
 
     /// Makes a connection and announces it to the owning thread.
@@ -65,29 +65,29 @@ impl Acceptor {
         let slot = self.allocate_slot()?;
         let (stream, end) = connection(self, slot, limits);
         {
-            let Ok(mut entrance) = self.entrance.lock() else { return Err(Refusal::Closed) };
-            if entrance.closed {
+            let Ok(mut state) = self.state.lock() else { return Err(Refusal::Closed) };
+            if state.closed {
                 return Err(Refusal::Closed);
             }
-            entrance.arrivals.push(Arrival { end, listener });
+            state.arrivals.push(Arrival { end, listener });
         }
         self.notify(slot);
         Ok(stream)
     }
 
     fn allocate_slot(&self) -> Result<u32, Refusal> {
-        let Ok(mut entrance) = self.entrance.lock() else { return Err(Refusal::Closed) };
-        if entrance.closed {
+        let Ok(mut state) = self.state.lock() else { return Err(Refusal::Closed) };
+        if state.closed {
             return Err(Refusal::Closed);
         }
-        if let Some(slot) = entrance.free.pop() {
+        if let Some(slot) = state.free.pop() {
             return Ok(slot);
         }
-        if entrance.unused >= self.ready.capacity() {
+        if state.unused >= self.ready.capacity() {
             return Err(Refusal::Full);
         }
-        entrance.unused += 1;
-        Ok(entrance.unused - 1)
+        state.unused += 1;
+        Ok(state.unused - 1)
     }
 
     /// Puts the connection in `slot` on the ready list and wakes the owning thread.
@@ -113,18 +113,18 @@ impl Acceptor {
     /// Moves new connections to `arrivals`, and frees the slots in `gone`, which belonged to closed
     /// connections. Does nothing and returns false if a client holds the lock. For the owning thread.
     pub(in crate::real) fn exchange(&self, arrivals: &mut impl Extend<Arrival>, gone: &mut Vec<u32>) -> bool {
-        let Ok(mut entrance) = self.entrance.try_lock() else { return false };
-        arrivals.extend(entrance.arrivals.drain(..));
-        entrance.free.append(gone);
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        arrivals.extend(state.arrivals.drain(..));
+        state.free.append(gone);
         true
     }
 
     /// Refuses further connections, and closes those that were not taken.
     pub(in crate::real) fn close(&self) {
-        let arrivals = match self.entrance.lock() {
-            Ok(mut entrance) => {
-                entrance.closed = true;
-                std::mem::take(&mut entrance.arrivals)
+        let arrivals = match self.state.lock() {
+            Ok(mut state) => {
+                state.closed = true;
+                std::mem::take(&mut state.arrivals)
             }
             Err(_) => return,
         };

@@ -424,7 +424,7 @@ struct WaitStrategy {
     spin: Duration,
     /// Wakes the thread that waited last.
     waker: Option<(ThreadId, Waker)>,
-    looks: u32,
+    polls: u32,
 }
 
 impl WaitStrategy {
@@ -437,8 +437,8 @@ impl WaitStrategy {
     fn spins(&mut self, start: Option<Instant>) -> bool {
         let Some(start) = start else { return false };
         std::hint::spin_loop();
-        self.looks = self.looks.wrapping_add(1);
-        !self.looks.is_multiple_of(POLLS_PER_CLOCK_READING) || start.elapsed() < self.spin
+        self.polls = self.polls.wrapping_add(1);
+        !self.polls.is_multiple_of(POLLS_PER_CLOCK_READING) || start.elapsed() < self.spin
     }
 
     fn waker(&mut self) -> Waker {
