@@ -86,19 +86,19 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
         let mut counter = Counter::start(options, placement, folder)?;
         let mut previous = 0.0;
         for kind in &KINDS {
-            let each = counter.count(options, kind)?;
-            eprintln!("{}, placement {placement}: {each:.0}", kind.name);
-            table.row(vec![kind.name.into(), placement.clone(), format!("{each:.0}")]);
+            let per_key = counter.count(options, kind)?;
+            eprintln!("{}, placement {placement}: {per_key:.0}", kind.name);
+            table.row(vec![kind.name.into(), placement.clone(), format!("{per_key:.0}")]);
             if kind.keys > 1 && kind.mode == StatementMode::Text {
                 let allowed_max = if placement == "a" { 600.0 } else { 750.0 };
                 let what = format!("instructions a key, IN list, placement {placement}");
-                verdicts.push(Verdict { what, allowed_max, measured: each });
+                verdicts.push(Verdict { what, allowed_max, measured: per_key });
             }
             if kind.first.contains(&REPEATABLE_READ) {
                 let what = format!("{} to READ COMMITTED, placement {placement}", kind.name);
-                verdicts.push(Verdict { what, allowed_max: 1.1, measured: each / previous });
+                verdicts.push(Verdict { what, allowed_max: 1.1, measured: per_key / previous });
             }
-            previous = each;
+            previous = per_key;
         }
         counter.server.stop()?;
     }
@@ -157,8 +157,8 @@ impl Counter {
             totals[position] = self.count_load(&load)? as f64;
             keys[position] = (statements * u64::from(kind.keys * options.connections)) as f64;
         }
-        let each = (totals[1] - totals[0]) / (keys[1] - keys[0]);
-        if each > 0.0 { Ok(each) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
+        let per_key = (totals[1] - totals[0]) / (keys[1] - keys[0]);
+        if per_key > 0.0 { Ok(per_key) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
     }
 
     /// Counts the instructions of a load. Callgrind sometimes loses the counts of a thread; the sums in such

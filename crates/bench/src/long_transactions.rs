@@ -137,14 +137,14 @@ pub fn run(options: &LongTransactionsOptions) -> Outcome<()> {
 
 fn bulk_transactions(rows: u64) -> Vec<BulkTransaction> {
     let mut acts = Vec::new();
-    let mut both = |name, statement: &str, ends: [&'static str; 2]| {
+    let mut add_both_ends = |name, statement: &str, ends: [&'static str; 2]| {
         acts.extend(ends.map(|end| BulkTransaction { name, statement: statement.to_owned(), end }));
     };
     let ends = ["ROLLBACK", "COMMIT"];
-    both("INSERT ... SELECT", "INSERT INTO big SELECT * FROM source", ends);
-    both("UPDATE of an indexed column", "UPDATE big SET k = k + 1", ends);
-    both("UPDATE of a unique column", &format!("UPDATE big SET u = u + {rows}"), ends);
-    both("DELETE", "DELETE FROM big", ends);
+    add_both_ends("INSERT ... SELECT", "INSERT INTO big SELECT * FROM source", ends);
+    add_both_ends("UPDATE of an indexed column", "UPDATE big SET k = k + 1", ends);
+    add_both_ends("UPDATE of a unique column", &format!("UPDATE big SET u = u + {rows}"), ends);
+    add_both_ends("DELETE", "DELETE FROM big", ends);
     acts
 }
 
@@ -188,20 +188,20 @@ fn with_other_sessions<T>(
     server: &Server,
     run: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<(T, Pauses)> {
-    let beside =
+    let others =
         OtherSessions { server, rows: options.rows, stop: AtomicBool::new(false), seen: Mutex::new(Pauses::default()) };
     let done = thread::scope(|scope| {
-        let beside = &beside;
-        let sessions = (0..options.sessions * 2).map(|number| scope.spawn(move || beside.session(number)));
+        let others = &others;
+        let sessions = (0..options.sessions * 2).map(|number| scope.spawn(move || others.session(number)));
         let sessions: Vec<_> = sessions.collect();
         let done = run();
-        beside.stop.store(true, Ordering::Relaxed);
+        others.stop.store(true, Ordering::Relaxed);
         for session in sessions {
             session.join().unwrap_or_else(|_| Err(Failure::new("a thread panicked")))?;
         }
         done
     })?;
-    let seen = *beside.seen.lock().map_err(|_| Failure::new("a thread panicked"))?;
+    let seen = *others.seen.lock().map_err(|_| Failure::new("a thread panicked"))?;
     Ok((done, seen))
 }
 

@@ -85,16 +85,16 @@ fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<D
     let mut quotient = left.mantissa.unsigned_abs() / divisor;
     let mut rest = left.mantissa.unsigned_abs() % divisor;
     // The integer quotient has left.scale - right.scale digits after the point.
-    let mut have = i32::from(left.scale) - i32::from(right.scale);
-    let want = i32::from(scale);
-    while have < want {
+    let mut digits = i32::from(left.scale) - i32::from(right.scale);
+    let digits_wanted = i32::from(scale);
+    while digits < digits_wanted {
         rest = rest.checked_mul(10)?;
         quotient = quotient.checked_mul(10)?.checked_add(rest / divisor)?;
         rest %= divisor;
-        have += 1;
+        digits += 1;
     }
-    let rounds_up = if have > want {
-        let factor = 10u128.checked_pow((have - want) as u32)?;
+    let rounds_up = if digits > digits_wanted {
+        let factor = 10u128.checked_pow((digits - digits_wanted) as u32)?;
         let cut = quotient % factor;
         quotient /= factor;
         cut >= factor - cut

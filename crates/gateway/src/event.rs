@@ -120,10 +120,10 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// More replies are outstanding.
-    Coming,
+    MoreReplies,
     /// Every partition has answered, and some have more rows: call `Gateway::continue_read` or
     /// `Gateway::end_read`.
-    Ask,
+    MoreRows,
     /// Nothing. The operation has ended.
     Done,
 }

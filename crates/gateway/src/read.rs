@@ -53,8 +53,8 @@ impl Gateway {
     #[inline]
     pub fn reply_room(&self, program: &ReadProgram, input: &[u8]) -> usize {
         let is_point = input.len() <= POINT_INPUT_BYTES_MAX && program.access == Access::PrimaryKeys;
-        let lately = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
-        if is_point { POINT_REPLY_BYTES } else { lately.max(POINT_REPLY_BYTES) }
+        let recent_bytes = self.reply_bytes[reply_place(program.table.definition.id)] as usize;
+        if is_point { POINT_REPLY_BYTES } else { recent_bytes.max(POINT_REPLY_BYTES) }
     }
 
     /// Reads what is committed now and what the transaction has written, whatever the isolation level. Takes
@@ -248,22 +248,22 @@ impl Gateway {
             _ => turn.buffers.give(input),
         }
         if output.len() > POINT_REPLY_BYTES {
-            let lately = &mut self.reply_bytes[reply_place(partition.table)];
-            *lately = (*lately - *lately / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
+            let recent_bytes = &mut self.reply_bytes[reply_place(partition.table)];
+            *recent_bytes = (*recent_bytes - *recent_bytes / 16).max(output.len().min(REPLY_BYTES_MAX) as u32);
         }
         let outstanding = work.outstanding;
         let is_prefixed = work.prefixed > 0;
         work.prefixed -= u32::from(is_prefixed);
         if work.abandoned || error.is_some() {
-            let told = error.filter(|_| !work.abandoned);
+            let reported = error.filter(|_| !work.abandoned);
             turn.buffers.give(output);
             self.end_read(operation, turn);
-            return told.map(|error| (session, Event::ReadFailed { operation, diagnostics, error }));
+            return reported.map(|error| (session, Event::ReadFailed { operation, diagnostics, error }));
         }
         let next = match (outstanding, work.stopped.is_empty()) {
             (0, true) => Next::Done,
-            (0, false) => Next::Ask,
-            _ => Next::Coming,
+            (0, false) => Next::MoreRows,
+            _ => Next::MoreReplies,
         };
         if next == Next::Done {
             self.close(operation);

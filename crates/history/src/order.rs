@@ -274,12 +274,12 @@ impl Finder<'_> {
         }
         for (&key, seen) in &self.history.finals {
             let ReadValue::Version { version, .. } = *seen else { continue };
-            let least = committed.get(&key).copied().unwrap_or(0);
-            let most = least + unknown.get(&key).copied().unwrap_or(0);
-            let text = format!("{key} ends with version {version} after {least} committed writes");
-            if version < least {
+            let version_min = committed.get(&key).copied().unwrap_or(0);
+            let version_max = version_min + unknown.get(&key).copied().unwrap_or(0);
+            let text = format!("{key} ends with version {version} after {version_min} committed writes");
+            if version < version_min {
                 self.fault(Anomaly::LostWrite, text, None);
-            } else if version > most {
+            } else if version > version_max {
                 self.fault(Anomaly::InventedValue, text, None);
             }
         }

@@ -123,7 +123,7 @@ pub struct Session {
     options: Options,
     number: u32,
     /// Number of transactions begun.
-    done: u32,
+    begun: u32,
     /// The value of the next write. With n sessions, each session uses every n-th number, so that no value is
     /// written twice.
     next_value: u64,
@@ -150,7 +150,7 @@ impl Session {
         Self {
             options,
             number,
-            done: 0,
+            begun: 0,
             next_value: u64::from(number) + 1,
             level_statements_left: options.level.statements().len(),
             current: None,
@@ -167,11 +167,11 @@ impl Session {
             return Some(Request { text, parameters: Vec::new() });
         }
         if self.current.is_none() {
-            if self.done == self.options.transactions {
+            if self.begun == self.options.transactions {
                 return None;
             }
-            let plan = Generator::new(&self.options, self.done, below).transaction();
-            self.done += 1;
+            let plan = Generator::new(&self.options, self.begun, below).transaction();
+            self.begun += 1;
             let record = Transaction { session: self.number, statements: Vec::new(), outcome: Outcome::Aborted };
             self.current = Some(Current { plan, position: 0, value: 0, read_back: None, record });
         }

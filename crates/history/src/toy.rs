@@ -171,9 +171,9 @@ impl Toy {
         let committed = if is_newest { &self.log[..] } else { &self.log[..snapshot] };
         let mut values: Vec<u64> = of(key, committed.iter().flatten());
         if matches!(self.defect, Defect::DirtyReads | Defect::FirstWrites) && !is_newest {
-            let most = if self.defect == Defect::FirstWrites { 1 } else { usize::MAX };
+            let count_max = if self.defect == Defect::FirstWrites { 1 } else { usize::MAX };
             let others = self.sessions.iter().enumerate().filter(|(other, _)| *other != session);
-            values.extend(others.flat_map(|(_, other)| of(key, other.writes.iter()).into_iter().take(most)));
+            values.extend(others.flat_map(|(_, other)| of(key, other.writes.iter()).into_iter().take(count_max)));
         }
         if !(self.defect == Defect::OwnWritesMissed && self.turn.is_multiple_of(3)) {
             values.extend(of(key, own.iter()));

@@ -195,8 +195,8 @@ fn check_needed(
     let of_parents = || {
         // A key of the table on itself may be dropped together with the index.
         children.find_map(|(child, key)| {
-            let goes = child.definition.id == old.id && is_dropped(key);
-            if goes { None } else { lost_by_parent(key) }
+            let is_dropped_too = child.definition.id == old.id && is_dropped(key);
+            if is_dropped_too { None } else { lost_by_parent(key) }
         })
     };
     let Some(columns) = of_children.or_else(of_parents) else { return Ok(()) };
@@ -246,9 +246,9 @@ pub fn building_indexes(table: &TableDefinition) -> impl Iterator<Item = &IndexD
 /// The table without the indexes that are being built, and the ids of those indexes.
 pub fn without_building(table: &TableDefinition) -> (TableDefinition, Vec<IndexId>) {
     let mut table = table.clone();
-    let gone = table.indexes.extract_if(.., |index| index.state == IndexState::Building);
-    let gone = gone.map(|index| index.id).collect();
-    (table, gone)
+    let removed = table.indexes.extract_if(.., |index| index.state == IndexState::Building);
+    let removed = removed.map(|index| index.id).collect();
+    (table, removed)
 }
 
 #[cold]

@@ -660,7 +660,7 @@ mod tests {
         dictionary.tables().map(|layout| layout.definition.clone()).collect()
     }
 
-    /// Writes a change, reads it, and makes it in `before`.
+    /// Encodes a change, decodes it, and applies it to `before`.
     fn store_and_apply(before: &Dictionary, after: &Dictionary) -> Dictionary {
         let change = DictionaryChange::between(before, after, TableId(99));
         let read = DictionaryChange::decode(&change.encode()).unwrap();

@@ -30,7 +30,7 @@ pub fn shrink(plan: &Plan, seed: u64, mut fails: impl FnMut(&Plan, u64) -> bool)
 /// Plans that do less, largest reduction first.
 fn smaller_plans(plan: &Plan) -> Vec<Plan> {
     let mut plans = Vec::new();
-    let mut with = |change: &dyn Fn(&mut Plan)| {
+    let mut add_changed = |change: &dyn Fn(&mut Plan)| {
         let mut smaller = plan.clone();
         change(&mut smaller);
         if smaller != *plan {
@@ -39,30 +39,30 @@ fn smaller_plans(plan: &Plan) -> Vec<Plan> {
     };
     for position in 0..plan.workloads.len() {
         if plan.workloads.len() > 1 {
-            with(&|plan| {
+            add_changed(&|plan| {
                 plan.workloads.remove(position);
             });
         }
     }
-    with(&|plan| plan.restarts = None);
-    with(&|plan| plan.world.chain_max = 1);
-    with(&|plan| plan.world.vanish_one_in = 0);
-    with(&|plan| plan.world.reset_one_in = 0);
-    with(&|plan| plan.world.hold_one_in = 0);
-    with(&|plan| plan.world.tiny_rings_one_in = 0);
+    add_changed(&|plan| plan.restarts = None);
+    add_changed(&|plan| plan.world.chain_max = 1);
+    add_changed(&|plan| plan.world.vanish_one_in = 0);
+    add_changed(&|plan| plan.world.reset_one_in = 0);
+    add_changed(&|plan| plan.world.hold_one_in = 0);
+    add_changed(&|plan| plan.world.tiny_rings_one_in = 0);
     for placement in &plan.world.placements {
-        with(&|plan| plan.world.placements = vec![placement.clone()]);
+        add_changed(&|plan| plan.world.placements = vec![placement.clone()]);
     }
     for position in 0..plan.workloads.len() {
-        with(&|plan| {
+        add_changed(&|plan| {
             let workload = &mut plan.workloads[position];
             workload.rounds = (workload.rounds / 2).max(1);
         });
-        with(&|plan| {
+        add_changed(&|plan| {
             let workload = &mut plan.workloads[position];
             workload.sessions = (workload.sessions * 2 / 3).max(1);
         });
-        with(&|plan| {
+        add_changed(&|plan| {
             let workload = &mut plan.workloads[position];
             workload.rows = (workload.rows / 2).max(1);
         });

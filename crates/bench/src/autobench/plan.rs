@@ -121,7 +121,7 @@ fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
         true => "--mysql-ignore-errors=1213,1205,1020,1062",
         false => "--mysql-ignore-errors=1213,1205,1020",
     };
-    let every = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
+    let program_for_each = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
         let number = |(place, database): (usize, &String)| {
             program(place as u32, database, &[&options, &more(place as u32)], command)
         };
@@ -130,7 +130,7 @@ fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
     let case = |threads: u32| Case {
         label: format!("Threads: {threads}"),
         time_s: configuration.time_s,
-        programs: every("run", &|instance| {
+        programs: program_for_each("run", &|instance| {
             let mut more = run_options(configuration, instance, INTERVAL_S, configuration.time_s, threads);
             more.push(ignored.into());
             more
@@ -140,10 +140,10 @@ fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
         script: Script::Oltp,
         name: part.test.name().into(),
         folder: "sysbench_results",
-        prepare: every("prepare", &|_| vec![format!("--threads={}", part.tables.min(LOADERS_MAX))]),
+        prepare: program_for_each("prepare", &|_| vec![format!("--threads={}", part.tables.min(LOADERS_MAX))]),
         loads_for_each_case: part.test.changes_row_count(),
         cases: configuration.thread_counts.iter().map(|threads| case(*threads)).collect(),
-        check: if part.test.changes_row_count() { Vec::new() } else { every("check", &|_| Vec::new()) },
+        check: if part.test.changes_row_count() { Vec::new() } else { program_for_each("check", &|_| Vec::new()) },
         unit: "transactions a second",
         databases,
     }
@@ -152,7 +152,7 @@ fn sysbench_plan(configuration: &Configuration, part: &SysbenchPart) -> Plan {
 fn ycsb_plan(configuration: &Configuration, part: &YcsbPart) -> Plan {
     let databases = databases("ycsb", configuration.instances);
     let options = [table_options(configuration), part.options.clone()].concat();
-    let every = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
+    let program_for_each = |command: &str, more: &dyn Fn(u32) -> Vec<String>| {
         let number = |(place, database): (usize, &String)| {
             program(place as u32, database, &[&options, &more(place as u32)], command)
         };
@@ -161,7 +161,7 @@ fn ycsb_plan(configuration: &Configuration, part: &YcsbPart) -> Plan {
     let case = |workload: char, threads: u32| Case {
         label: format!("Workload: {workload} Threads: {threads}"),
         time_s: configuration.time_s,
-        programs: every("run", &|instance| {
+        programs: program_for_each("run", &|instance| {
             let mut more = run_options(configuration, instance, INTERVAL_S, configuration.time_s, threads);
             more.push(format!("--workload={workload}"));
             more
@@ -172,14 +172,14 @@ fn ycsb_plan(configuration: &Configuration, part: &YcsbPart) -> Plan {
         script: Script::Ycsb,
         name: "ycsb".into(),
         folder: "ycsb_results",
-        prepare: every("prepare", &|_| vec![format!("--threads={LOADERS_MAX}")]),
+        prepare: program_for_each("prepare", &|_| vec![format!("--threads={LOADERS_MAX}")]),
         loads_for_each_case: false,
         cases: part
             .workloads
             .iter()
             .flat_map(|workload| counts.iter().map(|threads| case(*workload, *threads)))
             .collect(),
-        check: every("check", &|_| Vec::new()),
+        check: program_for_each("check", &|_| Vec::new()),
         unit: "operations a second",
         databases,
     }

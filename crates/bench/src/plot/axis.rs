@@ -124,9 +124,9 @@ fn is_shown(scale: Scale, figure: f64) -> bool {
 /// The range extended to round figures, and the round figures in it.
 fn linear(low: f64, high: f64) -> ([f64; 2], Vec<f64>) {
     let high = if high > low { high } else { low + 1.0 };
-    let rough = (high - low) / TICKS_MAX;
-    let decade = 10_f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * decade).find(|step| *step >= rough);
+    let rough_step = (high - low) / TICKS_MAX;
+    let decade = 10_f64.powf(rough_step.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * decade).find(|step| *step >= rough_step);
     let step = step.unwrap_or(10.0 * decade);
     // A figure that is round except for its last bits must not add another step.
     let (first, last) = ((low / step).floor() as i64, (high / step - 1e-9).ceil() as i64);

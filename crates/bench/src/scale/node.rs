@@ -98,7 +98,7 @@ pub struct Node<'a> {
     helper: [usize; 1],
     last_totals: Vec<[u64; 2]>,
     /// Utilisation of each thread in thousandths, averaged over about twenty samples.
-    lately_per_mille: Vec<u32>,
+    average_per_mille: Vec<u32>,
     counting: bool,
     latencies: Latencies,
 }
@@ -155,7 +155,7 @@ impl<'a> Node<'a> {
             samples: 0,
             helper: [0],
             last_totals: vec![[0; 2]; layout.threads()],
-            lately_per_mille: vec![0; layout.threads()],
+            average_per_mille: vec![0; layout.threads()],
             counting: false,
             latencies: Latencies::default(),
         }
@@ -394,10 +394,10 @@ impl<'a> Node<'a> {
             let [busy_before, done_before] = std::mem::replace(last_totals, [busy, done]);
             let used = busy - busy_before;
             let moment_per_mille = (used * 1000 / self.options.sample_interval_ns).min(1000) as u32;
-            let lately = &mut self.lately_per_mille[thread];
-            *lately = (*lately * 19 + moment_per_mille) / 20;
+            let average = &mut self.average_per_mille[thread];
+            *average = (*average * 19 + moment_per_mille) / 20;
             // As in a node: the average of the load over 50 ms and the load over a second.
-            let busy_per_mille = u32::midpoint(moment_per_mille, *lately);
+            let busy_per_mille = u32::midpoint(moment_per_mille, *average);
             samples.push(LoadSample { busy_per_mille, task_ns: used.checked_div(done - done_before).unwrap_or(0) });
         }
         let io = |thread: &usize| self.layout.roles[*thread] == "io";

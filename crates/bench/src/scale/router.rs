@@ -195,12 +195,12 @@ impl Router {
         let is_own = owner_thread == self.own;
         let Router { owners, controller, own, .. } = self;
         let known = &mut owners[owner];
-        let here = is_own || known.reads_here;
+        let may_read_here = is_own || known.reads_here;
         let away = || RemoteCandidates {
             owner: (!is_own).then(|| candidate(owner_thread)),
             query: known.better_query(engine).map(candidate),
         };
-        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, units, here, away);
+        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, units, may_read_here, away);
         let thread = match location {
             ReadLocation::Here => *own,
             ReadLocation::Owner => owner_thread,

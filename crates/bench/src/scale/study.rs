@@ -204,18 +204,18 @@ fn climb(
     demands: &Demands,
     rounds: usize,
 ) -> Outcome<()> {
-    let mut at = judge_new(seen, start, cpus, demands)?;
+    let mut current = judge_new(seen, start, cpus, demands)?;
     let mut step = (cpus / 12).max(1);
     for _ in 0..rounds {
         let mut best: Option<ScoredCandidate> = None;
-        for neighbour in neighbours(&at.candidate, step) {
+        for neighbour in neighbours(&current.candidate, step) {
             let judged = judge_new(seen, &neighbour, cpus, demands)?;
             if best.as_ref().is_none_or(|best| judged.score() > best.score()) {
                 best = Some(judged);
             }
         }
         match best {
-            Some(best) if best.score() > at.score() * GAIN_MIN => at = best,
+            Some(best) if best.score() > current.score() * GAIN_MIN => current = best,
             _ if step > 1 => step /= 2,
             _ => break,
         }
@@ -231,8 +231,8 @@ fn neighbours(candidate: &Candidate, step: u32) -> Vec<Candidate> {
         // Without their own threads, sql and tc run in recv threads, and each thread writes its own output.
         let least = u32::from(matches!(from, Module::Recv | Module::Ldm));
         // The grammar of ThreadConfig allows at most 80 threads for recv and for send.
-        let most = if matches!(to, Module::Recv | Module::Send) { 80 } else { u32::MAX };
-        candidate.count(*from) >= least + step && candidate.count(*to) + step <= most
+        let count_max = if matches!(to, Module::Recv | Module::Send) { 80 } else { u32::MAX };
+        candidate.count(*from) >= least + step && candidate.count(*to) + step <= count_max
     });
     moves
         .map(|(from, to)| {

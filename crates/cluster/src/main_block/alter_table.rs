@@ -31,8 +31,8 @@ impl MainBlock {
         let mut plan = Plan::default();
         let (building, hidden) = definition::with_indexes(old, &alteration.add_indexes, self.next_table);
         // Undoing the change leaves the table as it was, except for its version.
-        let mut without = old.clone();
-        without.version.0 += 2;
+        let mut undone = old.clone();
+        undone.version.0 += 2;
         let mut catalog = self.next_catalog();
         if building_indexes(&building).any(IndexDefinition::is_ordered) {
             plan.follow_up = Some(SchemaChange::BuildIndexes { table, alteration });
@@ -43,7 +43,7 @@ impl MainBlock {
             plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
         }
         let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
-        plan.then(replace(&building), Some(replace(&without)));
+        plan.then(replace(&building), Some(replace(&undone)));
         catalog.dictionary.put_table(building);
         plan.then_publish(catalog);
         Ok(plan)
@@ -75,14 +75,14 @@ impl MainBlock {
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
         new.version.0 += 1;
-        let gone: Vec<&IndexDefinition> = old.indexes.iter().filter(|index| new.index(index.id).is_none()).collect();
+        let dropped: Vec<&IndexDefinition> = old.indexes.iter().filter(|index| new.index(index.id).is_none()).collect();
         // Partitions learn of new objects before anyone uses these, and keep dropped objects until nobody
         // uses them.
-        let mut both = new.clone();
-        both.indexes.extend(gone.iter().map(|index| (*index).clone()));
-        plan.then(StageWork::Partitions(self.replace_layouts(&both)), None);
+        let mut old_and_new = new.clone();
+        old_and_new.indexes.extend(dropped.iter().map(|index| (*index).clone()));
+        plan.then(StageWork::Partitions(self.replace_layouts(&old_and_new)), None);
         let mut drops = Vec::new();
-        for entries in gone.iter().filter_map(|index| definition::entries_of(index)) {
+        for entries in dropped.iter().filter_map(|index| definition::entries_of(index)) {
             drops.extend(self.drop_one(&mut catalog, entries));
         }
         let (names, works) = self.put_altered(&mut catalog, old, &new, alteration);
@@ -90,7 +90,7 @@ impl MainBlock {
         let own = BTreeSet::from([new.id]);
         plan.then_partitions(self.renew_related(&mut catalog, &names, &alteration.add_foreign_keys, &own));
         plan.then_publish(catalog);
-        if !gone.is_empty() {
+        if !dropped.is_empty() {
             plan.then(StageWork::Partitions(self.replace_layouts(&new)), None);
             plan.then(StageWork::Partitions(drops), None);
         }
@@ -126,18 +126,18 @@ impl MainBlock {
     pub(super) fn plan_undo_alteration(&self, table: TableId) -> Result<Plan> {
         let mut plan = Plan::default();
         let old = &self.base_table(table)?.definition;
-        let (mut without, gone) = without_building(old);
-        if gone.is_empty() {
+        let (mut definition, dropped) = without_building(old);
+        if dropped.is_empty() {
             return Ok(plan);
         }
-        without.version.0 += 1;
+        definition.version.0 += 1;
         let mut catalog = self.next_catalog();
         let mut drops = Vec::new();
         for entries in building_indexes(old).filter_map(definition::entries_of) {
             drops.extend(self.drop_one(&mut catalog, entries));
         }
-        let replace = self.replace_layouts(&without);
-        catalog.dictionary.put_table(without);
+        let replace = self.replace_layouts(&definition);
+        catalog.dictionary.put_table(definition);
         plan.then_publish(catalog);
         plan.then(StageWork::Partitions(replace), None);
         plan.then(StageWork::Partitions(drops), None);

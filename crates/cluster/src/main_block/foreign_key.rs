@@ -58,8 +58,8 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
         let Some(layout) = dictionary.table(*id) else { continue };
         let own = &layout.definition;
         let mut children = dictionary.referencing_keys(&own.database, &own.name);
-        let stays = children.find(|(child, _)| !tables.contains(&child.definition.id));
-        if let Some((child, key)) = stays {
+        let referencing = children.find(|(child, _)| !tables.contains(&child.definition.id));
+        if let Some((child, key)) = referencing {
             let message = format!(
                 "Cannot drop table '{}' referenced by a foreign key constraint '{}' on table '{}'.",
                 own.name, key.name, child.definition.name

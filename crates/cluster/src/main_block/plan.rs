@@ -114,8 +114,8 @@ impl MainBlock {
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
-        let made = BTreeSet::from([self.next_table]);
-        plan.then_partitions(self.renew_related(&mut catalog, &own, &keys, &made));
+        let created = BTreeSet::from([self.next_table]);
+        plan.then_partitions(self.renew_related(&mut catalog, &own, &keys, &created));
         plan.then_publish(catalog);
         Ok(plan)
     }
@@ -162,8 +162,8 @@ impl MainBlock {
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops_new = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops_new)));
-        let made = BTreeSet::from([self.next_table]);
-        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&[table]), &[], &made));
+        let created = BTreeSet::from([self.next_table]);
+        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&[table]), &[], &created));
         plan.then_publish(catalog);
         plan.then(StageWork::Partitions(drops_old), None);
         Ok(plan)

@@ -54,13 +54,13 @@ pub(super) fn bits<'r>(
         return Ok(ValueRef::Null);
     }
     let (left, right) = (to_bits(left, context)?, to_bits(right, context)?);
-    let by = u32::try_from(right).unwrap_or(u32::MAX);
+    let distance = u32::try_from(right).unwrap_or(u32::MAX);
     Ok(ValueRef::UInt(match operator {
         BitOperator::And => left & right,
         BitOperator::Or => left | right,
         BitOperator::Xor => left ^ right,
-        BitOperator::ShiftLeft => left.checked_shl(by).unwrap_or(0),
-        BitOperator::ShiftRight => left.checked_shr(by).unwrap_or(0),
+        BitOperator::ShiftLeft => left.checked_shl(distance).unwrap_or(0),
+        BitOperator::ShiftRight => left.checked_shr(distance).unwrap_or(0),
     }))
 }
 

@@ -441,13 +441,13 @@ impl Controller {
             return best;
         };
         let best_cost = cost(best).unwrap_or(0);
-        let every = match best_cost.max(1) {
+        let explore_every = match best_cost.max(1) {
             _ if is_new => 2,
             least if other_cost <= least + least / 2 => EXPLORE_EVERY[0],
             least if other_cost <= least * 8 => EXPLORE_EVERY[1],
             _ => EXPLORE_EVERY[2],
         };
-        if !figures.sampled.is_multiple_of(every) {
+        if !figures.sampled.is_multiple_of(explore_every) {
             return best;
         }
         figures.explored += 1;

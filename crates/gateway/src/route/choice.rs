@@ -285,12 +285,12 @@ impl Route {
         let Route { owners, controller, local, own_thread, .. } = self;
         let Some(known) = owners.get_mut(usize::from(owner.instance)) else { return Choice::of(owner) };
         let away_owner = known.thread != *own_thread;
-        let here = !away_owner || known.reads_here;
+        let may_read_here = !away_owner || known.reads_here;
         let away = || RemoteCandidates {
             owner: away_owner.then(|| candidate(known.thread, loads)),
             query: known.better_query(loads),
         };
-        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, read.units, here, away);
+        let Decision { location, is_sampled, booked_cost } = controller.choose(kind, read.units, may_read_here, away);
         let to = match location {
             ReadLocation::Here => local.filter(|_| known.reads_here).unwrap_or(owner),
             ReadLocation::Owner => owner,
@@ -351,9 +351,9 @@ impl Route {
         for (thread, busy) in self.busy.iter_mut().enumerate() {
             let Some(load) = loads.thread(thread as u16) else { continue };
             // Load windows end only while a thread works, so the figures of a sleeping thread are old.
-            let rests = load.state == ThreadState::Sleeping && now.since(load.state_since).0 > RESTED.0;
+            let is_idle = load.state == ThreadState::Sleeping && now.since(load.state_since).0 > RESTED.0;
             let busy_per_mille = (load.moment.busy_per_mille() + load.second.busy_per_mille()) / 2;
-            busy.busy_per_mille = if rests { 0 } else { busy_per_mille };
+            busy.busy_per_mille = if is_idle { 0 } else { busy_per_mille };
             busy.signals_per_turn = load.moment.signals.checked_div(load.moment.turns).unwrap_or(0) as u32;
         }
         self.weights.adjust(&self.busy);

@@ -135,8 +135,8 @@ impl<T> Producer<T> {
     /// spends the credits.
     #[inline(always)]
     pub(crate) fn slot_seen(&mut self, credits: u64) -> Option<RingSlot<'_, T>> {
-        let spent = self.spent_credits - self.finished_seen + credits;
-        if self.next - self.head_seen > self.mask || spent * credits > self.capacity() / 2 {
+        let outstanding = self.spent_credits - self.finished_seen + credits;
+        if self.next - self.head_seen > self.mask || outstanding * credits > self.capacity() / 2 {
             return None;
         }
         let cell = &self.ring.slots[(self.next & self.mask) as usize];

@@ -366,9 +366,9 @@ impl RunningNode {
     /// [`NodeOptions::stop_wait`] until all threads are idle, and returns whether they were.
     pub fn stop(mut self) -> bool {
         self.shared.request_stop();
-        let rested = self.wait_until_idle();
+        let became_idle = self.wait_until_idle();
         self.halt();
-        rested
+        became_idle
     }
 
     /// Waits until every thread has reported idle in two rounds in a row, without work in between. A single

@@ -287,15 +287,15 @@ impl SpinController {
 /// cost. 0 if no spin time has an allowed overhead.
 fn best(counts: &[u32; SLOTS], sums_ns: &[u64; SLOTS], wake_ns: u64, spin_ns_max: u64, allowed: u64) -> u64 {
     let all: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-    let (mut caught, mut waited_ns) = (0, 0);
+    let (mut ended_within, mut waited_ns) = (0, 0);
     let mut chosen = (0, 0, 0);
     let mut end = FIRST_SLOT_NS;
     for slot in 0..SLOTS - 1 {
-        caught += u64::from(counts[slot]);
+        ended_within += u64::from(counts[slot]);
         waited_ns += sums_ns[slot];
-        if (SPIN_NS_MIN..=spin_ns_max).contains(&end) && caught > 0 {
-            let cost = waited_ns + end * (all - caught);
-            let gain = caught * wake_ns;
+        if (SPIN_NS_MIN..=spin_ns_max).contains(&end) && ended_within > 0 {
+            let cost = waited_ns + end * (all - ended_within);
+            let gain = ended_within * wake_ns;
             let (chosen_ns, chosen_cost, chosen_gain) = chosen;
             let is_good = match chosen_ns {
                 0 => cost * 100 <= gain * allowed.max(CHEAPER_PERCENT),

@@ -479,8 +479,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let node = &mut self.nodes[position];
         let SimulatedThread { engine, is_busy, .. } = &mut node.threads[thread];
         *is_busy = false;
-        let here = node.world.sockets.written_by(&node.layout.threads[thread].modules);
-        let ended: Vec<u16> = here.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
+        let instances = node.world.sockets.written_by(&node.layout.threads[thread].modules);
+        let ended: Vec<u16> = instances.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();
         let moved = engine.flush(|target, _| published.push(usize::from(target)));
         let local_now = Time(self.now.since(node.started).0);

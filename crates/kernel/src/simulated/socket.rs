@@ -143,8 +143,8 @@ impl VirtualSockets {
     /// Connections of an instance that may have input for it.
     pub(super) fn with_input(&self, instance: u16) -> Vec<usize> {
         let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
-        let here = slots.filter_map(|&(_, connection)| connection);
-        here.filter(|&position| self.connections[position].has_input()).collect()
+        let positions = slots.filter_map(|&(_, connection)| connection);
+        positions.filter(|&position| self.connections[position].has_input()).collect()
     }
 
     /// The next event of a connection for its owner.
@@ -233,8 +233,8 @@ impl VirtualSockets {
 
     /// Whether an instance has queued bytes that a client with this window would take.
     pub(super) fn has_output(&self, instance: u16, window: usize) -> bool {
-        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
-        here.filter_map(|&(_, connection)| connection).any(|position| {
+        let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
+        slots.filter_map(|&(_, connection)| connection).any(|position| {
             let connection = &self.connections[position];
             connection.ended.is_none() && !connection.to_client.is_empty() && connection.received.len() < window
         })
@@ -250,8 +250,8 @@ impl VirtualSockets {
         services: &mut Services<'_>,
     ) {
         let SocketConditions { limits, faults, random } = conditions;
-        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
-        let positions: Vec<usize> = here.filter_map(|&(_, connection)| connection).collect();
+        let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
+        let positions: Vec<usize> = slots.filter_map(|&(_, connection)| connection).collect();
         for position in positions {
             let connection = &mut self.connections[position];
             if connection.ended.is_some() {
@@ -285,8 +285,8 @@ impl VirtualSockets {
 
     /// Whether the owner has sockets to close.
     pub(super) fn has_ended(&self, instance: u16) -> bool {
-        let here = self.slots.get(usize::from(instance)).into_iter().flatten();
-        here.filter_map(|&(_, connection)| connection).any(|position| self.connections[position].ended.is_some())
+        let slots = self.slots.get(usize::from(instance)).into_iter().flatten();
+        slots.filter_map(|&(_, connection)| connection).any(|position| self.connections[position].ended.is_some())
     }
 
     fn position_of(&self, socket: SocketId) -> Option<usize> {

@@ -104,11 +104,14 @@ impl AutomaticPlacement {
             return counts;
         }
         let coordination = u32::from(cpu_count >= MAIN_CPUS_MIN) + u32::from(cpu_count >= REP_CPUS_MIN);
-        let apart = cpu_count >= APART_CPUS_MIN;
-        let shares = if apart { &SHARES_APART[..] } else { &SHARES[..] };
+        let has_separate_threads = cpu_count >= APART_CPUS_MIN;
+        let shares = if has_separate_threads { &SHARES_APART[..] } else { &SHARES[..] };
         // If sessions have threads of their own, every module starts with one thread.
-        let least: Vec<(Module, u32)> =
-            if apart { shares.iter().map(|(module, _)| (*module, 1)).collect() } else { PIPELINE_LEAST.to_vec() };
+        let least: Vec<(Module, u32)> = if has_separate_threads {
+            shares.iter().map(|(module, _)| (*module, 1)).collect()
+        } else {
+            PIPELINE_LEAST.to_vec()
+        };
         for (module, least) in &least {
             counts.set(*module, *least);
         }

@@ -98,7 +98,7 @@ fn hand_out_slots(
     notices: &mut Vec<String>,
 ) -> Result<(), UnsatisfiablePlacement> {
     let candidates: Vec<usize> = in_slot_order(threads).filter(|&index| threads[index].group == group).collect();
-    let mut without = Vec::new();
+    let mut without_slot = Vec::new();
     for (slot, &index) in candidates.iter().enumerate() {
         let thread = &mut threads[index];
         if slot < READER_SLOTS_MAX {
@@ -108,11 +108,14 @@ fn hand_out_slots(
                            {} reader slots, and a group needs an ldm thread; use fewer query or more ldm threads";
             return Err(UnsatisfiablePlacement::new(message.replace("{}", &READER_SLOTS_MAX.to_string())));
         } else {
-            without.push(thread.name.clone());
+            without_slot.push(thread.name.clone());
         }
     }
-    if !without.is_empty() {
-        notices.push(format!("no reader slot is left for {}: reads there are always handed over", without.join(", ")));
+    if !without_slot.is_empty() {
+        notices.push(format!(
+            "no reader slot is left for {}: reads there are always handed over",
+            without_slot.join(", ")
+        ));
     }
     Ok(())
 }

@@ -178,8 +178,8 @@ impl Transfer {
             return Err(format!("a read of two accounts returned {rows:?}"));
         }
         for row in rows.iter().filter(|_| self.locks) {
-            let which = usize::from(row[0] == self.accounts[1] as i64);
-            let right = self.balances[which] + self.change(which);
+            let account_position = usize::from(row[0] == self.accounts[1] as i64);
+            let right = self.balances[account_position] + self.change(account_position);
             if row[1] != right {
                 return Err(format!("account {} has {} instead of its own write {right}", row[0], row[1]));
             }

@@ -83,7 +83,7 @@ pub(super) fn start_check(
     inputs.push_all(PartitionScope::All, &[], context.turn.buffers);
     match read(context, &child, Access::AllRows) {
         Ok(read) => {
-            let (next, batches, wanted) = (Next::Coming, Vec::new(), BTreeSet::new());
+            let (next, batches, wanted) = (Next::MoreReplies, Vec::new(), BTreeSet::new());
             let (lookup, is_interrupted) = (None, false);
             wait(
                 context.session,
@@ -130,7 +130,7 @@ pub(super) fn resume_check(
                 check.batches.push(output)
             }
             check.next = next;
-            if next == Next::Coming { wait(context.session, check) } else { continue_check(context, check) }
+            if next == Next::MoreReplies { wait(context.session, check) } else { continue_check(context, check) }
         }
         Event::Rows { operation, output, next, .. } if check.lookup == Some(operation) => {
             let taken = check.take_parents(&output);
@@ -139,13 +139,13 @@ pub(super) fn resume_check(
                 return end(context, check, Some(error));
             }
             match next {
-                Next::Coming => wait(context.session, check),
-                Next::Ask if !check.wanted.is_empty() && !check.is_interrupted => {
+                Next::MoreReplies => wait(context.session, check),
+                Next::MoreRows if !check.wanted.is_empty() && !check.is_interrupted => {
                     context.engine.gateway.continue_read(operation, context.turn);
                     wait(context.session, check)
                 }
-                Next::Ask | Next::Done => {
-                    if next == Next::Ask {
+                Next::MoreRows | Next::Done => {
+                    if next == Next::MoreRows {
                         context.engine.gateway.end_read(operation, context.turn);
                     }
                     check.lookup = None;
@@ -195,8 +195,8 @@ fn continue_check(context: &mut StatementContext<'_, '_>, mut check: ForeignKeyC
             Err(error) => end(context, check, Some(error)),
         };
     }
-    if check.next == Next::Ask {
-        check.next = Next::Coming;
+    if check.next == Next::MoreRows {
+        check.next = Next::MoreReplies;
         context.engine.gateway.continue_read(check.read, context.turn);
         return wait(context.session, check);
     }

@@ -142,7 +142,7 @@ pub(super) fn start_backfill(
         entries_layout,
         read_program: read,
         read: OperationId::default(),
-        next: Next::Coming,
+        next: Next::MoreReplies,
         step: BackfillStep::Reading,
         batches: Vec::new(),
         entries: Vec::new(),
@@ -226,7 +226,7 @@ fn on_rows(
         backfill.batches.push(output);
     }
     backfill.next = next;
-    if next == Next::Coming { wait(context.session, backfill) } else { next_batch(context, backfill) }
+    if next == Next::MoreReplies { wait(context.session, backfill) } else { next_batch(context, backfill) }
 }
 
 /// Locks the rows of the next batch, requests more rows, or ends the backfill.
@@ -243,7 +243,7 @@ fn next_batch(context: &mut StatementContext<'_, '_>, mut backfill: IndexBackfil
         };
         let range = KeyRange { lower: backfill.covered_key(partition), upper: Some((&last, true)) };
         inputs.push_range(PartitionScope::One(partition), range, &[], context.turn.buffers);
-    } else if backfill.next == Next::Ask {
+    } else if backfill.next == Next::MoreRows {
         backfill.step = BackfillStep::Reading;
         context.engine.gateway.continue_read(backfill.read, context.turn);
         return wait(context.session, backfill);

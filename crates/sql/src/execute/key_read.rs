@@ -250,7 +250,7 @@ pub(crate) fn resume_key_read(
         state.retry.release(context.turn);
         return finish_key_read(context, state.rows);
     }
-    if next == Next::Ask {
+    if next == Next::MoreRows {
         context.engine.gateway.continue_read(state.operation, context.turn);
     }
     context.session.execution = Execution::Keys(state);

@@ -383,11 +383,11 @@ pub(crate) fn resume_read(
             context.engine.gateway.end_read(state.operation, context.turn);
             finish_select(context, state)
         }
-        Next::Coming => {
+        Next::MoreReplies => {
             context.session.execution = Execution::Read(state);
             Progress::Waiting
         }
-        Next::Ask => continue_read(context, state),
+        Next::MoreRows => continue_read(context, state),
     }
 }
 

@@ -282,8 +282,8 @@ mod tests {
         /// a single read.
         fn found(&self, snapshot: u64, own: Option<TransactionId>) -> usize {
             let mut images = Batch::new();
-            let sought = self.keys.iter().map(|(key, hash)| (&key[..], *hash));
-            self.store.read_batch(sought, CommitNumber(snapshot), own, &mut images);
+            let wanted_keys = self.keys.iter().map(|(key, hash)| (&key[..], *hash));
+            self.store.read_batch(wanted_keys, CommitNumber(snapshot), own, &mut images);
             assert_eq!(images.len(), self.keys.len());
             for ((key, hash), stored) in self.keys.iter().zip(&images) {
                 let single = self.store.read_primary(key, *hash, CommitNumber(snapshot), own);

@@ -76,7 +76,7 @@ impl RowStore {
         if !version.is_stamped() {
             return false;
         }
-        let row = RowId(version.owner());
+        let row = RowId(version.row_or_statement());
         let Some(above) = self.above(row, location) else { return false };
         let Some(moved) = self.blocks.move_block(location) else { return false };
         match above {

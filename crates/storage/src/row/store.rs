@@ -393,8 +393,8 @@ impl RowStore {
                 if version.has_overflow() {
                     overflow += overflow_blocks(version.stored(), &self.overflow);
                 }
-                if version.is_stamped() && version.owner() != row.0 {
-                    return Err(format!("row {row}: a version names row {} as its own", version.owner()));
+                if version.is_stamped() && version.row_or_statement() != row.0 {
+                    return Err(format!("row {row}: a version names row {} as its own", version.row_or_statement()));
                 }
                 if let Some(newer) = newer {
                     check_order(row, &newer, &version)?;

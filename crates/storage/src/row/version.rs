@@ -1,9 +1,9 @@
 //! One version of a row in its block (hot path: 10 instructions to read a header).
 //!
-//! `[word: 8][stamp: 8][owner: 4][stored image ...]`. The word holds the location of the next older version
-//! (40 bits), the length of the stored image (15 bits) and two flags. The stamp is the commit number of a
-//! committed version and the transaction of an uncommitted one. The owner is the row id of a committed
-//! version, which compaction needs to move it, and the statement number of an uncommitted one.
+//! `[word: 8][stamp: 8][row or statement: 4][stored image ...]`. The word holds the location of the next
+//! older version (40 bits), the length of the stored image (15 bits) and two flags. A stamped version is
+//! committed: its stamp is the commit number, followed by its row id, which compaction needs to move the
+//! version. The stamp of an unstamped version is its transaction, followed by its statement number.
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
 use junctor_model::row::FLAG_OVERFLOW;
@@ -64,7 +64,7 @@ impl<'a> RowVersion<'a> {
 
     /// The statement that wrote an unstamped version.
     pub(crate) fn statement(&self) -> Option<StatementNumber> {
-        (!self.is_stamped()).then(|| StatementNumber(self.owner()))
+        (!self.is_stamped()).then(|| StatementNumber(self.row_or_statement()))
     }
 
     /// Whether the reader sees this version because it is stamped within the snapshot, or because it is the
@@ -102,7 +102,7 @@ impl<'a> RowVersion<'a> {
         Location::from_bits(self.word)
     }
 
-    pub(crate) fn owner(&self) -> u32 {
+    pub(crate) fn row_or_statement(&self) -> u32 {
         u32::from_le_bytes(self.bytes[16..20].try_into().expect("4 bytes"))
     }
 

@@ -199,8 +199,8 @@ impl Evaluation<'_> {
             let end = store.scan_for_write(range, &mut cursor, own, |row, _| {
                 seen += 1;
                 outcome = self.lock_and_evaluate(row, false, Condition::None);
-                let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
-                if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                let continues = matches!(outcome, Ok(None)) && !self.has_enough();
+                if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             });
             if is_limited {
                 let is_whole = end == Some(ScanEnd::Exhausted);
@@ -246,8 +246,8 @@ impl Evaluation<'_> {
         let store = self.store;
         let next = store.scan_rows_for_write(self.work.next_row, own, ROWS_PER_HOLD_MAX, |row, _| {
             outcome = self.lock_and_evaluate(row, false, Condition::None);
-            let goes_on = matches!(outcome, Ok(None)) && !self.has_enough();
-            if goes_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            let continues = matches!(outcome, Ok(None)) && !self.has_enough();
+            if continues { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         // The scan has seen the awaited row. No rows beyond the end can have appeared while it ran.
         self.work.next_row = next.unwrap_or(store.row_id_limit());

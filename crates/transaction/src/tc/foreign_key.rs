@@ -90,10 +90,10 @@ impl TcBlock {
         let Some(cascade) = self.record(handle).running.cascades.pop_front() else { return false };
         let Cascade { program, path, mut follow_ups } = cascade;
         if follow_ups.len() > FOREIGN_KEYS_AT_ONCE_MAX && may_be_split(&program, &path) {
-            let some = follow_ups.split_off(follow_ups.len() - FOREIGN_KEYS_AT_ONCE_MAX);
+            let last_part = follow_ups.split_off(follow_ups.len() - FOREIGN_KEYS_AT_ONCE_MAX);
             let rest = Cascade { program: Arc::clone(&program), path: path.clone(), follow_ups };
             self.record(handle).running.cascades.push_front(rest);
-            follow_ups = some;
+            follow_ups = last_part;
         }
         let is_foreign =
             |follow_up: &FollowUp| matches!(follow_up, FollowUp::ParentKey { .. } | FollowUp::ChildKey { .. });
@@ -222,12 +222,12 @@ impl TcBlock {
     ) -> Result<()> {
         let child = self.current(key.child.definition.id)?;
         let access = Access::IndexRanges { index: key.index, descending: false };
-        let (gone, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
+        let (deleted, changed): (Vec<_>, Vec<_>) = keys.into_iter().partition(|left| left.new.is_none());
         // A cascade of updates that returns to a table that it has already changed might never end, so the
         // action is RESTRICT there.
         let comes_back = cascade.contains(child.definition.id);
         let on_update = if comes_back { ReferentialAction::Restrict } else { key.on_update };
-        for (keys, action, is_update) in [(gone, key.on_delete, false), (changed, on_update, true)] {
+        for (keys, action, is_update) in [(deleted, key.on_delete, false), (changed, on_update, true)] {
             if keys.is_empty() {
                 continue;
             }
@@ -275,8 +275,8 @@ impl TcBlock {
         let count = rest.keys.len().min(rest.keys_each);
         let keys: Vec<(Vec<u8>, Vec<u8>)> = rest.keys.drain(..count).collect();
         let parameters = keys.first().filter(|_| rest.keys_each == 1).map_or(&[][..], |(_, new)| new.as_slice());
-        let each = keys.iter().map(|(key, _)| key.as_slice());
-        let mut parts = self.range_parts(&rest.program, each, parameters, buffers);
+        let key_bytes = keys.iter().map(|(key, _)| key.as_slice());
+        let mut parts = self.range_parts(&rest.program, key_bytes, parameters, buffers);
         let is_new_statement = !std::mem::replace(&mut rest.has_begun, true);
         let check = match &rest.kind {
             KeyRoundKind::Check(expectation, shown) => {

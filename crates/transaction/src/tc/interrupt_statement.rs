@@ -13,13 +13,14 @@ impl TcBlock {
     /// Searches all transactions, because interrupts are rare and a session does not know the transaction of
     /// its first statement.
     pub(super) fn on_interrupt_statement(&mut self, signal: InterruptStatement, outbox: &mut Outbox<Signal>) {
-        let is_it = |record: &TransactionRecord| {
-            let asked = (record.running.operation, record.running.reply_to) == (signal.operation, signal.reply_to);
-            asked && record.owes_statement && record.phase == Phase::Executing
+        let is_target = |record: &TransactionRecord| {
+            let is_requested =
+                (record.running.operation, record.running.reply_to) == (signal.operation, signal.reply_to);
+            is_requested && record.owes_statement && record.phase == Phase::Executing
         };
         let places = 0..self.transactions.high_water() as u32;
         let handles = places.filter_map(|place| self.transactions.handle_at(place));
-        let found = { handles }.find(|handle| self.transactions.get(*handle).is_some_and(|record| is_it(record)));
+        let found = { handles }.find(|handle| self.transactions.get(*handle).is_some_and(|record| is_target(record)));
         if let Some(handle) = found {
             self.interrupt(handle, outbox);
         }

@@ -161,9 +161,9 @@ impl TcBlock {
                 continue;
             }
             for wait in record.waits.iter().filter(|wait| !wait.cancelled) {
-                let passed = with_candidate(probe, probe.target.transaction, wait);
+                let forwarded = with_candidate(probe, probe.target.transaction, wait);
                 let hops = probe.hops + 1;
-                let next = |blocker: &_| ProbeDeadlock { target: *blocker, target_at: wait.at, hops, ..passed };
+                let next = |blocker: &_| ProbeDeadlock { target: *blocker, target_at: wait.at, hops, ..forwarded };
                 self.probes.extend(wait.blockers.iter().map(next));
             }
         }

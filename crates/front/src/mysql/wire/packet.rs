@@ -192,13 +192,13 @@ impl PacketReader {
 
     /// Reads header bytes. Returns true when the header is complete.
     fn take_header(&mut self, input: &mut &[u8]) -> bool {
-        let have = usize::from(self.header_bytes);
-        let (taken, rest) = input.split_at(input.len().min(HEADER_BYTES - have));
-        self.header[have..have + taken.len()].copy_from_slice(taken);
+        let received = usize::from(self.header_bytes);
+        let (taken, rest) = input.split_at(input.len().min(HEADER_BYTES - received));
+        self.header[received..received + taken.len()].copy_from_slice(taken);
         *input = rest;
-        let have = have + taken.len();
-        self.header_bytes = if have == HEADER_BYTES { 0 } else { have as u8 };
-        have == HEADER_BYTES
+        let received = received + taken.len();
+        self.header_bytes = if received == HEADER_BYTES { 0 } else { received as u8 };
+        received == HEADER_BYTES
     }
 
     fn stage_after_header(&mut self) -> Stage {

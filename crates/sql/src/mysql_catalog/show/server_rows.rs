@@ -110,14 +110,14 @@ pub(super) fn show_warnings(only_errors: bool, limit: Option<Limit>, facts: &Sho
         LimitValue::Rows(rows) => Ok(usize::try_from(rows).unwrap_or(usize::MAX)),
         LimitValue::Parameter(_) => Err(Error::not_supported("SHOW WARNINGS with a parameter")),
     };
-    let most = limit.map_or(Ok(usize::MAX), |limit| rows(limit.count))?;
-    let passed = limit.and_then(|limit| limit.offset).map_or(Ok(0), rows)?;
+    let count_max = limit.map_or(Ok(usize::MAX), |limit| rows(limit.count))?;
+    let skipped = limit.and_then(|limit| limit.offset).map_or(Ok(0), rows)?;
     let wanted = facts.warnings.iter().filter(|warning| !only_errors || warning.level == WarningLevel::Error);
     let row = |warning: &super::Warning| {
         vec![bytes(warning.level.name()), Value::UInt(u64::from(warning.code)), bytes(&warning.message)]
     };
     let fields = [text("Level", 7), unsigned("Code"), text("Message", 512)];
-    Ok(VirtualTable::of_show(&fields, wanted.skip(passed).take(most).map(row).collect()))
+    Ok(VirtualTable::of_show(&fields, wanted.skip(skipped).take(count_max).map(row).collect()))
 }
 
 pub(super) fn show_warning_count(only_errors: bool, facts: &ShowContext<'_>) -> VirtualTable {
@@ -159,14 +159,14 @@ pub(super) fn show_grants(account: Option<&str>, facts: &ShowContext<'_>) -> Res
     // Every account has all privileges. Clients write the session's own account in several forms, and each is
     // accepted.
     let (user, host) = (facts.session.user, facts.session.account_host);
-    let own = format!("{user}@{host}");
-    let plain: String = account.unwrap_or(&own).chars().filter(|letter| !"'\"`".contains(*letter)).collect();
-    let is_own = plain == own || plain == user || plain.to_ascii_uppercase().starts_with("CURRENT_USER");
+    let own_account = format!("{user}@{host}");
+    let plain: String = account.unwrap_or(&own_account).chars().filter(|letter| !"'\"`".contains(*letter)).collect();
+    let is_own = plain == own_account || plain == user || plain.to_ascii_uppercase().starts_with("CURRENT_USER");
     if !is_own {
         return Err(Error::not_supported("SHOW GRANTS of another account"));
     }
     let mut table = VirtualTable::of_show(&[text("Grants", 1024)], Vec::new());
-    table.columns[0].name = format!("Grants for {own}").into();
+    table.columns[0].name = format!("Grants for {own_account}").into();
     table.rows.push(vec![bytes(format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION"))]);
     Ok(table)
 }
