@@ -24,7 +24,7 @@ pub enum RowBound {
 impl RowBound {
     /// Maximum number of rows in the next reply of a partition that has returned `rows`; 0 if no more rows
     /// are wanted.
-    pub(crate) fn left(self, rows: u32) -> u32 {
+    pub(crate) fn rows_left(self, rows: u32) -> u32 {
         match self {
             RowBound::Reply(most) | RowBound::Partition(most @ u32::MAX) => most,
             RowBound::Partition(most) => most.saturating_sub(rows),
@@ -106,16 +106,16 @@ mod tests {
 
     #[test]
     fn a_maximum_per_reply_is_never_used_up() {
-        assert_eq!([0, 7, u32::MAX].map(|rows| RowBound::Reply(100).left(rows)), [100; 3]);
+        assert_eq!([0, 7, u32::MAX].map(|rows| RowBound::Reply(100).rows_left(rows)), [100; 3]);
     }
 
     #[test]
     fn a_maximum_per_partition_counts_all_its_replies() {
-        assert_eq!([0, 60, 100, 101].map(|rows| RowBound::Partition(100).left(rows)), [100, 40, 0, 0]);
+        assert_eq!([0, 60, 100, 101].map(|rows| RowBound::Partition(100).rows_left(rows)), [100, 40, 0, 0]);
     }
 
     #[test]
     fn an_unlimited_number_of_rows_stays_unlimited() {
-        assert_eq!([0, 60, u32::MAX].map(|rows| RowBound::Partition(u32::MAX).left(rows)), [u32::MAX; 3]);
+        assert_eq!([0, 60, u32::MAX].map(|rows| RowBound::Partition(u32::MAX).rows_left(rows)), [u32::MAX; 3]);
     }
 }

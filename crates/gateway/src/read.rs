@@ -134,7 +134,7 @@ impl Gateway {
                 reply_to: self.own,
                 partition,
                 protocol: options.protocol,
-                rows_max: options.bound.left(0),
+                rows_max: options.bound.rows_left(0),
                 warnings_max: options.warnings_max,
                 is_sampled,
                 booked_cost,
@@ -175,7 +175,7 @@ impl Gateway {
                 reply_to: own,
                 partition,
                 protocol: work.options.protocol,
-                rows_max: work.options.bound.left(resume.rows),
+                rows_max: work.options.bound.rows_left(resume.rows),
                 warnings_max: work.options.warnings_max,
                 is_sampled: false,
                 booked_cost,
@@ -241,7 +241,7 @@ impl Gateway {
             self.route.observe(&sample.1, from, u64::from(service_ns), turn.turn_clock.now(turn.turn_start));
         }
         match resume {
-            Some(resume) if !work.abandoned && work.options.bound.left(resume.rows) > 0 => {
+            Some(resume) if !work.abandoned && work.options.bound.rows_left(resume.rows) > 0 => {
                 let booked_cost = self.route.booked_cost_at(booked_cost, from);
                 work.stopped.push(StoppedPart { partition, to: from, booked_cost, input, resume })
             }

@@ -219,7 +219,7 @@ impl MainBlock {
             let waiting = &self.waiting[position];
             let change = &waiting.change;
             let is_shared = |name| claimed.get(name).is_none_or(|others_share| *others_share && shares(change, name));
-            let is_free = waiting.names.iter().all(is_shared) && self.is_left(waiting);
+            let is_free = waiting.names.iter().all(is_shared) && self.is_unlocked_by_others(waiting);
             for name in &waiting.names {
                 *claimed.entry(name.clone()).or_insert(true) &= shares(change, name);
             }
@@ -249,9 +249,9 @@ impl MainBlock {
     /// index on a table to be locked. LOCK TABLES would mistake such an index for its own. The alteration
     /// cannot prevent this, because it excludes nobody from its table while it waits between two of its
     /// steps.
-    fn is_left(&self, waiting: &WaitingChange) -> bool {
+    fn is_unlocked_by_others(&self, waiting: &WaitingChange) -> bool {
         let WaitingChange { change, names, requester, .. } = waiting;
-        let is_kept = |name: &TableName| {
+        let is_locked = |name: &TableName| {
             let others = self.locked.iter().filter(|locked| locked.connection != requester.connection);
             let mut claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
             claims.any(|(_, others_share)| !*others_share || !shares(change, name))
@@ -267,7 +267,7 @@ impl MainBlock {
             }
             _ => false,
         };
-        !waits_for_index && !names.iter().any(is_kept)
+        !waits_for_index && !names.iter().any(is_locked)
     }
 
     /// Removes the next ready change from the queue. If it now needs a table for which it did not ask, or if
@@ -279,7 +279,7 @@ impl MainBlock {
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
             let needed = self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names);
-            if self.is_left(&waiting) && needed.iter().all(|table| waiting.tables.contains(table)) {
+            if self.is_unlocked_by_others(&waiting) && needed.iter().all(|table| waiting.tables.contains(table)) {
                 match self.find_table_by_name(&mut waiting) {
                     Ok(()) => return Some(waiting),
                     Err(error) => {

@@ -235,12 +235,12 @@ impl RecvBlock {
             true => context.buffers.give(greeting),
             false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
         }
-        self.keep(connection);
+        self.add_connection(connection);
         self.logins.push_back((context.turn_start.plus(self.settings.login_timeout), socket));
         self.start_login_timer(context, outbox);
     }
 
-    fn keep(&mut self, connection: Connection) {
+    fn add_connection(&mut self, connection: Connection) {
         let index = connection.socket.index() as usize;
         if self.connections.len() <= index {
             self.connections.resize_with(index + 1, || None);

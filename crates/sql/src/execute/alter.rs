@@ -165,8 +165,8 @@ pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut al
 }
 
 fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
-    let is_left = |index: &&IndexDefinition| index.is_unique() && !filled.contains(&index.id);
-    building_indexes(&layout.definition).find(is_left).map(|index| index.id)
+    let is_unfilled = |index: &&IndexDefinition| index.is_unique() && !filled.contains(&index.id);
+    building_indexes(&layout.definition).find(is_unfilled).map(|index| index.id)
 }
 
 /// Asks the main block to drop the new indexes of a failed alteration.

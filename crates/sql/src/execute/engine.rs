@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// Restores a shape as the last scanned one, because its statement continues.
-    pub(crate) fn give_shape(&mut self, shape: Shape) {
+    pub(crate) fn return_shape(&mut self, shape: Shape) {
         let spare = std::mem::replace(&mut self.shape, shape);
         if self.spare_shapes.len() < SPARE_SHAPES_MAX {
             self.spare_shapes.push(spare);

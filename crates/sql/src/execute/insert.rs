@@ -260,7 +260,7 @@ pub(crate) fn resume_insert(
     context.turn.buffers.give(parameters);
     let (text, shape) = text.unzip();
     if let Some(shape) = shape {
-        context.engine.give_shape(shape);
+        context.engine.return_shape(shape);
     }
     let progress = match error {
         Some(error) => fail(context, &error),

@@ -170,7 +170,7 @@ impl RangeTable {
 
     /// Whether another transaction holds a range that contains the key.
     pub fn blocks(&self, place: IndexPartition, key: &[u8], transaction: TransactionId) -> bool {
-        self.indexes.get(&place).is_some_and(|ranges| !ranges.each_holder(key, &mut |holder| holder == transaction))
+        self.indexes.get(&place).is_some_and(|ranges| !ranges.all_holders(key, &mut |holder| holder == transaction))
     }
 
     /// Adds a waiter. It waits until no other transaction holds a range with one of the keys.
@@ -191,7 +191,7 @@ impl RangeTable {
     pub fn blockers_of(&self, waiter: u64) -> Vec<TransactionId> {
         let mut blockers = Vec::new();
         if let Some(waiter) = self.waiters.get(&waiter) {
-            self.each_blocker(waiter, &mut |holder| {
+            self.all_blockers(waiter, &mut |holder| {
                 blockers.push(holder);
                 true
             });
@@ -253,21 +253,20 @@ impl RangeTable {
                 self.indexes.remove(&place);
             }
         }
-        let is_free = |waiter: &Waiter| self.each_blocker(waiter, &mut |_| false);
+        let is_free = |waiter: &Waiter| self.all_blockers(waiter, &mut |_| false);
         let free: Vec<u64> =
             self.waiters.iter().filter(|(_, waiter)| is_free(waiter)).map(|(number, _)| *number).collect();
         granted.extend(free.into_iter().filter_map(|number| self.waiters.remove(&number)).map(|waiter| waiter.token));
         has_more
     }
 
-    /// Calls `visit` for the holders of the ranges that block a waiter, until `visit` returns false. Returns
-    /// false in that case.
-    fn each_blocker(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
+    /// Whether `visit` is true for all holders of the ranges that block a waiter. Stops at the first false.
+    fn all_blockers(&self, waiter: &Waiter, visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         waiter.keys.iter().all(|(index, key)| {
             let place = IndexPartition { partition: waiter.partition, index: *index };
             let ranges = self.indexes.get(&place);
             ranges.is_none_or(|ranges| {
-                ranges.each_holder(key, &mut |holder| holder == waiter.transaction || visit(holder))
+                ranges.all_holders(key, &mut |holder| holder == waiter.transaction || visit(holder))
             })
         })
     }
@@ -373,9 +372,8 @@ impl IndexRanges {
         (count, bytes)
     }
 
-    /// Calls `visit` for the holders of ranges that contain the key, until `visit` returns false. Returns
-    /// false in that case.
-    fn each_holder(&self, key: &[u8], visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
+    /// Whether `visit` is true for all holders of ranges that contain the key. Stops at the first false.
+    fn all_holders(&self, key: &[u8], visit: &mut dyn FnMut(TransactionId) -> bool) -> bool {
         let wide = self.wide.iter().filter(|range| range.bounds().contains(key));
         for range in wide {
             if !visit(range.transaction) {

@@ -248,7 +248,7 @@ impl LockTable {
         // exclusive one.
         if self.locks[lock].waiters.first == NONE && self.is_compatible(lock, mode) {
             let request = self.add_request(lock, transaction, mode, token);
-            self.hold(request);
+            self.add_holder(request);
             return Ok(LockReply::Granted);
         }
         let request = self.add_request(lock, transaction, mode, token);
@@ -617,7 +617,7 @@ impl LockTable {
         request
     }
 
-    fn hold(&mut self, request: u32) {
+    fn add_holder(&mut self, request: u32) {
         let Request { lock, mode, .. } = self.requests[request];
         verify!(self.is_compatible(lock, mode), "a lock is granted only in a mode compatible with its holders");
         self.requests[request].is_granted = true;
@@ -686,7 +686,7 @@ impl LockTable {
                     self.unlink_from_transaction(waiter);
                     self.free_request(waiter);
                 }
-                None => self.hold(waiter),
+                None => self.add_holder(waiter),
             }
             granted.push(token);
         }

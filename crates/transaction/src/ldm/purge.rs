@@ -82,10 +82,10 @@ impl LdmBlock {
                 slot.is_compacting = true;
                 compacting.push(slot.id);
             }
-            let is_left = store.purge_pending().is_some();
+            let has_more = store.purge_pending().is_some();
             drop(store);
-            slot.is_purging = is_left;
-            is_left
+            slot.is_purging = has_more;
+            has_more
         }));
         if self.purge.left == 0 && std::mem::take(&mut self.purge.has_more) {
             self.purge.left = self.purge.partitions.len();

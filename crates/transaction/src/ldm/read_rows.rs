@@ -30,13 +30,13 @@ impl LdmBlock {
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.clock_now());
-        let looked_at = reader.counts.looked_at();
+        let examined = reader.counts.examined();
         let outcome = reader.step(&mut request, &mut position, context, |reader, view, position, out| {
             let is_done =
                 slot.guard.owner_read(&slot.token, |store| reader.read_guarded(store, view, position, out))?;
             Ok(GuardedReadOutcome::ended(is_done))
         });
-        if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
+        if reader.counts.examined() - examined >= LONG_READ_ROWS {
             outbox.stop_intake();
         }
         let diagnostics = diagnostics::take(&mut reader.emitter.scratch);

@@ -75,11 +75,11 @@ impl LdmBlock {
         for _ in 0..holds_max {
             let is_done = match resolution.kind {
                 _ if resolution.is_done => Some(true),
-                ResolutionKind::Commit(decision) => self.hold_commit(handle, &mut resolution, decision, outbox),
+                ResolutionKind::Commit(decision) => self.commit_guarded(handle, &mut resolution, decision, outbox),
                 ResolutionKind::CommitOnePhase { number } => {
-                    self.hold_commit(handle, &mut resolution, CommitDecision { number, participants: 1 }, outbox)
+                    self.commit_guarded(handle, &mut resolution, CommitDecision { number, participants: 1 }, outbox)
                 }
-                ResolutionKind::Undo { newer_than, ends } => self.hold_undo(handle, newer_than, ends),
+                ResolutionKind::Undo { newer_than, ends } => self.undo_guarded(handle, newer_than, ends),
             };
             match is_done {
                 Some(true) if self.release_locks(handle, &resolution, outbox) => resolution.is_done = true,
@@ -94,7 +94,7 @@ impl LdmBlock {
 
     /// Commits rows of one partition in one hold: some rows of a short participant, all rows of a long one.
     /// Returns true when no row is left, `None` when a reader is inside.
-    fn hold_commit(
+    fn commit_guarded(
         &mut self,
         handle: ParticipantHandle,
         resolution: &mut Resolution,
@@ -109,8 +109,8 @@ impl LdmBlock {
             resolution.is_recorded = true;
         }
         match self.participant(handle).collected {
-            Some(_) => self.hold_settle(handle, decision.number, outbox),
-            None => self.hold_stamp(handle, resolution, decision.number, outbox),
+            Some(_) => self.settle_guarded(handle, decision.number, outbox),
+            None => self.stamp_guarded(handle, resolution, decision.number, outbox),
         }
     }
 
@@ -156,7 +156,7 @@ impl LdmBlock {
     }
 
     /// Stamps rows of one partition, as many as one hold allows.
-    fn hold_stamp(
+    fn stamp_guarded(
         &mut self,
         handle: ParticipantHandle,
         resolution: &mut Resolution,
@@ -185,7 +185,7 @@ impl LdmBlock {
     }
 
     /// Commits all rows of a long participant in one partition, in constant time. They are stamped later.
-    fn hold_settle(
+    fn settle_guarded(
         &mut self,
         handle: ParticipantHandle,
         number: CommitNumber,
@@ -272,7 +272,7 @@ impl LdmBlock {
 
     /// Undoes the newest versions, as many as one hold allows. Returns true when none is left, `None` when a
     /// reader is inside.
-    fn hold_undo(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
+    fn undo_guarded(&mut self, handle: ParticipantHandle, newer_than: StatementNumber, ends: bool) -> Option<bool> {
         let LdmBlock { partitions, participants, locks, waits, .. } = self;
         let participant = participants.record(handle);
         let is_undone = |touched: &TouchedRow| touched.statement > newer_than;

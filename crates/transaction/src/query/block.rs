@@ -131,7 +131,7 @@ impl QueryBlock {
         };
         let mut position = ReadPosition::new(&request);
         let begun = request.is_sampled.then(|| context.clock_now());
-        let looked_at = reader.counts.looked_at();
+        let examined = reader.counts.examined();
         let is_read = reader.step(&mut request, &mut position, context, |reader, view, position, out| match partition
             .guard
             .read(slot, |store| reader.read_guarded(store, view, position, out))
@@ -139,7 +139,7 @@ impl QueryBlock {
             Ok(is_done) => is_done.map(GuardedReadOutcome::ended),
             Err(_) => Ok(GuardedReadOutcome::Busy),
         });
-        if reader.counts.looked_at() - looked_at >= LONG_READ_ROWS {
+        if reader.counts.examined() - examined >= LONG_READ_ROWS {
             // Take no more signals in this turn, so that the reply leaves before the thread starts another
             // long read.
             outbox.stop_intake();

@@ -150,7 +150,7 @@ pub(crate) struct ReadCounts {
 impl ReadCounts {
     /// Rows and keys examined.
     #[inline]
-    pub fn looked_at(&self) -> u64 {
+    pub fn examined(&self) -> u64 {
         self.keys + self.rows_examined
     }
 }

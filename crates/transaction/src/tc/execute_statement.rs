@@ -75,7 +75,7 @@ impl TcBlock {
         let is_first = record.participants.is_empty();
         if self.is_stale(&request.program) {
             self.record(handle).running.error = Some(Error::table_definition_changed());
-            give_parts(request.parts, context);
+            return_parts(request.parts, context);
             return self.advance_statement(handle, context, outbox);
         }
         let table = request.program.table.definition.id;
@@ -329,10 +329,10 @@ pub(super) fn refuse(
         error: Some(error),
     };
     outbox.send(request.reply_to, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
-    give_parts(request.parts, context);
+    return_parts(request.parts, context);
 }
 
-fn give_parts(parts: Parts, context: &mut Context<'_>) {
+fn return_parts(parts: Parts, context: &mut Context<'_>) {
     match parts {
         Parts::One(_, input) => context.buffers.give(input),
         Parts::Many(parts) => parts.into_iter().for_each(|(_, input)| context.buffers.give(input)),

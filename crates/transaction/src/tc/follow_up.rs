@@ -270,7 +270,7 @@ impl FollowUpPlan {
             (true, _) => &programs.insert,
         };
         let parts = self.entries.entry((position, round)).or_default().entry(partition).or_default();
-        let part = part_with_room(parts, || {
+        let part = part_with_space(parts, || {
             let name = program.table.definition.index(index).map_or("", |index| &index.name);
             let part = Part::Entries { index_name: name.into(), shown: ShownKeys::default() };
             begin_part(partition, entry_program, part, buffers)
@@ -297,13 +297,13 @@ impl FollowUpPlan {
         });
         let id = PartitionId { table: program.table.definition.id, index };
         let parts = self.moved.entry(index).or_default();
-        let part = part_with_room(parts, || begin_part(id, insert, Part::Moved, buffers));
+        let part = part_with_space(parts, || begin_part(id, insert, Part::Moved, buffers));
         input::push_image(&mut part.input, row);
     }
 }
 
 /// The last part, or a new part if the last one is long, so that no buffer grows very large.
-fn part_with_room(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart) -> &mut RoundPart {
+fn part_with_space(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart) -> &mut RoundPart {
     match parts.last() {
         Some(last) if last.input.len() < PART_BYTES_MAX => {}
         _ => parts.push(begin()),

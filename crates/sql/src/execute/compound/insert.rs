@@ -192,7 +192,7 @@ pub(super) fn on_outcome(
             if work.first_number == 0 && plan.auto.is_some_and(|auto| !auto.is_hidden) {
                 work.first_number = generated;
             }
-            work.explicit_number = number_of_row(plan, work);
+            work.explicit_number = auto_increment_of_row(plan, work);
             insert.return_row(context)?;
             insert.next_row(context)
         }
@@ -220,7 +220,7 @@ pub(super) fn on_outcome(
         (Step::Update, None) if outcome.matched == 0 => insert.read_keys_again(context),
         (Step::Update, None) => {
             work.counts.touched += 1;
-            work.explicit_number = number_of_found(plan, work);
+            work.explicit_number = auto_increment_of_found(plan, work);
             if outcome.changed > 0 {
                 work.counts.written += 1;
                 work.counts.updated += 1;
@@ -317,7 +317,7 @@ impl Insert<'_> {
     /// Skips the current row with a warning (IGNORE).
     fn skip_row(&mut self, context: &mut StatementContext<'_, '_>, error: &Error) -> Result<Next> {
         context.session.warn(WarningLevel::Warning, error.code.errno(), error.message.clone());
-        self.work.explicit_number = number_of_row(self.plan, self.work);
+        self.work.explicit_number = auto_increment_of_row(self.plan, self.work);
         self.next_row(context)
     }
 
@@ -479,14 +479,14 @@ impl Insert<'_> {
 }
 
 /// The AUTO_INCREMENT value of the current row; 0 without such a column.
-fn number_of_row(plan: &InsertPlan, work: &InsertWork) -> u64 {
+fn auto_increment_of_row(plan: &InsertPlan, work: &InsertWork) -> u64 {
     let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
     let view = RowView::new(&plan.table.row_format, work.rows.get(work.next).image.image);
     number_of(view.column(auto.index)).unwrap_or(0)
 }
 
 /// The AUTO_INCREMENT value of the conflicting row if that column is the primary key; 0 otherwise.
-fn number_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
+fn auto_increment_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
     let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
     let definition = &plan.table.definition;
     let column_type = definition.columns[usize::from(auto.index.0)].column_type;
