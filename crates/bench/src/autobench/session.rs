@@ -126,7 +126,7 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn run(&mut self, folder: &Path) -> Outcome<()> {
-        let outcome = self.rounds(folder);
+        let outcome = self.run_rounds(folder);
         if outcome.is_err() {
             // If the node has ended, its log explains the failure better.
             self.target.require_alive()?;
@@ -134,12 +134,12 @@ impl Session<'_> {
         outcome
     }
 
-    fn rounds(&mut self, folder: &Path) -> Outcome<()> {
+    fn run_rounds(&mut self, folder: &Path) -> Outcome<()> {
         for (what, instance) in
             ["prepare", "check"].iter().flat_map(|what| (0..256).map(move |instance| (what, instance)))
         {
             // A missing file need not be removed.
-            let _ = fs::remove_file(self.file(what, instance));
+            let _ = fs::remove_file(self.log_file(what, instance));
         }
         self.make_databases()?;
         let instances = self.plan.cases.iter().map(|case| case.programs.len()).max().unwrap_or(1);
@@ -162,7 +162,7 @@ impl Session<'_> {
         let page = write_results(folder, &self.plan.name, &results)?;
         print!("{page}");
         println!("({}; {})", self.plan.unit, folder.join("final_result.txt").display());
-        self.databases("drop")
+        self.change_databases("drop")
     }
 
     /// Waits until the servers reply, then drops and creates the databases.
@@ -170,7 +170,7 @@ impl Session<'_> {
         let server = &self.configuration.server;
         let mut outcome = Ok(());
         for attempt in 0..server.attempts_max {
-            outcome = self.databases("create");
+            outcome = self.change_databases("create");
             let Err(failure) = &outcome else { break };
             // The server replied with an error, and would repeat that error.
             if !failure.to_string().contains("unable to connect") || attempt + 1 == server.attempts_max {
@@ -182,11 +182,11 @@ impl Session<'_> {
         outcome
     }
 
-    fn databases(&self, command: &str) -> Outcome<()> {
+    fn change_databases(&self, command: &str) -> Outcome<()> {
         for (instance, name) in self.plan.databases.iter().enumerate() {
             let arguments = vec![format!("--name={name}"), command.to_string()];
             let program = Program { instance: instance as u32, database: "information_schema".into(), arguments };
-            let job = self.job(Script::Database, &program, &self.file("prepare", instance as u32));
+            let job = self.job(Script::Database, &program, &self.log_file("prepare", instance as u32));
             run_all(&[job], STATEMENT_TIME_MAX, &self.interrupt)?;
         }
         Ok(())
@@ -194,10 +194,10 @@ impl Session<'_> {
 
     fn load(&self, again: bool) -> Outcome<()> {
         if again {
-            self.databases("create")?;
+            self.change_databases("create")?;
         }
         println!("loading {}", self.plan.databases.join(", "));
-        let jobs = self.jobs(&self.plan.prepare, |session, instance| session.file("prepare", instance));
+        let jobs = self.jobs(&self.plan.prepare, |session, instance| session.log_file("prepare", instance));
         run_all(&jobs, LOAD_TIMEOUT, &self.interrupt).map(drop)
     }
 
@@ -230,7 +230,7 @@ impl Session<'_> {
             return Ok(());
         }
         println!("checking the tables");
-        let jobs = self.jobs(&self.plan.check, |session, instance| session.file("check", instance));
+        let jobs = self.jobs(&self.plan.check, |session, instance| session.log_file("check", instance));
         run_all(&jobs, LOAD_TIMEOUT, &self.interrupt).map(drop)
     }
 
@@ -249,7 +249,7 @@ impl Session<'_> {
         Job { words, output: output.to_path_buf() }
     }
 
-    fn file(&self, what: &str, instance: u32) -> PathBuf {
+    fn log_file(&self, what: &str, instance: u32) -> PathBuf {
         self.results.join(format!("{}_{what}_{instance}.log", self.plan.name))
     }
 

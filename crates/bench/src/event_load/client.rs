@@ -73,7 +73,7 @@ pub struct EventReport {
 }
 
 /// The phases after the warm-up, which is phase 0.
-const COUNT: u8 = 1;
+const MEASURE: u8 = 1;
 const DRAIN: u8 = 2;
 
 /// State that the threads of a run share.
@@ -99,7 +99,7 @@ impl EventLoad {
                 (0..self.threads).map(|number| scope.spawn(move || self.worker(number, progress, opened))).collect();
             opened.wait();
             let connect_s = connecting.elapsed().as_secs_f64();
-            let counted = self.count(progress, server_cpu);
+            let counted = self.run_phases(progress, server_cpu);
             progress.phase.store(DRAIN, Ordering::Relaxed);
             let mut report = EventReport { connect_s, ..EventReport::default() };
             let mut client_cpu = Duration::ZERO;
@@ -123,11 +123,15 @@ impl EventLoad {
 
     /// Runs the phases one after the other. Returns the measured time and the CPU time that the server used
     /// in it.
-    fn count(&self, progress: &Progress, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<(Duration, Duration)> {
+    fn run_phases(
+        &self,
+        progress: &Progress,
+        server_cpu: impl Fn() -> Outcome<Duration>,
+    ) -> Outcome<(Duration, Duration)> {
         self.wait_for_operations(self.warm_up, progress);
         let before = server_cpu()?;
         let start = Instant::now();
-        progress.phase.store(COUNT, Ordering::Relaxed);
+        progress.phase.store(MEASURE, Ordering::Relaxed);
         self.wait_for_operations(self.time, progress);
         progress.phase.store(DRAIN, Ordering::Relaxed);
         let elapsed = start.elapsed();
@@ -234,7 +238,7 @@ impl Loop {
     /// Records the CPU time of this thread at the start and at the end of the measurement.
     fn record_cpu_time(&mut self, phase: u8) {
         match (phase, self.cpu_start) {
-            (COUNT, None) => self.cpu_start = Some(thread_cpu()),
+            (MEASURE, None) => self.cpu_start = Some(thread_cpu()),
             (DRAIN, Some(start)) if self.part.cpu.is_zero() => self.part.cpu = thread_cpu().saturating_sub(start),
             _ => {}
         }
@@ -243,7 +247,7 @@ impl Loop {
     fn on_readable(&mut self, number: usize, phase: u8) -> Outcome<()> {
         let connection = &mut self.connections[number];
         let ended = connection.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
-        self.part.statements += connection.tally.count(ended, phase == COUNT);
+        self.part.statements += connection.tally.count(ended, phase == MEASURE);
         match ended {
             Ended::Nothing => return Ok(()),
             Ended::Statement => return connection.send(&mut self.shared),
@@ -252,7 +256,7 @@ impl Loop {
         }
         let now = Instant::now();
         self.ended += 1;
-        if phase == COUNT {
+        if phase == MEASURE {
             match ended {
                 Ended::Operation => self.part.latencies.add((now - connection.began).as_nanos() as u64),
                 _ => self.part.refusals += 1,

@@ -219,7 +219,7 @@ impl Sending {
             }
             let history = self.loads.history(self.thread, window).unwrap_or_default();
             for slot in history.iter().take(unseen.min(HISTORY_SLOTS as u64) as usize).rev() {
-                self.controller.observe(window, base_per_mille(slot), senders_busy);
+                self.controller.observe(window, executing_per_mille(slot), senders_busy);
             }
         }
     }
@@ -304,7 +304,7 @@ fn writing_per_mille(usage: &Usage) -> u32 {
     (usage.sending_ns * 1_000).checked_div(usage.elapsed_ns() - usage.executing_ns).unwrap_or(0) as u32
 }
 
-fn base_per_mille(usage: &Usage) -> u32 {
+fn executing_per_mille(usage: &Usage) -> u32 {
     per_mille(usage.executing_ns, usage)
 }
 

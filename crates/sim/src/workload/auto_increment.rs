@@ -16,14 +16,14 @@ pub struct AutoIncrement {
     acknowledged: BTreeMap<i64, i64>,
     /// Every key that an answer named, even of rows that were rolled back.
     handed_out: BTreeSet<i64>,
-    next_text: i64,
+    next_value: i64,
 }
 
 #[derive(Debug)]
 struct Session {
     rounds_left: u32,
     /// The values of the statement in flight.
-    texts: Vec<i64>,
+    values: Vec<i64>,
     /// The rows of the open transaction so far.
     pending: Option<Vec<(i64, i64)>>,
     stage: Stage,
@@ -41,30 +41,32 @@ enum Stage {
 impl AutoIncrement {
     /// Creates the workload with this number of sessions and rounds of each session.
     pub fn new(sessions: usize, rounds: u32) -> Self {
-        let session = |_| Session { rounds_left: rounds, texts: Vec::new(), pending: None, stage: Stage::Idle };
+        let session = |_| Session { rounds_left: rounds, values: Vec::new(), pending: None, stage: Stage::Idle };
         Self {
             sessions: (0..sessions).map(session).collect(),
             acknowledged: BTreeMap::new(),
             handed_out: BTreeSet::new(),
-            next_text: 0,
+            next_value: 0,
         }
     }
 
     fn insert(&mut self, session: usize, random: &mut Random) -> Statement {
         let count = 1 + random.below(4) as i64;
-        let texts: Vec<i64> = (self.next_text..self.next_text + count).collect();
-        self.next_text += count;
-        let marks = vec!["(?)"; texts.len()].join(", ");
-        let statement =
-            Statement::with(format!("INSERT INTO numbered (v) VALUES {marks}"), texts.iter().map(|&text| text.into()));
-        self.sessions[session].texts = texts;
+        let values: Vec<i64> = (self.next_value..self.next_value + count).collect();
+        self.next_value += count;
+        let marks = vec!["(?)"; values.len()].join(", ");
+        let statement = Statement::with(
+            format!("INSERT INTO numbered (v) VALUES {marks}"),
+            values.iter().map(|&value| value.into()),
+        );
+        self.sessions[session].values = values;
         statement
     }
 
-    fn keep(&mut self, rows: Vec<(i64, i64)>) -> Result<(), String> {
-        for (key, text) in rows {
-            if let Some(other) = self.acknowledged.insert(key, text) {
-                return Err(format!("key {key} was generated for rows {other} and {text}"));
+    fn acknowledge(&mut self, rows: Vec<(i64, i64)>) -> Result<(), String> {
+        for (key, value) in rows {
+            if let Some(other) = self.acknowledged.insert(key, value) {
+                return Err(format!("key {key} was generated for rows {other} and {value}"));
             }
         }
         Ok(())
@@ -75,9 +77,9 @@ impl AutoIncrement {
         if found.len() != rows.len() {
             return Err("duplicate key in the result".to_owned());
         }
-        match self.acknowledged.iter().find(|(key, text)| found.get(key) != Some(text)) {
-            Some((key, text)) => {
-                Err(format!("row {text} was acknowledged with key {key}, which now has {:?}", found.get(key)))
+        match self.acknowledged.iter().find(|(key, value)| found.get(key) != Some(value)) {
+            Some((key, value)) => {
+                Err(format!("row {value} was acknowledged with key {key}, which now has {:?}", found.get(key)))
             }
             None => Ok(()),
         }
@@ -120,16 +122,16 @@ impl Workload for AutoIncrement {
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
         succeeded(reply)?;
         let state = &mut self.sessions[session];
-        let mut kept = Vec::new();
+        let mut acknowledged = Vec::new();
         state.stage = match (state.stage, reply) {
             (Stage::Begin, _) => Stage::Insert { transaction: true },
             (Stage::Insert { transaction }, Reply::Done { insert_id, affected_rows, .. }) => {
-                let texts = std::mem::take(&mut state.texts);
-                if *affected_rows != texts.len() as u64 || *insert_id == 0 {
-                    return Err(format!("{reply:?} to an INSERT of {} rows", texts.len()));
+                let values = std::mem::take(&mut state.values);
+                if *affected_rows != values.len() as u64 || *insert_id == 0 {
+                    return Err(format!("{reply:?} to an INSERT of {} rows", values.len()));
                 }
                 // The keys of one statement are consecutive.
-                let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(texts).collect();
+                let rows: Vec<(i64, i64)> = (*insert_id as i64..).zip(values).collect();
                 if let Some((key, _)) = rows.iter().find(|(key, _)| !self.handed_out.insert(*key)) {
                     return Err(format!("key {key} was generated twice"));
                 }
@@ -138,12 +140,12 @@ impl Workload for AutoIncrement {
                     // Replies are handled without a random generator, so the key decides.
                     if insert_id % 3 == 0 { Stage::Rollback } else { Stage::Commit }
                 } else {
-                    kept = rows;
+                    acknowledged = rows;
                     Stage::Idle
                 }
             }
             (Stage::Commit, _) => {
-                kept = state.pending.take().unwrap_or_default();
+                acknowledged = state.pending.take().unwrap_or_default();
                 Stage::Idle
             }
             (Stage::Rollback, _) => {
@@ -152,14 +154,14 @@ impl Workload for AutoIncrement {
             }
             (stage, reply) => return Err(format!("{reply:?} in stage {stage:?}")),
         };
-        self.keep(kept)
+        self.acknowledge(acknowledged)
     }
 
     fn on_closed(&mut self, session: usize) {
         let state = &mut self.sessions[session];
         state.stage = Stage::Idle;
         state.pending = None;
-        state.texts.clear();
+        state.values.clear();
     }
 
     fn audit(&self) -> Vec<Statement> {
