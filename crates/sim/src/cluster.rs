@@ -181,8 +181,8 @@ impl Cluster {
         let mut guards = Vec::new();
         for thread in &self.plans[0].threads {
             let ldm = self.simulation.host_mut(SERVING, thread.index).and_then(|host| host.ldm());
-            let thread_guards = ldm.map(|ldm| ldm.guards()).unwrap_or_default();
-            guards.extend(thread_guards.into_iter().map(|(partition, guard)| (partition, thread.group, guard)));
+            let here = ldm.map(|ldm| ldm.guards()).unwrap_or_default();
+            guards.extend(here.into_iter().map(|(partition, guard)| (partition, thread.group, guard)));
         }
         guards
     }
@@ -246,8 +246,8 @@ impl TimeDriver<Signal, NodeHost> for SlowReader<'_> {
         let count = 1 + self.random.below(HELD_MAX);
         let drawn: Vec<usize> = (0..count).map(|_| self.random.below(self.guards.len() as u64) as usize).collect();
         self.held += count;
-        let linger_ns = if self.random.one_in(16) { self.random.below(LINGER_NS_MAX) } else { 0 };
-        self.advance_while_holding(&drawn, simulation, Duration(duration.0 + linger_ns));
+        let longer = if self.random.one_in(16) { self.random.below(LINGER_NS_MAX) } else { 0 };
+        self.advance_while_holding(&drawn, simulation, Duration(duration.0 + longer));
     }
 }
 
