@@ -157,7 +157,7 @@ impl Scratch {
 
     /// Copies the bytes into memory that lives until the next row. Error: 1041 when the row's strings exceed
     /// the limit.
-    pub(crate) fn keep(&self, bytes: &[u8]) -> Result<&[u8]> {
+    pub(crate) fn copy_until_next_row(&self, bytes: &[u8]) -> Result<&[u8]> {
         self.is_used.set(true);
         match self.arena.try_alloc_slice_copy(bytes) {
             Ok(kept) => Ok(kept),
@@ -173,7 +173,7 @@ impl Scratch {
         let mut buffer = self.buffers.borrow_mut().pop().unwrap_or_default();
         let outcome = build(&mut buffer);
         let kept = match outcome {
-            Ok(true) => self.keep(&buffer).map(Some),
+            Ok(true) => self.copy_until_next_row(&buffer).map(Some),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         };

@@ -111,7 +111,7 @@ impl<S: Signal> Outbox<S> {
     /// signals to other threads are published before the next step, so threads that share a piece of work run
     /// in parallel.
     pub fn send_next_turn(&mut self, to: Address, signal: S) {
-        match self.stays(to) {
+        match self.stays_on_thread(to) {
             true => self.next_turn.push_back(Envelope { to, from: self.own, signal }),
             false => self.send(to, signal),
         }
@@ -120,7 +120,7 @@ impl<S: Signal> Outbox<S> {
     /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. A turn handles one such
     /// signal, the oldest. If more than [`LONG_MAX`] wait, the next turn handles the oldest in addition.
     pub fn send_long_running(&mut self, to: Address, signal: S) {
-        if !self.stays(to) {
+        if !self.stays_on_thread(to) {
             return self.send(to, signal);
         }
         if self.long_running.len() >= LONG_MAX {
@@ -140,7 +140,7 @@ impl<S: Signal> Outbox<S> {
         }
     }
 
-    fn stays(&self, to: Address) -> bool {
+    fn stays_on_thread(&self, to: Address) -> bool {
         let is_here = to.node == self.own.node && self.thread != Self::TEST_THREAD;
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
     }

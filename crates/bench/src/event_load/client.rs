@@ -231,7 +231,7 @@ impl Loop {
                 }
             }
         }
-        self.connections.iter_mut().for_each(LoadConnection::leave);
+        self.connections.iter_mut().for_each(LoadConnection::quit);
         Ok(self.part)
     }
 

@@ -147,7 +147,7 @@ impl LoadConnection {
     }
 
     /// Sends COM_QUIT. An echo server replies to it as to any request.
-    pub fn leave(&mut self) {
+    pub fn quit(&mut self) {
         let mut request = Vec::with_capacity(5);
         push_command(&mut request, Command::Quit);
         // The server may already be gone.

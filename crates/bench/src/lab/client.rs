@@ -6,7 +6,7 @@ use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use super::operation::{Expected, Operation, Script};
-use super::workload::{Workload, shares};
+use super::workload::{Workload, total_share};
 use crate::failure::Explain;
 use crate::latency::Latencies;
 use crate::mysql::Connection;
@@ -113,7 +113,7 @@ impl<'a> Client<'a> {
         while begun < end && !schedule.stopped.load(Ordering::Relaxed) {
             let since_start = begun.checked_duration_since(start).map(|time| time.as_nanos() as u64);
             let phase = self.workload.phase_at(since_start);
-            let number = self.random.below(u64::from(shares(self.workload.phases[phase]))) as u32;
+            let number = self.random.below(u64::from(total_share(self.workload.phases[phase]))) as u32;
             let ended = self.operate(self.workload.operation(phase, number), &mut connection)?;
             let now = Instant::now();
             match ended {

@@ -41,7 +41,7 @@ impl Comparison {
             }
         }
         let best_static = best.map(|(setup, _)| setup);
-        let ratio = |one: &str, other: &str| paired(&figures(one), &figures(other));
+        let ratio = |one: &str, other: &str| paired_ratios(&figures(one), &figures(other));
         let to_best = setups.iter().filter_map(|setup| Some((setup.name, ratio(setup.name, best_static?)?)));
         Comparison {
             workload: workload.name,
@@ -75,7 +75,7 @@ impl Comparison {
 }
 
 /// Ratios of measurements of the same repetition. `None` if one of the two setups was not measured.
-fn paired(one: &[f64], other: &[f64]) -> Option<Interval> {
+fn paired_ratios(one: &[f64], other: &[f64]) -> Option<Interval> {
     let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
     ratio_interval(&ratios)
 }

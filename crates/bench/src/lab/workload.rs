@@ -160,7 +160,7 @@ impl Workload {
 }
 
 /// The sum of the weights of a mix.
-pub fn shares(mix: &[Share]) -> u32 {
+pub fn total_share(mix: &[Share]) -> u32 {
     mix.iter().map(|(share, _)| share).sum()
 }
 
@@ -200,7 +200,7 @@ mod tests {
     fn every_workload_has_a_unique_name_and_operations() {
         for (place, workload) in WORKLOADS.iter().enumerate() {
             assert!(WORKLOADS[..place].iter().all(|other| other.name != workload.name));
-            assert!(workload.phases.iter().all(|mix| shares(mix) > 0));
+            assert!(workload.phases.iter().all(|mix| total_share(mix) > 0));
         }
     }
 }

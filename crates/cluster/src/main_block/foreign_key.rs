@@ -40,7 +40,7 @@ pub(super) fn related(dictionary: &Dictionary, names: &[TableName], keys: &[Fore
 }
 
 /// Increments the versions of the related tables that still exist, so that their plans are remade.
-pub(super) fn renewed(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec<TableDefinition> {
+pub(super) fn with_new_versions(catalog: &mut Catalog, related: &BTreeSet<TableId>) -> Vec<TableDefinition> {
     let mut renewed = Vec::new();
     for table in related {
         let Some(layout) = catalog.dictionary.table(*table) else { continue };

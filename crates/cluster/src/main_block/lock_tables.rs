@@ -90,7 +90,7 @@ impl MainBlock {
 }
 
 /// Whether a change tolerates other sessions that lock the table in the same mode.
-pub(super) fn shares(change: &SchemaChange, name: &TableName) -> bool {
+pub(super) fn tolerates_locks(change: &SchemaChange, name: &TableName) -> bool {
     match change {
         SchemaChange::LockTables { tables } => tables.iter().all(|request| request.name != *name || !request.writes),
         _ => false,

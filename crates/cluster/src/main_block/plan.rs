@@ -201,7 +201,7 @@ impl MainBlock {
         related.extend(foreign_key::related(&self.catalog.dictionary, &names, &[]));
         let mut works = Vec::new();
         let others: BTreeSet<TableId> = related.difference(&renamed).copied().collect();
-        for definition in foreign_key::renewed(&mut catalog, &others) {
+        for definition in foreign_key::with_new_versions(&mut catalog, &others) {
             works.extend(self.replace_layouts(&definition));
         }
         for id in renamed {
@@ -230,7 +230,7 @@ impl MainBlock {
         let mut related = foreign_key::related(&self.catalog.dictionary, names, keys);
         related.extend(foreign_key::related(&catalog.dictionary, names, keys));
         related.retain(|table| !changed.contains(table));
-        let renewed = foreign_key::renewed(catalog, &related);
+        let renewed = foreign_key::with_new_versions(catalog, &related);
         renewed.iter().flat_map(|definition| self.replace_layouts(definition)).collect()
     }
 

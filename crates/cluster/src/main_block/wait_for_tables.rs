@@ -25,7 +25,7 @@ use junctor_signals::{Signal, SqlSignal};
 use super::block::MainBlock;
 use super::change_schema::reply;
 use super::foreign_key;
-use super::lock_tables::shares;
+use super::lock_tables::tolerates_locks;
 use super::state::{Requester, TableName, WaitState, WaitingChange};
 
 /// Maximum number of waiting changes. Further ones are refused.
@@ -218,10 +218,11 @@ impl MainBlock {
         for position in 0..self.waiting.len() {
             let waiting = &self.waiting[position];
             let change = &waiting.change;
-            let is_shared = |name| claimed.get(name).is_none_or(|others_share| *others_share && shares(change, name));
+            let is_shared =
+                |name| claimed.get(name).is_none_or(|others_share| *others_share && tolerates_locks(change, name));
             let is_free = waiting.names.iter().all(is_shared) && self.is_unlocked_by_others(waiting);
             for name in &waiting.names {
-                *claimed.entry(name.clone()).or_insert(true) &= shares(change, name);
+                *claimed.entry(name.clone()).or_insert(true) &= tolerates_locks(change, name);
             }
             if waiting.state != WaitState::Queued || !is_free {
                 continue;
@@ -254,7 +255,7 @@ impl MainBlock {
         let is_locked = |name: &TableName| {
             let others = self.locked.iter().filter(|locked| locked.connection != requester.connection);
             let mut claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
-            claims.any(|(_, others_share)| !*others_share || !shares(change, name))
+            claims.any(|(_, others_share)| !*others_share || !tolerates_locks(change, name))
         };
         let is_built = |name: &TableName| {
             let layout = self.catalog.dictionary.table_named(&name.0, &name.1);

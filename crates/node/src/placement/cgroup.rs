@@ -63,7 +63,7 @@ fn version_2_quota(folder: &Path) -> Result<Option<u64>, String> {
         return Ok(None);
     }
     let period = words.next().unwrap_or("100000");
-    quota_milli(quota.parse().ok(), period.parse().ok()).map(Some).ok_or_else(|| nonsense("cpu.max"))
+    quota_milli(quota.parse().ok(), period.parse().ok()).map(Some).ok_or_else(|| ignored_quota_message("cpu.max"))
 }
 
 /// The quota is -1 when there is none.
@@ -74,7 +74,7 @@ fn version_1_quota(folder: &Path) -> Result<Option<u64>, String> {
     }
     let period = read_text(&folder.join("cpu.cfs_period_us")).unwrap_or_default();
     let milli = quota_milli(quota.trim().parse().ok(), period.trim().parse().ok());
-    milli.map(Some).ok_or_else(|| nonsense("cpu.cfs_quota_us"))
+    milli.map(Some).ok_or_else(|| ignored_quota_message("cpu.cfs_quota_us"))
 }
 
 fn quota_milli(quota_us: Option<u64>, period_us: Option<u64>) -> Option<u64> {
@@ -82,6 +82,6 @@ fn quota_milli(quota_us: Option<u64>, period_us: Option<u64>) -> Option<u64> {
     Some((quota_us.checked_mul(1_000)? / period_us).clamp(1, QUOTA_MILLI_MAX))
 }
 
-fn nonsense(file: &str) -> String {
+fn ignored_quota_message(file: &str) -> String {
     format!("the control group file {file} makes no sense; its quota is ignored")
 }

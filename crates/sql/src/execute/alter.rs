@@ -101,12 +101,12 @@ pub(super) fn start_alteration(
     };
     if !altering.has_indexes() {
         altering.step = AlterStep::Holding;
-        return ask(context, altering, SchemaChange::BlockWrites { table, alteration });
+        return request_step(context, altering, SchemaChange::BlockWrites { table, alteration });
     }
-    ask(context, altering, SchemaChange::AlterTable { table, alteration })
+    request_step(context, altering, SchemaChange::AlterTable { table, alteration })
 }
 
-fn ask(context: &mut StatementContext<'_, '_>, altering: AlterationState, change: SchemaChange) -> Progress {
+fn request_step(context: &mut StatementContext<'_, '_>, altering: AlterationState, change: SchemaChange) -> Progress {
     let operation = altering.operation;
     ask_main(context, operation, change);
     // If the tables are already blocked, the step does not wait.
@@ -155,13 +155,13 @@ pub(super) fn continue_alteration(context: &mut StatementContext<'_, '_>, mut al
     let (table, alteration) = (altering.table, Arc::clone(&altering.alteration));
     if alteration.validates_rows() && !altering.is_held {
         altering.step = AlterStep::Holding;
-        return ask(context, altering, SchemaChange::BlockWrites { table, alteration });
+        return request_step(context, altering, SchemaChange::BlockWrites { table, alteration });
     }
     if alteration.validates_rows() && altering.checked < alteration.add_foreign_keys.len() {
         return start_check(context, altering, layout);
     }
     altering.step = AlterStep::Ending;
-    ask(context, altering, SchemaChange::FinishAlteration { table, alteration })
+    request_step(context, altering, SchemaChange::FinishAlteration { table, alteration })
 }
 
 fn unfilled(layout: &TableLayout, filled: &[IndexId]) -> Option<IndexId> {
@@ -181,7 +181,7 @@ pub(super) fn undo_alteration(
     }
     altering.step = AlterStep::Ending;
     let table = altering.table;
-    ask(context, altering, SchemaChange::UndoAlteration { table })
+    request_step(context, altering, SchemaChange::UndoAlteration { table })
 }
 
 /// Ends the alteration, which is complete or rolled back.

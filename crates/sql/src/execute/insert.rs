@@ -342,7 +342,7 @@ fn encode_rows(
         let image = KeyedImage { key: HashedKey { hash, key: encoder.key }, image: encoder.image };
         inputs.push_image(partition, image, &[], turn.buffers);
         if encoder.kept.is_some() {
-            encoder.keep(rows, row, (hash, partition), generated)?;
+            encoder.keep_row(rows, row, (hash, partition), generated)?;
         }
     }
     let count = rows.count() as u64;
@@ -590,7 +590,7 @@ impl RowEncoder<'_> {
     }
 
     /// Adds the last encoded row to the list, with the parameters that ON DUPLICATE KEY UPDATE may need.
-    fn keep(
+    fn keep_row(
         &mut self,
         rows: &Rows<'_>,
         row: usize,

@@ -212,7 +212,7 @@ impl Session {
             return;
         }
         self.warning_count = self.warning_count.saturating_add(1);
-        self.keep(Warning { level, code, message });
+        self.keep_diagnostic(Warning { level, code, message });
     }
 
     /// Adds the diagnostics of evaluated rows. Warnings without text are only counted.
@@ -247,10 +247,10 @@ impl Session {
         self.error_count = self.error_count.saturating_add(1);
         self.row_count = -1;
         let message = error.message.clone();
-        self.keep(Warning { level: WarningLevel::Error, code: error.code.errno(), message });
+        self.keep_diagnostic(Warning { level: WarningLevel::Error, code: error.code.errno(), message });
     }
 
-    fn keep(&mut self, diagnostic: Warning) {
+    fn keep_diagnostic(&mut self, diagnostic: Warning) {
         if self.diagnostics.len() < usize::from(self.variables.warnings_max) {
             self.diagnostics.push(diagnostic);
         }

@@ -15,12 +15,12 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
     let mut row = Row { select_type: "SIMPLE", ..Row::default() };
     match plan {
         Plan::Select(plan) => {
-            row.way(&plan.table, &plan.table_alias, &plan.path);
+            row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
             row.output(&plan.program, &plan.final_step);
         }
         Plan::Change(plan) => {
             row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
-            row.way(&plan.table, &plan.table_alias, &plan.path);
+            row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
             if let Some(unique) = &plan.unique_key
                 && let Some(index) = plan.table.definition.index(unique.index)
             {
@@ -68,7 +68,7 @@ struct Row {
 }
 
 impl Row {
-    fn way(&mut self, layout: &TableLayout, shown: &str, path: &AccessPath) {
+    fn set_access_path(&mut self, layout: &TableLayout, shown: &str, path: &AccessPath) {
         self.table = Some(shown.to_owned());
         let definition = &layout.definition;
         let mut scope = &ScopeTemplate::All;

@@ -504,7 +504,7 @@ impl LockTable {
     }
 
     /// The mode in which a transaction holds a lock.
-    pub fn held(&self, key: LockKey, transaction: TransactionId) -> Option<LockMode> {
+    pub fn mode_held(&self, key: LockKey, transaction: TransactionId) -> Option<LockMode> {
         let lock = *self.by_key.find(self.hash_of_key(&key), |lock| self.locks[*lock].key == key)?;
         self.holder_of(lock, transaction).map(|holder| self.requests[holder].mode)
     }

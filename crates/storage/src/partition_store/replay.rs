@@ -156,7 +156,7 @@ impl PartitionStore {
         self.hash = HashIndex::new(self.pool.clone());
         for LocalIndex { tree, is_complete, .. } in &mut self.ordered {
             *is_complete = false;
-            *tree = tree.emptied(self.pool.clone());
+            *tree = tree.empty_copy(self.pool.clone());
         }
     }
 

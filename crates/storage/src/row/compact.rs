@@ -8,8 +8,8 @@ use super::store::RowStore;
 use super::version::{RowVersion, write_older};
 use crate::page::Location;
 
-/// Maximum number of versions of one row that are walked to find the version above the one to move. Deeper
-/// versions are not moved.
+/// Maximum number of versions of one row that are walked to find the version that points to the one to move.
+/// Deeper versions are not moved.
 const WALK_MAX: usize = 256;
 
 /// Progress of the compaction.
@@ -21,7 +21,8 @@ pub(super) struct Compaction {
     blocks: Vec<Location>,
 }
 
-enum Above {
+/// What points to a version: the row map, or the next newer version.
+enum Referrer {
     Map,
     Version(Location),
 }
@@ -77,20 +78,20 @@ impl RowStore {
             return false;
         }
         let row = RowId(version.row_or_statement());
-        let Some(above) = self.above(row, location) else { return false };
+        let Some(referrer) = self.referrer_of(row, location) else { return false };
         let Some(moved) = self.blocks.move_block(location) else { return false };
-        match above {
-            Above::Map => self.map.set(row, moved),
-            Above::Version(above) => write_older(self.blocks.at_mut(above), moved),
+        match referrer {
+            Referrer::Map => self.map.set(row, moved),
+            Referrer::Version(referrer) => write_older(self.blocks.at_mut(referrer), moved),
         }
         true
     }
 
-    fn above(&self, row: RowId, location: Location) -> Option<Above> {
+    fn referrer_of(&self, row: RowId, location: Location) -> Option<Referrer> {
         if self.map.get(row) == location {
-            return Some(Above::Map);
+            return Some(Referrer::Map);
         }
-        let above = self.versions(row).take(WALK_MAX).find(|version| version.older() == location)?;
-        Some(Above::Version(above.location()))
+        let referrer = self.versions(row).take(WALK_MAX).find(|version| version.older() == location)?;
+        Some(Referrer::Version(referrer.location()))
     }
 }

@@ -296,7 +296,7 @@ pub(super) fn lock_for_inserter(
 ) -> Result<()> {
     let other = newest.and_then(VersionState::transaction).filter(|other| *other != own);
     if let Some(other) = other
-        && locks.held(key, other).is_none()
+        && locks.mode_held(key, other).is_none()
     {
         let reply = locks.request(key, other, LockMode::Exclusive, token);
         let reply = reply.map_err(lock_table_full)?;

@@ -400,15 +400,15 @@ impl Evaluation<'_> {
                 match self.rows.updated(&self.program.table, assignments, view, partition) {
                     UpdatedRow::Same => {}
                     UpdatedRow::Changed => {
-                        let image = work.batch.keep(&self.rows.current);
+                        let image = work.batch.add_bytes(&self.rows.current);
                         let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
                         unique_entry::updated(self.program, partition, (view, new), false, &mut work.follow_ups);
                         work.batch.changes.push(RowChange::Update { row, image });
                         work.changed += 1;
                     }
                     UpdatedRow::Rekeyed { hash } => {
-                        let image = work.batch.keep(&self.rows.current);
-                        let key = work.batch.keep(&self.rows.key);
+                        let image = work.batch.add_bytes(&self.rows.current);
+                        let key = work.batch.add_bytes(&self.rows.key);
                         let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
                         unique_entry::updated(self.program, partition, (view, new), true, &mut work.follow_ups);
                         work.batch.changes.push(RowChange::Rekey { row, hash, key, image });

@@ -286,7 +286,7 @@ impl LdmBlock {
             if !ends && store.newest(touched.row).is_none() {
                 // The row is gone and its id may be reused; the new row must not appear locked.
                 let key = LockKey { partition: slot.id, row: touched.row };
-                while locks.held(key, participant.transaction).is_some() {
+                while locks.mode_held(key, participant.transaction).is_some() {
                     locks.release(key, participant.transaction, &mut waits.granted_now);
                 }
             }

@@ -236,7 +236,7 @@ impl Batch {
         self.done = 0;
     }
 
-    pub fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+    pub fn add_bytes(&mut self, bytes: &[u8]) -> Range<usize> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(bytes);
         start..self.bytes.len()

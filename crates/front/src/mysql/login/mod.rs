@@ -147,7 +147,7 @@ impl Handshake {
             charset: change_user.charset,
             attributes: change_user.attributes.as_bytes().to_vec(),
         };
-        self.prove(claim, change_user.plugin, change_user.auth_response, context)
+        self.verify_proof(claim, change_user.plugin, change_user.auth_response, context)
     }
 
     fn on_response(&mut self, response: &HandshakeResponse<'_>, context: &mut LoginContext<'_>) -> HandshakeStep {
@@ -161,12 +161,12 @@ impl Handshake {
             charset: Some(u16::from(response.charset)),
             attributes: response.attributes.as_bytes().to_vec(),
         };
-        self.prove(claim, response.plugin, response.auth_response, context)
+        self.verify_proof(claim, response.plugin, response.auth_response, context)
     }
 
     /// Verifies the proof if it was made with our method. Otherwise asks the client to switch to our method.
     /// A client that names no method uses ours.
-    fn prove(
+    fn verify_proof(
         &mut self,
         claim: Claim,
         plugin: Option<&[u8]>,

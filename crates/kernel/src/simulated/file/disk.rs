@@ -200,7 +200,7 @@ impl Disk {
         self.drop_orphans();
         self.durable_names = self.names.clone();
         self.drop_unnamed(&BTreeSet::new());
-        self.inodes.values_mut().for_each(|inode| inode.lose(survival, random));
+        self.inodes.values_mut().for_each(|inode| inode.fail_power(survival, random));
     }
 
     /// Frees files without a name that are not open either.

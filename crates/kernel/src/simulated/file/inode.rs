@@ -177,7 +177,7 @@ impl Inode {
     }
 
     /// The power fails.
-    pub(super) fn lose(&mut self, survival: Survival, random: &mut Random) {
+    pub(super) fn fail_power(&mut self, survival: Survival, random: &mut Random) {
         let numbers = self.lengths.iter().map(|(stamp, _)| stamp.number);
         let length = survival.choose(numbers, random).map_or(self.durable_length, |kept| self.lengths[kept].1);
         // Sectors beyond the present end may have versions from before a truncation.

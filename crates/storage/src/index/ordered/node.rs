@@ -180,7 +180,7 @@ pub(super) fn insert(
     require!(index <= count, "entry {index} goes between or after the {count} of its node");
     let slots_end = NODE_HEADER_BYTES + count * SLOT_BYTES;
     if slots_end + needed > u16_at(bytes, 4) {
-        gather(bytes, scratch);
+        compact_entries(bytes, scratch);
     }
     let at = u16_at(bytes, 4) - (needed - SLOT_BYTES);
     set_u16(bytes, at, entry.len());
@@ -267,7 +267,7 @@ fn head_of(bytes: &[u8]) -> u64 {
 
 /// Rewrites the entries to remove the dead bytes between them.
 #[cold]
-fn gather(bytes: &mut [u8], scratch: &mut Vec<u8>) {
+fn compact_entries(bytes: &mut [u8], scratch: &mut Vec<u8>) {
     scratch.clear();
     scratch.extend_from_slice(bytes);
     let old = Node::new(scratch);

@@ -53,7 +53,7 @@ impl OrderedIndex {
     }
 
     /// An empty index for the same keys.
-    pub(crate) fn emptied(&self, pool: Arc<PagePool>) -> OrderedIndex {
+    pub(crate) fn empty_copy(&self, pool: Arc<PagePool>) -> OrderedIndex {
         let OrderedIndex { node_bytes, .. } = *self;
         OrderedIndex { node_bytes, ..OrderedIndex::new(pool, 0) }
     }

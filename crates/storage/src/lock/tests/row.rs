@@ -52,7 +52,7 @@ fn shared_locks_are_shared_and_exclusive_ones_are_not() {
     assert_eq!(ask(&mut table, 2, 3, Exclusive), LockReply::Granted);
     assert_eq!(release(&mut table, 1), [0; 0]);
     assert_eq!(release(&mut table, 2), [3]);
-    assert_eq!(table.held(key(1), TransactionId(3)), Some(Exclusive));
+    assert_eq!(table.mode_held(key(1), TransactionId(3)), Some(Exclusive));
     assert_eq!(release(&mut table, 3), [0; 0]);
     assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));
 }
@@ -124,7 +124,7 @@ fn a_lock_upgrade_precedes_other_waiters() {
     let named = blockers(&table, upgrade);
     assert_eq!(named, [2]);
     assert_eq!(release(&mut table, 2), [1]);
-    assert_eq!(table.held(key(1), TransactionId(1)), Some(Exclusive));
+    assert_eq!(table.mode_held(key(1), TransactionId(1)), Some(Exclusive));
     assert_eq!(release(&mut table, 1), [3]);
 }
 
@@ -175,7 +175,7 @@ fn a_lock_requested_twice_must_be_released_twice() {
     ask(&mut table, 1, 1, Exclusive);
     ask(&mut table, 1, 1, Shared);
     table.release(key(1), TransactionId(1), &mut granted);
-    assert_eq!(table.held(key(1), TransactionId(1)), Some(Exclusive));
+    assert_eq!(table.mode_held(key(1), TransactionId(1)), Some(Exclusive));
     table.release(key(1), TransactionId(1), &mut granted);
     assert_eq!(table.lock_count(), 0);
 }
@@ -330,7 +330,7 @@ fn many_locks_are_released_in_steps() {
     while table.release_some(TransactionId(1), 3, &mut granted) {
         steps += 1;
         assert_eq!(granted.len(), steps * 3);
-        let held = (1..11).filter(|row| table.held(key(*row), TransactionId(1)).is_some()).count();
+        let held = (1..11).filter(|row| table.mode_held(key(*row), TransactionId(1)).is_some()).count();
         assert_eq!(held, 10 - steps * 3);
     }
     assert_eq!((steps, granted.len()), (3, 10));
