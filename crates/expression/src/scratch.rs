@@ -30,6 +30,7 @@ pub struct Warning {
 #[derive(Clone, Copy, Debug)]
 pub struct WarningMark {
     count: u64,
+    /// Number of warnings that keep their text.
     kept: usize,
 }
 

@@ -102,7 +102,7 @@ pub enum Event {
     UserLock {
         /// The operation.
         operation: OperationId,
-        /// Its result.
+        /// The result of the function.
         value: Value,
         /// The error, if it failed.
         error: Option<Box<Error>>,

@@ -61,7 +61,7 @@ pub struct VersionOrders {
 #[derive(Clone, Copy, Debug)]
 struct WriteAt {
     transaction: usize,
-    /// Its position among its transaction's writes to the object that were not undone.
+    /// The write's position among its transaction's writes to the object that were not undone.
     place: usize,
     is_undone: bool,
     /// Whether the transaction later wrote the object again.

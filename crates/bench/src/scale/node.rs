@@ -77,6 +77,7 @@ struct Request {
     sql: usize,
     tc: usize,
     table: usize,
+    /// Number of parts of the current step that have not ended.
     waiting: usize,
     /// For each partition of a read: the chosen thread, and the nanoseconds of work.
     parts: Vec<(Route, u64)>,

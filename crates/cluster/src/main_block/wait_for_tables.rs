@@ -70,7 +70,7 @@ impl MainBlock {
         self.begin_changes(context.turn_start, outbox);
     }
 
-    /// Whether the indexes of an alteration have been created.
+    /// Whether the change is a later step of an alteration whose indexes have been created.
     fn is_under_way(&self, change: &SchemaChange) -> bool {
         let SchemaChange::BlockWrites { table, .. } = change else { return false };
         let layout = self.catalog.dictionary.table(*table);
@@ -392,7 +392,7 @@ impl MainBlock {
         }
     }
 
-    /// Gives up a waiting change, and undoes the changes that preceded it.
+    /// Gives up a waiting change, and undoes the earlier steps of its alteration.
     fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(waiting) = self.waiting.remove(position) else { return };
         if waiting.state != WaitState::Queued {

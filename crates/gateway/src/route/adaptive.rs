@@ -107,6 +107,7 @@ pub struct RemoteCandidates {
 
 /// The candidates for one read.
 struct Options {
+    /// Whether this thread can run the read.
     here: bool,
     away: RemoteCandidates,
 }

@@ -48,7 +48,7 @@ impl Choice {
 /// A read of one partition, as far as the choice depends on it.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutedRead<'a> {
-    /// Its program.
+    /// The program of the read.
     pub program: &'a ReadProgram,
     /// Number of its keys or ranges.
     pub units: u32,
@@ -73,7 +73,7 @@ pub struct RoutingRow {
     pub table: TableId,
     /// The form of the reads: `keys`, `ranges` or `all rows`, and their output.
     pub operation: &'static str,
-    /// Its figures.
+    /// The figures of the kind.
     pub figures: KindFigures,
 }
 
@@ -113,7 +113,7 @@ struct Owner {
     query_threads: Vec<u16>,
     /// Whether a query block on this thread is one of them.
     reads_here: bool,
-    /// Those query blocks that are neither on this thread nor on the owner's.
+    /// The query blocks that are neither on this thread nor on the owner's.
     others: Vec<(Address, u16)>,
     /// The query block to which reads go now, and the index of the one to compare it with next.
     best: Option<(Address, u16)>,

@@ -120,9 +120,9 @@ impl std::error::Error for StartError {}
 pub struct Node;
 
 impl Node {
-    /// Starts all threads of a layout. Calls `make_host` once on each thread; later, another thread may use
-    /// that host in a delegated turn, but never two threads at the same time. Returns once all threads run
-    /// and the node listens.
+    /// Starts all threads of a layout. Calls `make_host` once on each thread. Later, another thread may use
+    /// that host in its place, but never two threads at the same time. Returns once all threads run and the
+    /// node listens.
     pub fn start<S, H, F>(layout: &NodeLayout, options: NodeOptions, make_host: F) -> Result<RunningNode, StartError>
     where
         S: Signal,

@@ -163,7 +163,7 @@ impl Sending {
         None
     }
 
-    /// Whether this thread also writes the output of delegated turns that it runs for others.
+    /// Whether this thread also writes the output of delegated turns, which it runs for sleeping threads.
     pub(super) fn may_write_in_delegated_turns(&self) -> bool {
         !self.nosend && self.controller.state() != SendState::Overload
     }
