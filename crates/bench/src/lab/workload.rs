@@ -191,7 +191,8 @@ mod tests {
     #[test]
     fn operations_are_drawn_in_their_shares() {
         let update = named("update");
-        let all: Vec<Operation> = (0..total_share(update.phases[0])).map(|number| update.operation(0, number)).collect();
+        let all: Vec<Operation> =
+            (0..total_share(update.phases[0])).map(|number| update.operation(0, number)).collect();
         let count = |operation| all.iter().filter(|other| **other == operation).count();
         assert_eq!([Operation::UpdateIndexed, Operation::UpdateOther, Operation::Point].map(count), [2, 2, 1]);
     }

@@ -80,7 +80,7 @@ fn no_further_command_begins_while_a_client_does_not_read() {
 #[test]
 fn a_login_that_takes_too_long_is_closed() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
-    let socket = open_socket(&mut node);
+    open_socket(&mut node);
     for (seconds, closed) in [(9, 0), (1, 1)] {
         node.delivery.now = Time(node.delivery.now.0 + seconds * 1_000_000_000);
         node.receive(WorldEvent::Timer { token: 0 });
