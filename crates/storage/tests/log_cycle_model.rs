@@ -1,7 +1,7 @@
-//! A model of the log's cycle, explored over every order of its steps and a crash at every moment: two streams,
-//! short transactions, which form one record in each stream at their commit, and long ones, which form a chunk
-//! before they take their number and commit in constant time. Each deliberately broken variant shows that the
-//! model would detect that error.
+//! A model of the log's cycle, explored over every order of its steps and a crash at every moment. It has two
+//! streams and two kinds of transactions. Short transactions form one record in each stream at their commit.
+//! Long ones form a chunk before they take their number, and commit in constant time. Each deliberately
+//! broken variant shows that the model would detect that error.
 //!
 //! Run with `cargo test -p junctor-storage --test log_cycle_model -- --nocapture` to see the state counts.
 #![cfg(not(any(loom, shuttle)))]
@@ -77,7 +77,7 @@ struct Group {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Cycle {
     Idle,
-    /// One of the two is read.
+    /// The cycle has read the stable number or the formed counts, but not both.
     Reading {
         stable: Option<u8>,
         wanted: Option<[u8; STREAMS]>,

@@ -248,7 +248,7 @@ impl Parser<'_> {
     fn limit_value(&mut self) -> Parse<LimitValue> {
         match self.current.kind {
             TokenKind::Parameter => Ok(LimitValue::Parameter(self.parameter()?)),
-            // An integer beyond 64 bits is a syntax error here, lifted or not.
+            // An integer beyond 64 bits is a syntax error here, whether or not it becomes a parameter.
             TokenKind::Integer if decode_integer(self.bytes(self.current)).is_some() => match self.lifted_literal() {
                 Some(ordinal) => Ok(LimitValue::Parameter(ordinal)),
                 None => Ok(LimitValue::Rows(self.long_number()?)),
