@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Sender};
 use junctor_bench::consistency::check_table;
 use junctor_bench::mysql::Connection;
 
-use super::server::{Server, folder, rows, run};
+use super::server::{Server, command_with_settings, folder, rows, run};
 
 const ACCOUNTS: u64 = 40;
 const CLIENTS: u64 = 6;
@@ -19,6 +19,8 @@ const BALANCE: i64 = 1000;
 /// The environment variable with the number of kills. `make kill` sets it.
 const KILLS: &str = "JUNCTOR_KILLS";
 const KILLS_DEFAULT: u64 = 6;
+/// A checkpoint for each 64 KiB of log, and small files.
+const SETTINGS: &str = "FragmentLogFileSize = \"1M\"\nTimeBetweenLocalCheckpoints = 14\n";
 const SYSBENCH_TABLES: u64 = 2;
 const SYSBENCH_ROWS: u64 = 2000;
 
@@ -140,7 +142,11 @@ fn check(server: &Server, acknowledged: &BTreeSet<u64>, round: u64) {
 fn acknowledged_transactions_survive_kills_at_random_moments() {
     let kills = std::env::var(KILLS).ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS_DEFAULT);
     let folder = folder("kill");
-    let mut server = Server::start(&folder);
+    let start = || {
+        Server::spawn(command_with_settings(&folder, SETTINGS))
+            .unwrap_or_else(|ended| panic!("the server did not start: {ended:?}"))
+    };
+    let mut server = start();
     let mut session = server.session();
     run(
         &mut session,
@@ -186,7 +192,7 @@ fn acknowledged_transactions_survive_kills_at_random_moments() {
             bench.wait().expect("sysbench is a child");
         }
         acknowledged.extend(done);
-        server = Server::start(&folder);
+        server = start();
         check(&server, &acknowledged, round);
         if has_sysbench {
             check_sysbench(&server, round);

@@ -11,6 +11,8 @@ use junctor_bench::mysql::Connection;
 /// A server that has lost its disk must end within this time.
 const END_TIME_MAX: Duration = Duration::from_secs(60);
 
+const SMALL_FILES: &str = "FileIo = \"plain\"\nFragmentLogFileSize = \"1M\"\nTimeBetweenLocalCheckpoints = 0\n";
+
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
@@ -63,12 +65,18 @@ pub fn command(folder: &Path) -> Command {
     command
 }
 
-/// Such a command with a log in files of 1 MiB and plain system calls, which `strace` can see.
+/// Such a command with a log in files of 1 MiB, one checkpoint after the other, and plain system calls, which
+/// `strace` can see.
 pub fn small_files_command(folder: &Path) -> Command {
-    let settings = folder.with_extension("toml");
-    std::fs::write(&settings, "FileIo = \"plain\"\nFragmentLogFileSize = \"1M\"\n").expect("a file can be written");
+    command_with_settings(folder, SMALL_FILES)
+}
+
+/// Such a command with these lines in its configuration file.
+pub fn command_with_settings(folder: &Path, settings: &str) -> Command {
+    let path = folder.with_extension("toml");
+    std::fs::write(&path, settings).expect("a file can be written");
     let mut command = command(folder);
-    command.arg("--config").arg(settings);
+    command.arg("--config").arg(path);
     command
 }
 
