@@ -105,6 +105,18 @@ enum Step {
     Publish,
 }
 
+impl Step {
+    /// What recovery does with a file in this step, for error messages.
+    fn file_work(&self) -> String {
+        match self {
+            Step::ReadPair { pair, slot, .. } => format!("read {}.{slot}", pair.name()),
+            Step::SyncManifest { .. } => "sync the manifest".to_owned(),
+            Step::WriteIdentity { .. } => "write the identity".to_owned(),
+            _ => "use the data directory".to_owned(),
+        }
+    }
+}
+
 impl MainBlock {
     /// Begins the recovery of a node with a data directory. Other nodes serve clients immediately.
     pub(super) fn begin_recovery(&mut self, outbox: &mut Outbox<Signal>) {
@@ -199,7 +211,7 @@ impl MainBlock {
                     Ok(outcome) => format!("unexpected answer {outcome:?}"),
                     Err(error) => error.to_string(),
                 };
-                let text = format!("cannot use the data directory: {reason} ({step:?})");
+                let text = format!("cannot {}: {reason}", step.file_work());
                 halt(&text, outbox);
             }
         }

@@ -299,7 +299,7 @@ impl CheckpointLoad {
         let path = checkpoint_path(file.unwrap_or_default());
         match error {
             FileError::NotFound => format!("{path} is missing; restore the directory from a backup").into(),
-            error => format!("cannot read {path}: {error:?}").into(),
+            error => format!("cannot read {path}: {error}").into(),
         }
     }
 }
