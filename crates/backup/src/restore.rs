@@ -52,8 +52,8 @@ pub struct RestoreSummary {
 /// Makes a data directory. A server that is started with it recovers as after a crash.
 ///
 /// # Errors
-/// The store or a file fails, an object is damaged, or the backups do not reach the requested time. Nothing is
-/// left at the directory's path then.
+/// The store or a file fails, an object is damaged, or the backups do not reach the requested time. Nothing
+/// is left at the directory's path then.
 pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> {
     block_on(async {
         let store = BackupStore::open(&options.store)?;

@@ -6,9 +6,9 @@
 //! - [`mysql`]: a small client of the MySQL protocol;
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: load generators, and the echo server they are compared with;
 //! - [`consistency`]: compares a table with its indexes;
-//! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`connections`], [`torn_reads`], [`history`],
-//!   [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`],
-//!   [`scale`];
+//! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`connections`], [`torn_reads`],
+//!   [`history`], [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`],
+//!   [`event_load`], [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.

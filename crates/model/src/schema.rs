@@ -220,8 +220,8 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Version 1 of a base table with one partition, which is chosen by the primary key. `indexes` begins with
-    /// the primary key and has the ids from 0 on.
+    /// Version 1 of a base table with one partition, which is chosen by the primary key. `indexes` begins
+    /// with the primary key and has the ids from 0 on.
     pub fn new(
         id: TableId,
         (database, name): (&str, &str),

@@ -55,8 +55,8 @@ pub struct WriteCheckpointReply {
 /// The contribution of one ldm to a round.
 #[derive(Clone, Debug, Default)]
 pub struct LdmCheckpoint {
-    /// The highest commit number that the rows in the file may have. The manifest takes effect only once it is
-    /// durable.
+    /// The highest commit number that the rows in the file may have. The manifest takes effect only once it
+    /// is durable.
     pub newest: CommitNumber,
     /// The page table of every partition of the ldm. Partitions that were dropped during the round are
     /// absent.
@@ -103,8 +103,8 @@ pub struct EndCheckpoint {
     pub is_kept: bool,
 }
 
-/// Frees the segments of the log before a position. From main to log, after the manifest with this position is
-/// durable.
+/// Frees the segments of the log before a position. From main to log, after the manifest with this position
+/// is durable.
 #[derive(Debug)]
 pub struct TrimLog {
     /// `replay_from` of the manifest, in blocks.

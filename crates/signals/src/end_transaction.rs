@@ -21,8 +21,8 @@ pub enum CommitDurability {
     /// Once the log has it on disk.
     #[default]
     Disk,
-    /// Once it is stable in memory. A crash can lose the commits since the last sync of the log, which runs at
-    /// least every `TimeBetweenGlobalCheckpoints`. It never loses a part of a transaction, and never a
+    /// Once it is stable in memory. A crash can lose the commits since the last sync of the log, which runs
+    /// at least every `TimeBetweenGlobalCheckpoints`. It never loses a part of a transaction, and never a
     /// transaction on which a surviving one depends.
     Memory,
 }

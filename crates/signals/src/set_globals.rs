@@ -1,5 +1,6 @@
-//! SET GLOBAL and SET PERSIST. sql sends new values to main, which forwards them to every sql block, so that all blocks see
-//! the changes of different sessions in the same order. Each block replies to the requesting block.
+//! SET GLOBAL and SET PERSIST. sql sends new values to main, which forwards them to every sql block, so that
+//! all blocks see the changes of different sessions in the same order. Each block replies to the requesting
+//! block.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use crate::read_rows::OperationId;
 /// New values of global variables, each with the number of its variable.
 pub type GlobalValues = Arc<[(u16, Value)]>;
 
-/// Changes of persisted values: the name of a variable, in lower case, and its value at the next start. `None`
-/// removes the value.
+/// Changes of persisted values: the name of a variable, in lower case, and its value at the next start.
+/// `None` removes the value.
 pub type PersistedChanges = Box<[(Box<str>, Option<Value>)]>;
 
 /// Sets global variables on all sql blocks.
@@ -30,7 +31,8 @@ pub struct SetGlobals {
     pub persisted: PersistedChanges,
 }
 
-/// The reply to [`SetGlobals`] if it failed. No value was set or persisted. Otherwise every sql block replies.
+/// The reply to [`SetGlobals`] if it failed. No value was set or persisted. Otherwise every sql block
+/// replies.
 #[derive(Debug)]
 pub struct SetGlobalsReply {
     /// Copied from the request.

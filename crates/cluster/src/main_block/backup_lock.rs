@@ -1,5 +1,5 @@
-//! LOCK INSTANCE FOR BACKUP. While a session holds this lock, the files of checkpoints and the segments of the
-//! log stay, so that a backup can copy them.
+//! LOCK INSTANCE FOR BACKUP. While a session holds this lock, the files of checkpoints and the segments of
+//! the log stay, so that a backup can copy them.
 
 use std::collections::BTreeMap;
 

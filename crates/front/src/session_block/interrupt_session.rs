@@ -29,8 +29,8 @@ impl SqlBlock {
         self.stop(connection, true, Some(error), turn);
     }
 
-    /// Stops the command of a session and, if `closes_session`, the session. The client gets the command's reply
-    /// or, between two commands, the `farewell`.
+    /// Stops the command of a session and, if `closes_session`, the session. The client gets the command's
+    /// reply or, between two commands, the `farewell`.
     fn stop(
         &mut self,
         connection: ConnectionId,

@@ -153,8 +153,8 @@ impl Inserter<'_> {
     /// holder may still remove the key.
     ///
     /// A new row takes no lock: its uncommitted version names its transaction. A transaction that wants the
-    /// row first requests the lock on behalf of the inserter ([`lock_for_inserter`]) and then waits. An insert
-    /// of a million rows therefore leaves the lock table empty.
+    /// row first requests the lock on behalf of the inserter ([`lock_for_inserter`]) and then waits. An
+    /// insert of a million rows therefore leaves the lock table empty.
     fn insert(&mut self, store: &mut PartitionStore, key: HashedKey<'_>, image: &[u8]) -> Result<Inserted> {
         let pending = self.work.pending_insert.take();
         let outcome = match self.wait_for_ranges(store, key, image) {

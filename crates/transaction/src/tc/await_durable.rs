@@ -67,7 +67,8 @@ impl DurableWaits {
 }
 
 impl TcBlock {
-    /// Ends a commit whose number is stable: now, or once its records are on disk if its session requests that.
+    /// Ends a commit whose number is stable: now, or once its records are on disk if its session requests
+    /// that.
     pub(super) fn finish_commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let record = self.record(handle);
         // A one-phase statement that changed nothing took no number. `number` is then the newest one that it
@@ -88,8 +89,8 @@ impl TcBlock {
         self.durable_waits.as_ref().is_some_and(|waits| waits.space == LogSpace::DeviceFull)
     }
 
-    /// Holds a statement back while the log is close to its limit, or earlier statements are held. Returns the
-    /// statement if it may begin.
+    /// Holds a statement back while the log is close to its limit, or earlier statements are held. Returns
+    /// the statement if it may begin.
     pub(super) fn hold_statement(
         &mut self,
         request: ExecuteStatement,

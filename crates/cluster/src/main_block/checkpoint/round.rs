@@ -61,7 +61,7 @@ pub(in crate::main_block) struct Checkpoints {
     is_stopping: bool,
 }
 
-/// What is freed when no backup is under way.
+/// The superseded files and the superseded part of the log, which are freed when no backup is under way.
 #[derive(Debug, Default)]
 struct Superseded {
     files: BTreeSet<u32>,

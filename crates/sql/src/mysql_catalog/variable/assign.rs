@@ -52,8 +52,8 @@ impl GlobalVariables {
         self.put(change.id, change.value.clone());
     }
 
-    /// Sets the persisted values at the start of the node. A variable or value that this release does not know
-    /// stays persisted and has no other effect.
+    /// Sets the persisted values at the start of the node. A variable or value that this release does not
+    /// know stays persisted and has no other effect.
     pub fn restore(&mut self, persisted: Arc<PersistedSettings>) {
         for (name, value) in &persisted.values {
             let Some(id) = find(name) else { continue };
