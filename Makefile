@@ -1,6 +1,6 @@
 # Each target is a few commands that can be typed by hand. docs/testing.md lists what each proves.
 #
-#   make demo        starts a node, runs sysbench, shows how each thread spent its time
+#   make demo        runs sysbench on a node in memory; kills a durable node amid bank transfers: nothing is lost
 #   make run         starts a node to try: make run ARGS="--port 3307"
 #   make test        all checks that a change must pass
 #   make bench       comparison with MariaDB and an echo server, also of durable writes, DBT2, YCSB, instruction

@@ -83,7 +83,7 @@ impl Figures {
 /// A missed target, or a server fails.
 pub fn run(options: &DurableWritesOptions) -> Outcome<()> {
     let junctor = JunctorOptions { binary: options.junctor.clone(), ..JunctorOptions::default() };
-    let junctor = start_junctor(&junctor.with_arguments(&["--durable"]))?;
+    let junctor = start_junctor(&JunctorOptions { is_durable: true, ..junctor })?;
     let mariadb = start_mariadb(&["--innodb-flush-log-at-trx-commit=1"])?;
     // The clients of the load have addresses of their own.
     mariadb.execute(&["CREATE USER root@'127.%'", "GRANT ALL ON *.* TO root@'127.%'"])?;

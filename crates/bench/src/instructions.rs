@@ -123,6 +123,7 @@ impl Counter {
         let file_option = format!("--callgrind-out-file={}", file.display());
         let mut junctor = JunctorOptions {
             binary: options.junctor.clone(),
+            is_durable: false,
             data_folder: None,
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper: ["valgrind", "--tool=callgrind", &file_option].map(String::from).to_vec(),

@@ -1,71 +1,102 @@
 //! The folders of a durable node: made if they are missing, and locked against other processes.
+//!
+//! A folder on a device of its own is a symbolic link in the node's folder. Everything else, backups too, finds
+//! it there, and a start without the setting does not miss it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::setting::NodeConfig;
 use crate::start::StartError;
 
-/// The name of the file that a process locks in each folder.
-const LOCK: &str = "lock";
-
-/// Makes and locks the folder of the node's files, and the folders of log and checkpoints outside it.
+/// Makes and locks the folder of the node's files, and links the folders of log and checkpoints outside it. The
+/// lock lasts as long as the file is open.
 ///
 /// # Errors
-/// Another process has locked a folder; the folder of a new node's log or checkpoints has files; or the
-/// operating system refuses an action.
-pub fn lock(config: &NodeConfig) -> Result<Vec<File>, StartError> {
+/// Another process has locked the folder; a setting names another place than the data has; or the operating
+/// system refuses an action.
+pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
     let data = Path::new(config.data_folder());
-    let mut locks = vec![lock_folder(data, "--data-dir")?];
-    let is_new = !["identity.0", "identity.1"].iter().any(|name| data.join(name).exists());
-    let others = [("log_directory", &config.log_directory), ("checkpoint_directory", &config.checkpoint_directory)];
-    for (option, folder) in others.iter().filter_map(|(option, folder)| Some((option, folder.as_ref()?))) {
-        let folder = Path::new(folder);
-        locks.push(lock_folder(folder, option)?);
-        // The files may belong to another node, whose data would be overwritten.
-        if is_new && let Some(name) = first_file(folder).map_err(|error| failed("read", folder, &error))? {
-            return Err(StartError(format!(
-                "the data directory {} is new, but the folder {} ({option}) has the file {}; restore the data directory, \
-                 or empty the folder",
-                data.display(),
-                folder.display(),
-                name.display(),
-            )));
+    let lock = lock_folder(data)?;
+    for (setting, name, folder) in [
+        ("log_directory", "log", &config.log_directory),
+        ("checkpoint_directory", "checkpoint", &config.checkpoint_directory),
+    ] {
+        if let Some(folder) = folder {
+            let folder = std::path::absolute(folder).map_err(|error| failed("find", Path::new(folder), &error))?;
+            link(data, name, &folder, setting)?;
         }
     }
-    Ok(locks)
+    Ok(lock)
 }
 
-/// The absolute path of a folder. Blocks take relative paths as relative to the node's folder.
-pub fn absolute(folder: &str) -> Box<str> {
-    // Fails for an empty path and without a current directory. The start of the node has made the folder then.
-    let path = std::path::absolute(folder).unwrap_or_else(|_| PathBuf::from(folder));
-    path.to_string_lossy().into()
+/// Makes `data/name` a link to the folder, unless it is one.
+fn link(data: &Path, name: &str, folder: &Path, setting: &str) -> Result<(), StartError> {
+    let link = data.join(name);
+    match fs::read_link(&link) {
+        Ok(target) if target == folder => return Ok(()),
+        Ok(target) => return Err(lies_elsewhere(&target, folder, setting)),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        // It is a folder.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(lies_elsewhere(&link, folder, setting)),
+        Err(error) => return Err(failed("read", &link, &error)),
+    }
+    make_folder(folder)?;
+    let is_new = !["identity.0", "identity.1"].iter().any(|name| data.join(name).exists());
+    // The files may belong to another node, whose data would be overwritten.
+    if is_new && let Some(file) = first_file(folder).map_err(|error| failed("read", folder, &error))? {
+        return Err(StartError(format!(
+            "the data directory {} is new, but {setting} {} has the file {}; empty the folder, or name another one",
+            data.display(),
+            folder.display(),
+            file.display(),
+        )));
+    }
+    std::os::unix::fs::symlink(folder, &link).map_err(|error| failed("make", &link, &error))?;
+    sync(data)
 }
 
-/// A file in the folder other than the lock; `None` if there is no other.
-fn first_file(folder: &Path) -> std::io::Result<Option<PathBuf>> {
+fn lies_elsewhere(present: &Path, folder: &Path, setting: &str) -> StartError {
+    StartError(format!(
+        "{setting} is {}, but the files are in {}; change the setting, or move the files and remove {}",
+        folder.display(),
+        present.display(),
+        present.display(),
+    ))
+}
+
+/// A file in the folder; `None` if it is empty.
+fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
-        if name != LOCK && name != "lost+found" {
+        // The file system's own folder on a fresh device.
+        if name != "lost+found" {
             return Ok(Some(PathBuf::from(name)));
         }
     }
     Ok(None)
 }
 
-fn lock_folder(folder: &Path, option: &str) -> Result<File, StartError> {
+fn make_folder(folder: &Path) -> Result<(), StartError> {
     fs::create_dir_all(folder).map_err(|error| failed("make", folder, &error))?;
     // The folder's own name survives a crash once its parent is synced.
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| failed("sync", folder, &error))?;
-    let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK));
+    sync(folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
+}
+
+fn sync(folder: &Path) -> Result<(), StartError> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed("sync", folder, &error))
+}
+
+fn lock_folder(folder: &Path) -> Result<File, StartError> {
+    make_folder(folder)?;
+    let lock = OpenOptions::new().create(true).append(true).open(folder.join("lock"));
     let lock = lock.map_err(|error| failed("lock", folder, &error))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => Err(StartError(format!(
-            "the data directory {} is used by another process; stop it, or choose another directory with {option}",
+            "the data directory {} is used by another process; stop it, or choose another directory with --data-dir",
             folder.display()
         ))),
         Err(TryLockError::Error(error)) => Err(failed("lock", folder, &error)),

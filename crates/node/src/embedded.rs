@@ -54,9 +54,11 @@ impl NodeBuilder {
         self
     }
 
-    /// The folder of the node's files. Default: `junctor-data`.
+    /// Keeps data in this folder: each commit is on disk before it is acknowledged, and the next node on the
+    /// folder has it. Default: data is kept in memory only.
     pub fn data_directory(mut self, folder: &str) -> NodeBuilder {
         self.config.data_directory = folder.into();
+        self.config.is_durable = true;
         self
     }
 

@@ -40,9 +40,9 @@ pub struct NodeConfig {
     pub data_directory: String,
     /// `FileSystemPath`: the folder of the node's files; `None` takes `data_directory`.
     pub file_system_path: Option<String>,
-    /// The folder of the log; `None` takes the folder `log` of the node's files.
+    /// The folder to which `log` in the node's folder is a link; `None` changes nothing.
     pub log_directory: Option<String>,
-    /// The folder of the checkpoints; `None` takes the folder `checkpoint` of the node's files.
+    /// The folder to which `checkpoint` in the node's folder is a link; `None` changes nothing.
     pub checkpoint_directory: Option<String>,
     /// How files are read and written.
     pub file_backend: FileBackend,
@@ -232,9 +232,9 @@ pub static SETTINGS: &[Setting] = &[
         "Reserved for the folder of columns on disk. A file that sets it is refused.",
         Text(_value) => |_config| ()),
     setting!("log_directory", SettingKind::Text("a path"), "log in DataDir",
-        "The folder of the log. On a device of its own, syncs of the log do not wait for checkpoints.",
+        "The folder of the log, to which DataDir gets a link. On a device of its own, syncs of the log do not wait for checkpoints.",
         Text(value) => |config| config.log_directory = Some(value)),
-    setting!("checkpoint_directory", SettingKind::Text("a path"), "checkpoint in DataDir", "The folder of the checkpoints.",
+    setting!("checkpoint_directory", SettingKind::Text("a path"), "checkpoint in DataDir", "The folder of the checkpoints, to which DataDir gets a link.",
         Text(value) => |config| config.checkpoint_directory = Some(value)),
     setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
         "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",

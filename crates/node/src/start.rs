@@ -37,8 +37,8 @@ pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
-    /// The lock files of the folders. While they are open, no other process can use the folders.
-    _locks: Vec<File>,
+    /// The lock file of the data directory. While it is open, no other process can use the directory.
+    _lock: Option<File>,
 }
 
 /// Opens connections without a socket to one node, from any thread. Does not keep the node running.
@@ -147,7 +147,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let mut config = config.clone();
     config.max_connections = max_connections;
     config.total_memory_bytes = Some(memory_bytes);
-    let locks = if config.is_durable { data_folder::lock(&config)? } else { Vec::new() };
+    let lock = if config.is_durable { Some(data_folder::lock(&config)?) } else { None };
     let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let shared = Arc::new(shared);
     let readiness = Arc::clone(shared.readiness());
@@ -177,7 +177,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(RunningServer { node, placement, notices, _locks: locks })
+    Ok(RunningServer { node, placement, notices, _lock: lock })
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

@@ -12,8 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match std::env::args().nth(1) {
         Some(address) => block_on(async { shop(Connection::connect(address, &options).await?).await })?,
         None => {
-            let node =
-                junctor::Node::builder().total_memory_bytes(128 << 20).data_directory("target/example").start()?;
+            let node = junctor::Node::builder().total_memory_bytes(128 << 20).start()?;
             block_on(async { shop(node.connect(&options).await?).await })?;
             node.stop();
         }

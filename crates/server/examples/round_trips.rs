@@ -21,7 +21,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let spin = Duration::from_micros(arguments.next().unwrap_or_else(|| "0".into()).parse()?);
     let node = Node::builder()
         .total_memory_bytes(64 << 20)
-        .data_directory("target/round-trips")
         .thread_config("recv={count=1},ldm={count=0},main={count=0},io={count=0}")
         .listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
         .start()?;

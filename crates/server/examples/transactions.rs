@@ -18,8 +18,7 @@ fn main() -> std::result::Result<(), Box<dyn Error>> {
             bank(left?, right?).await
         })?,
         None => {
-            let node =
-                junctor::Node::builder().total_memory_bytes(128 << 20).data_directory("target/example").start()?;
+            let node = junctor::Node::builder().total_memory_bytes(128 << 20).start()?;
             block_on(async {
                 let (left, right) = zip(node.connect(&options), node.connect(&options)).await;
                 bank(left?, right?).await

@@ -21,7 +21,7 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a node that serves MySQL clients. Data is kept in memory only: a stop loses it.
+    /// Run a node that serves MySQL clients. Each commit is on disk before it is acknowledged.
     #[command(after_help = SERVE_HELP)]
     Serve(ServeOptions),
     /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB.
@@ -146,8 +146,8 @@ struct ServeOptions {
     /// Keep data in memory only: a stop loses it
     #[arg(long, conflicts_with = "durable")]
     in_memory: bool,
-    /// Keep commits over restarts: each is on disk before it is acknowledged. The log is not trimmed yet
-    #[arg(long)]
+    /// The default; accepted for scripts of earlier versions
+    #[arg(long, hide = true)]
     durable: bool,
     /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
@@ -197,7 +197,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
     let mut config = NodeConfig {
         // The environment may name no folder. Then an option must.
         data_directory: default_data_directory(state_home.as_deref(), home.as_deref()).unwrap_or_default(),
-        is_durable: false,
+        is_durable: true,
         ..NodeConfig::default()
     };
     if let Some(path) = &options.config {

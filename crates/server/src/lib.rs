@@ -8,7 +8,7 @@
 //! use junctor::client::{Options, block_on, params};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let node = junctor::Node::builder().total_memory_bytes(64 << 20).data_directory("target/shop").start()?;
+//!     let node = junctor::Node::builder().total_memory_bytes(64 << 20).start()?;
 //!     block_on(async {
 //!         let connection = node.connect(&Options::new("root")).await?;
 //!         connection.execute("CREATE DATABASE shop", params![]).await?;
@@ -30,7 +30,7 @@
 //! ```
 //! use std::io::Read;
 //!
-//! let node = junctor::Node::builder().total_memory_bytes(64 << 20).data_directory("target/stream").start()?;
+//! let node = junctor::Node::builder().total_memory_bytes(64 << 20).start()?;
 //! let mut stream = node.stream(junctor::Protocol::MySql)?;
 //! let mut header = [0; 4];
 //! stream.read_exact(&mut header)?; // the packet header of the greeting

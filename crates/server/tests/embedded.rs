@@ -4,14 +4,13 @@ use junctor::client::{Options, block_on, params};
 use junctor::{ConnectError, MemoryStream, Node, NodeBuilder, Protocol, StreamClosed};
 use junctor_bench::mysql::{ClientError, Connection};
 
-/// A builder for a small node with its own folder.
-fn builder(name: &str) -> NodeBuilder {
-    let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
-    Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).max_connections(64).data_directory(&folder)
+/// A builder for a small node in memory.
+fn builder() -> NodeBuilder {
+    Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).max_connections(64)
 }
 
-fn node(name: &str) -> Node {
-    builder(name).start().expect("the node starts")
+fn node() -> Node {
+    builder().start().expect("the node starts")
 }
 
 fn session(node: &Node) -> Connection<MemoryStream> {
@@ -20,7 +19,7 @@ fn session(node: &Node) -> Connection<MemoryStream> {
 
 #[test]
 fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
-    let node = node("session");
+    let node = node();
     assert_eq!(node.address(), None);
     let mut session = session(&node);
     session.query("CREATE DATABASE shop").expect("it is new");
@@ -50,7 +49,7 @@ fn a_mysql_session_runs_statements_and_sees_what_the_typed_client_wrote() {
 
 #[test]
 fn in_memory_connections_count_towards_the_maximum() {
-    let node = builder("count").cpu_count_max(1).max_connections(3).start().expect("the node starts");
+    let node = builder().cpu_count_max(1).max_connections(3).start().expect("the node starts");
     let sessions: Vec<_> = (0..3).map(|_| session(&node)).collect();
     let refused = Connection::log_in_over(node.stream(Protocol::MySql).expect("the kernel has room"), "");
     assert_eq!(refused.err().as_ref().map(ClientError::errno), Some(1040));
@@ -59,7 +58,7 @@ fn in_memory_connections_count_towards_the_maximum() {
 
 #[test]
 fn a_stop_closes_open_sessions_and_refuses_new_ones() {
-    let node = node("stop");
+    let node = node();
     let mut sessions: Vec<_> = (0..20).map(|_| session(&node)).collect();
     for session in &mut sessions {
         session.query("SELECT 1").expect("it is a good statement");
@@ -77,7 +76,7 @@ fn a_stop_closes_open_sessions_and_refuses_new_ones() {
 
 #[test]
 fn a_bad_configuration_is_an_error_that_says_why() {
-    let error = builder("bad").thread_config("recv={count=").start().err().expect("it does not parse");
+    let error = builder().thread_config("recv={count=").start().err().expect("it does not parse");
     assert!(error.to_string().contains("ThreadConfig"), "{error}");
 }
 
@@ -88,7 +87,7 @@ fn value_of(session: &mut Connection<MemoryStream>, text: &str) -> String {
 
 #[test]
 fn row_counts_of_tables_are_those_at_the_time_of_each_execution() {
-    let node = node("figures");
+    let node = node();
     let mut session = session(&node);
     for text in [
         "CREATE DATABASE shop",
@@ -131,4 +130,23 @@ fn row_counts_of_tables_are_those_at_the_time_of_each_execution() {
     assert_eq!(value_of(&mut session, locked), "1020");
     session.query("DELETE FROM item WHERE id > 5").expect("it is a good statement");
     assert_eq!(value_of(&mut session, rows), "5");
+}
+
+#[test]
+fn a_node_with_a_data_directory_keeps_its_data() {
+    let folder = format!("{}/kept", env!("CARGO_TARGET_TMPDIR"));
+    let _ = std::fs::remove_dir_all(&folder);
+    for expected in ["1", "2"] {
+        let node = builder().data_directory(&folder).start().expect("the node starts");
+        let mut session = session(&node);
+        for statement in ["CREATE DATABASE IF NOT EXISTS d", "CREATE TABLE IF NOT EXISTS d.t (id INT PRIMARY KEY)"] {
+            session.query(statement).expect(statement);
+        }
+        session.query(&format!("INSERT INTO d.t VALUES ({expected})")).expect("the row is new");
+        let count = session.query_value("SELECT COUNT(*) FROM d.t").expect("a number");
+        assert_eq!(count.as_deref(), Some(expected));
+        drop(session);
+        assert!(node.stop());
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
 }

@@ -10,9 +10,8 @@ use junctor_bench::mysql::Connection;
 
 type Session = Connection<MemoryStream>;
 
-fn node(name: &str) -> Node {
-    let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
-    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2).data_directory(&folder);
+fn node() -> Node {
+    let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(2);
     let node = builder.start().expect("the node starts");
     let mut session = session(&node);
     run(&mut session, "CREATE DATABASE d");
@@ -62,7 +61,7 @@ const TABLES: [&str; 2] = ["d.sorted", "d.hashed"];
 
 #[test]
 fn the_row_with_the_key_changes_if_it_satisfies_the_whole_condition() {
-    let node = node("unique_key_results");
+    let node = node();
     let mut session = session(&node);
     for table in TABLES {
         assert_eq!(run(&mut session, &format!("UPDATE {table} SET v = v + 1 WHERE u = 10")), 1);
@@ -88,7 +87,7 @@ fn the_row_with_the_key_changes_if_it_satisfies_the_whole_condition() {
 
 #[test]
 fn only_the_partition_of_the_row_is_written() {
-    let node = node("unique_key_partitions");
+    let node = node();
     let mut session = session(&node);
     let writes = "SELECT SUM(value) FROM junctor_info.counters WHERE module = 'ldm' AND name = 'writes'";
     for table in TABLES {
@@ -104,7 +103,7 @@ fn only_the_partition_of_the_row_is_written() {
 
 #[test]
 fn a_change_follows_a_key_that_moves_to_another_row_while_it_waits() {
-    let node = node("unique_key_moves");
+    let node = node();
     let mut mover = session(&node);
     for table in TABLES {
         for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
@@ -127,7 +126,7 @@ fn a_change_follows_a_key_that_moves_to_another_row_while_it_waits() {
 
 #[test]
 fn an_old_snapshot_does_not_hide_the_key() {
-    let node = node("unique_key_snapshot");
+    let node = node();
     let (mut old, mut other) = (session(&node), session(&node));
     for table in TABLES {
         run(&mut old, "START TRANSACTION WITH CONSISTENT SNAPSHOT");
@@ -144,7 +143,7 @@ fn an_old_snapshot_does_not_hide_the_key() {
 
 #[test]
 fn a_missing_key_is_protected_as_the_isolation_level_demands() {
-    let node = node("unique_key_missing");
+    let node = node();
     for table in TABLES {
         for (isolation, errno) in [("READ COMMITTED", 0), ("REPEATABLE READ", 1205), ("SERIALIZABLE", 1205)] {
             let (mut first, mut second) = (session(&node), session(&node));
@@ -169,7 +168,7 @@ fn a_missing_key_is_protected_as_the_isolation_level_demands() {
 
 #[test]
 fn a_change_that_waits_can_be_killed() {
-    let node = node("unique_key_killed");
+    let node = node();
     let mut holder = session(&node);
     for table in TABLES {
         let mut waiter = session(&node);
@@ -191,7 +190,7 @@ fn a_change_that_waits_can_be_killed() {
 #[test]
 fn every_change_finds_a_key_that_always_exists() {
     const CHANGES: u64 = 300;
-    let node = node("unique_key_race");
+    let node = node();
     for table in TABLES {
         let mut mover = session(&node);
         run(&mut mover, &format!("UPDATE {table} SET v = 0, u = NULL"));

@@ -226,6 +226,8 @@ fn settings(values: &mut Values) -> Outcome<Vec<(&'static str, String, &'static 
     add("lock_wait_timeout_s", wait_ms.map(|ms| ms.div_ceil(1000).to_string()), key);
     let key = "NDB_AUTOINCREMENT_OPTION";
     add("auto_increment_prefetch", values.optional_number::<u32>(key, 1..=65_536)?.map(|count| count.to_string()), key);
+    let key = "NDB_DISKLESS";
+    add("Diskless", Some(values.yes(key)?.to_string()), key);
     let key = "NDB_SPIN_METHOD";
     let methods = ["StaticSpinning", "CostBasedSpinning", "LatencyOptimisedSpinning", "DatabaseMachineSpinning"];
     let method = values.optional(key);

@@ -47,6 +47,7 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("NDB_MAX_NO_OF_CONCURRENT_TRANSACTIONS", "100", "-1", ""),
     ("NDB_DEADLOCK_TIMEOUT", "10000", "soon", ""),
     ("NDB_AUTOINCREMENT_OPTION", "256", "0", ""),
+    ("NDB_DISKLESS", "yes", "perhaps", ""),
     ("NDB_SPIN_METHOD", "CostBasedSpinning", "Spinning", ""),
     ("NDB_SCHEDULER_SPIN_TIMER", "100", "1s", ""),
     ("NDB_ENABLE_ADAPTIVE_SPINNING", "yes", "perhaps", ""),

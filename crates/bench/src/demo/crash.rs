@@ -26,6 +26,7 @@ pub(super) fn run(options: &DemoOptions) -> Outcome<()> {
     let folder = TemporaryFolder::new("junctor-crash")?;
     let junctor = JunctorOptions {
         binary: options.junctor.clone(),
+        is_durable: true,
         data_folder: Some(folder.path().join("data")),
         ..JunctorOptions::default()
     };

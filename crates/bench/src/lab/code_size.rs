@@ -102,6 +102,7 @@ impl CountedNode {
         wrapper.push(format!("--callgrind-out-file={}", file.display()));
         let mut junctor = JunctorOptions {
             binary: options.junctor.clone(),
+            is_durable: false,
             data_folder: None,
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper,

@@ -19,7 +19,9 @@ use crate::{Failure, Outcome};
 pub struct JunctorOptions {
     /// The binary; `None` for `junctor` in the folder of this program.
     pub binary: Option<PathBuf>,
-    /// The data directory of a durable node; `None` starts a node in memory.
+    /// Whether each commit is on disk before it is acknowledged. Otherwise the node keeps data in memory only.
+    pub is_durable: bool,
+    /// The data directory of a durable node, which outlives the node; `None` takes a temporary one.
     pub data_folder: Option<PathBuf>,
     /// Further options of `junctor serve`.
     pub arguments: Vec<String>,
@@ -67,9 +69,11 @@ pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     let binary = path.as_str();
     let mut words = options.wrapper.clone();
     words.extend([binary, "serve", "--port", "0"].map(String::from));
-    match &options.data_folder {
-        Some(data) => words.extend(["--durable".into(), "--data-dir".into(), data.to_string_lossy().into_owned()]),
-        None => words.push("--in-memory".into()),
+    if options.is_durable {
+        let data = options.data_folder.clone().unwrap_or_else(|| folder.path().join("data"));
+        words.extend(["--data-dir".into(), data.to_string_lossy().into_owned()]);
+    } else {
+        words.push("--in-memory".into());
     }
     words.extend(options.arguments.iter().cloned());
     let mut command = command_killed_with_parent(&words[0]);

@@ -21,7 +21,6 @@ use junctor_storage::snapshot::SnapshotRegistry;
 use junctor_transaction::ldm::{LdmShared, LogTarget};
 use junctor_transaction::log::{LogBlock, LogConfiguration, LogShared};
 
-use crate::data_folder;
 use crate::setting::NodeConfig;
 
 /// Maximum number of snapshots that one sql block holds at a time: one for the statement of each session.
@@ -132,7 +131,7 @@ impl Shared {
         let ldms = (0..formed.len() as u16 - 1).map(StreamId);
         let tcs = (0..self.tc_count).map(|instance| Address::new(node, Module::Tc, instance));
         let configuration = LogConfiguration {
-            folder: self.config.log_directory.as_deref().map_or_else(|| "log".into(), data_folder::absolute),
+            folder: "log".into(),
             segment_size: self.config.log_segment_size,
             streams: ldms.chain([MAIN_STREAM]).collect(),
             writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),
@@ -249,9 +248,19 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,
-        data_directory: config.data_folder().to_owned(),
+        data_directory: absolute_data_folder(config),
         threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
+    }
+}
+
+/// The value of `datadir`. Backups run in another working directory, so that it is absolute.
+fn absolute_data_folder(config: &NodeConfig) -> String {
+    let folder = config.data_folder();
+    match config.is_durable {
+        // Fails for an empty path only, which the start of the node refuses.
+        true => std::path::absolute(folder).map_or_else(|_| folder.into(), |path| path.to_string_lossy().into()),
+        false => folder.into(),
     }
 }
 

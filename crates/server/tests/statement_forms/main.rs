@@ -43,9 +43,8 @@ fn every_form_of_a_statement_gives_the_same_answer() {
     };
     let count = number("STATEMENT_FORMS", STATEMENTS as u64);
     let seed = number("STATEMENT_FORMS_SEED", 1);
-    let folder = format!("{}/statement_forms", env!("CARGO_TARGET_TMPDIR"));
     let builder = Node::builder().total_memory_bytes(128 << 20).cpu_count_max(2).max_connections(8);
-    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let node = builder.start().expect("the node starts");
     let mut session =
         Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     prepare_table(&mut session);
@@ -72,7 +71,7 @@ fn every_form_of_a_statement_gives_the_same_answer() {
 /// with literals that are part of the statement's meaning.
 #[test]
 fn statements_with_session_values_and_kept_literals_are_planned_once() {
-    let (_node, mut session) = small_node("planned_once");
+    let (_node, mut session) = small_node();
     let forms: [fn(u64) -> String; 10] = [
         |round| format!("SELECT a FROM t WHERE s < NOW() AND id = {round}"),
         |round| {
@@ -108,7 +107,7 @@ fn statements_with_session_values_and_kept_literals_are_planned_once() {
 /// Prepared statements with values that only the session knows are planned only once.
 #[test]
 fn prepared_statements_with_session_values_are_planned_once() {
-    let (_node, mut session) = small_node("prepared_once");
+    let (_node, mut session) = small_node();
     let texts = [
         "SELECT a FROM t WHERE s < NOW() AND id > LAST_INSERT_ID()",
         "SELECT CONCAT(@s, 'a'), NOW() + 1, ROUND(a / 3, @i) FROM t WHERE id = @i",
@@ -141,7 +140,7 @@ fn prepared_statements_with_session_values_are_planned_once() {
 /// not from those of the statement that made the plan.
 #[test]
 fn literals_inside_session_values_belong_to_the_statement() {
-    let (_node, mut session) = small_node("inside");
+    let (_node, mut session) = small_node();
     run(&mut session, "SET timestamp = 1700000000.25");
     let moved = |hours: u64| {
         format!(
@@ -171,7 +170,7 @@ fn literals_inside_session_values_belong_to_the_statement() {
 /// A user variable of another type needs another plan, which is kept as well.
 #[test]
 fn each_type_of_a_user_variable_has_one_plan() {
-    let (_node, mut session) = small_node("types");
+    let (_node, mut session) = small_node();
     const TEXT: &str = "SELECT @n + 1, @n FROM t WHERE id = 1";
     // The list of shared statements keeps four plans of one text.
     const TYPES: [(&str, &str); 4] = [("5", "6"), ("2.50", "3.50"), ("'7'", "8"), ("NULL", "")];
@@ -197,7 +196,7 @@ fn each_type_of_a_user_variable_has_one_plan() {
 /// and those of the session.
 #[test]
 fn a_prepared_statement_that_starts_again_has_all_its_parameters() {
-    let (node, mut session) = small_node("again");
+    let (node, mut session) = small_node();
     let stream = node.stream(Protocol::MySql).expect("there is room");
     let mut other = Connection::log_in_over(stream, "").expect("root logs in");
     run(&mut other, "USE forms");
@@ -234,10 +233,9 @@ fn count_waiting(session: &mut Session) -> usize {
 }
 
 /// A node for a test of its plans, and a session with the table of the statements.
-fn small_node(name: &str) -> (Node, Session) {
-    let folder = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+fn small_node() -> (Node, Session) {
     let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
-    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let node = builder.start().expect("the node starts");
     let mut session =
         Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     prepare_table(&mut session);
@@ -257,9 +255,8 @@ fn like_finds_the_same_rows_with_and_without_an_index() {
     const COLLATIONS: [&str; 4] = ["utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_0900_ai_ci", "binary"];
     const PARTS: [&str; 16] =
         ["a", "A", "b", "ß", "ss", " ", "  ", "\u{1f}", "\t", "ä", "é", "z", "_", "%", "\u{1F600}", "\u{301}"];
-    let folder = format!("{}/like", env!("CARGO_TARGET_TMPDIR"));
     let builder = Node::builder().total_memory_bytes(64 << 20).cpu_count_max(1).max_connections(8);
-    let node = builder.data_directory(&folder).start().expect("the node starts");
+    let node = builder.start().expect("the node starts");
     let mut session =
         Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     run(&mut session, "DROP DATABASE IF EXISTS likes");
