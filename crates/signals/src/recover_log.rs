@@ -70,6 +70,10 @@ pub struct ReplayLog {
 /// The reply to [`ReplayLog`]: every ldm has applied everything, or one could not.
 #[derive(Debug)]
 pub struct ReplayLogReply {
+    /// Number of row changes that were applied.
+    pub rows: u64,
+    /// Bytes of these changes.
+    pub bytes: u64,
     /// The first error.
     pub error: Option<Box<str>>,
 }
@@ -90,6 +94,8 @@ pub struct ReplayRowsReply {
     pub from: Address,
     /// The buffer of the request, for reuse.
     pub bytes: Buffer,
+    /// Number of row changes that were applied.
+    pub rows: u64,
     /// Why a change could not be applied.
     pub error: Option<Box<str>>,
 }

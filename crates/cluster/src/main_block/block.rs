@@ -17,6 +17,7 @@ use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
 use super::reserve_auto_increment::Counter;
+use super::restart_info::RestartInfo;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
@@ -61,6 +62,7 @@ pub struct MainBlock {
     /// Random bits that identify this start of the node, in the log too.
     pub(super) life: u64,
     pub(super) recovery: Option<Recovery>,
+    pub(super) restart_info: RestartInfo,
     pub(super) checkpoints: Checkpoints,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
@@ -99,6 +101,7 @@ impl MainBlock {
             counters: BTreeMap::new(),
             life: 0,
             recovery: None,
+            restart_info: RestartInfo::default(),
             recv_blocks: instances(Module::Recv)
                 .map(|(module, instance)| directory.address(module, instance))
                 .collect(),
@@ -130,6 +133,9 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.signals += 1;
+        if self.is_recovering() {
+            self.restart_info.set_now(context.turn_start);
+        }
         match signal {
             MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
             MainSignal::ChangePartitionReply(signal) if self.is_recovering() => {
@@ -158,7 +164,10 @@ impl MainBlock {
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
-            MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::ReplayLogReply(signal) => {
+                self.restart_info.add(signal.rows, signal.bytes);
+                self.on_recovery_reply(signal.error.as_deref(), outbox);
+            }
             MainSignal::BeginCheckpointReply(signal) => self.on_begin_checkpoint_reply(signal, outbox),
             MainSignal::WriteCheckpointReply(signal) => self.on_write_checkpoint_reply(signal, context, outbox),
             MainSignal::SetCheckpointSpeedReply(signal) => self.on_set_checkpoint_speed_reply(signal),
@@ -172,6 +181,9 @@ impl MainBlock {
     /// nothing at its start, because all blocks assume an empty catalog.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
+        if self.is_recovering() {
+            self.restart_info.set_now(context.turn_start);
+        }
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),

@@ -36,6 +36,7 @@ mod foreign_key;
 mod reserve_auto_increment;
 mod records;
 mod persisted_settings;
+mod restart_info;
 mod restore;
 mod lock_tables;
 mod use_user_lock;

@@ -133,6 +133,7 @@ impl MainBlock {
             greatest: BTreeMap::new(),
             outstanding: 0,
         });
+        self.restart_info.begin("read manifest");
         outbox.request(WorldRequest::CreateFolder { path: ".".into(), lane: FileLane::Control, token: 0 });
     }
 
@@ -295,6 +296,7 @@ impl MainBlock {
             CheckpointBounds { begin, newest, replay_from }
         });
         recovery.step = Step::Analyse;
+        self.restart_info.begin("read log");
         let checkpoint = checkpoint.unwrap_or_default();
         let signal = RecoverLog { reply_to, log_id, segment_bytes, checkpoint };
         self.send_to_log(LogSignal::RecoverLog(signal), outbox);
@@ -319,6 +321,8 @@ impl MainBlock {
         };
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
+        self.restart_info.add(0, recovered.bytes);
+        self.restart_info.begin("make partitions");
         recovery.recovered = *recovered;
         for partition in &schema.partitions {
             for member in &partition.chain {
@@ -373,6 +377,7 @@ impl MainBlock {
         }
         outbox.crash_point(crash_point::RECOVERY_LOAD.before());
         recovery.step = Step::Load;
+        self.restart_info.begin("load checkpoint");
         recovery.outstanding = loads.len();
         for (ldm, partitions) in loads {
             outbox.send(ldm, Signal::Ldm(LdmSignal::LoadCheckpoint(LoadCheckpoint { reply_to: own, partitions })));
@@ -380,6 +385,7 @@ impl MainBlock {
     }
 
     pub(super) fn on_load_checkpoint_reply(&mut self, reply: LoadCheckpointReply, outbox: &mut Outbox<Signal>) {
+        self.restart_info.add(reply.rows, reply.bytes);
         self.on_recovery_reply(reply.error.as_deref(), outbox);
     }
 
@@ -387,6 +393,7 @@ impl MainBlock {
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
         recovery.step = Step::Replay;
+        self.restart_info.begin("replay log");
         let owners = recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default();
         self.send_to_log(LogSignal::ReplayLog(ReplayLog { reply_to: own, owners }), outbox);
     }
@@ -420,6 +427,7 @@ impl MainBlock {
             }
             Step::Replay => {
                 recovery.step = Step::BuildIndexes;
+                self.restart_info.begin("build indexes");
                 recovery.outstanding = usize::from(ldm_instances);
                 outbox.crash_point(crash_point::RECOVERY_INDEX.before());
                 for instance in 0..ldm_instances {
@@ -435,6 +443,7 @@ impl MainBlock {
                 let log_id = recovery.identity.as_ref().map_or(0, |identity| identity.log_id);
                 let manifest = recovery.manifest.take();
                 self.recovery = None;
+                self.restart_info.end();
                 outbox.crash_point(crash_point::RECOVERY_CLEAN.after());
                 self.begin_checkpoints(log_id, manifest, outbox);
                 self.read_settings(outbox);
@@ -462,6 +471,7 @@ impl MainBlock {
         target.sequence.restart_after(ceiling);
         outbox.crash_point(crash_point::RECOVERY_START.before());
         recovery.step = Step::StartLog;
+        self.restart_info.begin("start log");
         let start = StartLog {
             reply_to: own,
             log_id: identity.log_id,
@@ -494,6 +504,7 @@ impl MainBlock {
         let Some(recovery) = &mut self.recovery else { return };
         outbox.crash_point(crash_point::RECOVERY_CLEAN.before());
         recovery.step = Step::Publish;
+        self.restart_info.begin("publish schema");
         let Some(schema) = recovery.schema.take() else {
             recovery.outstanding = 1;
             return self.on_recovery_reply(None, outbox);

@@ -101,6 +101,7 @@ impl MainBlock {
         };
         let rows = match request.table {
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
+            StatusTable::RestartInfo => self.restart_info.rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
             StatusTable::Counters => {
                 let mut rows = thread_counter_rows(context.loads);

@@ -34,6 +34,7 @@ impl LdmBlock {
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets
             | StatusTable::Checkpoints
+            | StatusTable::RestartInfo
             | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -24,6 +24,8 @@ pub(super) struct ReplayQueue {
     batches: VecDeque<ReplayRows>,
     /// Bytes of the first batch that are applied.
     position: usize,
+    /// Row changes of the first batch that are applied.
+    rows: u64,
 }
 
 impl ReplayQueue {
@@ -77,7 +79,8 @@ impl LdmBlock {
             };
             outbox.crash_point(crash_point::RECOVERY_APPLY.after());
             let ReplayRows { reply_to, sections: bytes } = batch;
-            let reply = ReplayRowsReply { from: self.own, bytes, error };
+            let rows = std::mem::take(&mut self.replay.rows);
+            let reply = ReplayRowsReply { from: self.own, bytes, rows, error };
             outbox.send(reply_to, Signal::Log(LogSignal::ReplayRowsReply(reply)));
         }
     }
@@ -98,6 +101,7 @@ impl LdmBlock {
                     return ReplayEnd::Failed(message(error, section.header.partition, table, number));
                 }
             }
+            self.replay.rows += section.operations().count() as u64;
             *position += length;
         }
         ReplayEnd::Done

@@ -100,6 +100,8 @@ struct Replay {
     under_way: BTreeMap<Address, usize>,
     spare: Vec<Buffer>,
     error: Option<Box<str>>,
+    rows: u64,
+    bytes: u64,
     is_read: bool,
 }
 
@@ -483,7 +485,7 @@ impl LogBlock {
                 reply_damage(analyse.reply_to, text, outbox);
             }
             Pass::Replay { reply_to } => {
-                let reply = ReplayLogReply { error: Some(text.into()) };
+                let reply = ReplayLogReply { rows: 0, bytes: 0, error: Some(text.into()) };
                 outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(reply)));
             }
         }
@@ -518,9 +520,11 @@ impl LogBlock {
     }
 
     pub(super) fn on_replay_rows_reply(&mut self, reply: ReplayRowsReply, outbox: &mut Outbox<Signal>) {
-        let ReplayRowsReply { from, mut bytes, error } = reply;
-        bytes.clear();
+        let ReplayRowsReply { from, mut bytes, rows, error } = reply;
         let replay = &mut self.recovery.replay;
+        replay.rows += rows;
+        replay.bytes += bytes.len() as u64;
+        bytes.clear();
         replay.spare.push(bytes);
         if let Some(count) = replay.under_way.get_mut(&from) {
             *count = count.saturating_sub(1);
@@ -538,7 +542,8 @@ impl LogBlock {
 
     /// Answers the second reading once every owner has answered.
     fn end_replay(&mut self, outbox: &mut Outbox<Signal>) {
-        let Replay { batches, under_way, error, .. } = &mut self.recovery.replay;
+        let Replay { batches, under_way, error, rows, bytes, .. } = &mut self.recovery.replay;
+        let (rows, bytes) = (*rows, *bytes);
         if batches.values().any(|batch| !batch.is_empty()) || under_way.values().any(|count| *count > 0) {
             return;
         }
@@ -549,7 +554,7 @@ impl LogBlock {
             outbox.request(WorldRequest::CloseFile { file, token: RECOVER << TOKEN_KIND_SHIFT | CLOSED });
         }
         self.recovery = Recovery::default();
-        outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(ReplayLogReply { error })));
+        outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(ReplayLogReply { rows, bytes, error })));
     }
 }
 

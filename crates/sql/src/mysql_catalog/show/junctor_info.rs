@@ -129,6 +129,10 @@ const CHECKPOINTS: &[Field] = &[
     text("error", 256).or_null(),
 ];
 
+/// The phases of the node's last start, in their order. A node in memory has none.
+const RESTART_INFO: &[Field] =
+    &[name("phase"), text("state", 16), unsigned("milliseconds"), unsigned("rows_applied"), unsigned("bytes")];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -189,6 +193,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("metadata_locks", METADATA_LOCKS),
     ("operation_latency", OPERATION_LATENCY),
     ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+    ("restart_info", RESTART_INFO),
     ("routing", ROUTING),
     ("sending", SENDING),
     ("threadblocks", THREADBLOCKS),
@@ -243,6 +248,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "metadata_locks" => Some(StatusTable::MetadataLocks),
         "operation_latency" => Some(StatusTable::OperationLatency),
         "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
+        "restart_info" => Some(StatusTable::RestartInfo),
         "routing" => Some(StatusTable::Routing),
         "transactions" => Some(StatusTable::Transactions),
         "user_locks" => Some(StatusTable::UserLocks),
@@ -261,6 +267,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
         StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
         StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+        StatusTable::RestartInfo => ("restart_info", RESTART_INFO),
         StatusTable::Routing => ("routing", ROUTING),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::UserLocks => ("user_locks", USER_LOCKS),

@@ -166,7 +166,7 @@ impl Stage {
                             }
                         }
                     }
-                    let reply = ReplayRowsReply { from: owner, bytes: rows.sections, error: None };
+                    let reply = ReplayRowsReply { from: owner, bytes: rows.sections, rows: 1, error: None };
                     self.handle(LogSignal::ReplayRowsReply(reply));
                 }
                 Some((_, Signal::Main(MainSignal::ReplayLogReply(reply)))) => {
