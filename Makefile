@@ -9,6 +9,7 @@
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
 #                    or whose calls fail: make faults FAULTS=500
+#   make rot         a durable server's files with one bit flipped, for every sector in turn
 #   make history     a million transactions per isolation level, checked for anomalies that the level forbids
 #   make deadlocks   very many deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
@@ -33,7 +34,7 @@ KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench kill faults history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -66,6 +67,9 @@ kill: tools
 faults: tools
 	JUNCTOR_FAULTS=$(FAULTS) timeout 14400 cargo test --package junctor --test durability -- --nocapture \
 		--test-threads 1 faults:: crash_points::
+
+rot:
+	JUNCTOR_ROT=1 timeout 7200 cargo test --package junctor --test durability -- --nocapture rot::
 
 history: release
 	timeout 7200 $(BENCH) history --transactions $(TRANSACTIONS) $(ARGS)

@@ -1,5 +1,5 @@
-//! Measures a checkpoint of one partition on one core: frames of sysbench rows are formed in memory, and loaded
-//! into another partition. Prints nanoseconds of processor time a row. Disks are not involved.
+//! Measures a checkpoint of one partition on one core: frames of sysbench rows are formed in memory, and
+//! loaded into another partition. Prints nanoseconds of processor time a row. Disks are not involved.
 //!
 //! `cargo run --release -p junctor-storage --example checkpoint -- [rows]`, 2,000,000 rows by default.
 

@@ -8,6 +8,7 @@ mod folders;
 mod kill;
 mod memory;
 mod restart;
+mod rot;
 mod script;
 mod server;
 mod settings;
