@@ -35,12 +35,8 @@ fn main() {
     let mut cursor = store.begin_checkpoint(partition, begin);
     let mut frame = FrameBuilder::new();
     let mut file = Vec::with_capacity(rows as usize * 256);
-    let mut slowest = 0;
     loop {
-        let step = std::time::Instant::now();
-        let result = store.checkpoint_step(&mut cursor, begin, &mut frame);
-        slowest = slowest.max(step.elapsed().as_micros());
-        match result {
+        match store.checkpoint_step(&mut cursor, begin, &mut frame) {
             CheckpointStep::MoreRows => {}
             CheckpointStep::FrameFull => {
                 let offset = file.len() as u64;
@@ -53,7 +49,7 @@ fn main() {
     store.encode_page_table(&cursor, &mut page_table);
     store.end_checkpoint(cursor, true);
     print("write", start, file.len());
-    println!("slowest step: {slowest} us; page table: {} bytes", page_table.len());
+    println!("page table: {} bytes", page_table.len());
     for round in ["load", "load again"] {
         let mut loaded = PartitionStore::new(Arc::clone(&layout), Arc::clone(&pool));
         let start = processor_ns();

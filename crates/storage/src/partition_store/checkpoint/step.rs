@@ -25,14 +25,11 @@ pub struct CheckpointCursor {
     /// The next page to examine.
     page: u32,
     open: Option<OpenPage>,
-    /// The row that continues in the next frame.
-    long_row: Option<LongRow>,
+    images: Images,
     results: Vec<PageResult>,
     /// Whether the frame must be placed before the next step.
     is_frame_full: bool,
     is_done: bool,
-    /// Receives images whose long values are in overflow pages.
-    scratch: Vec<u8>,
 }
 
 /// The result of one step.
@@ -58,6 +55,15 @@ struct OpenPage {
     result: PageResult,
 }
 
+/// Images outside their pages.
+#[derive(Debug, Default)]
+struct Images {
+    /// The row that continues in the next frame.
+    long_row: Option<LongRow>,
+    /// Receives images whose long values are in overflow pages.
+    scratch: Vec<u8>,
+}
+
 /// An image that is longer than a frame. It is copied as a whole, because its version may go before the next
 /// frame.
 #[derive(Debug)]
@@ -75,11 +81,10 @@ impl CheckpointCursor {
             cells_left,
             page: 0,
             open: None,
-            long_row: None,
+            images: Images::default(),
             results: Vec::new(),
             is_frame_full: false,
             is_done: false,
-            scratch: Vec::new(),
         }
     }
 
@@ -112,7 +117,7 @@ impl CheckpointCursor {
         let (location, checksum, row_count) = frame.seal(file, offset);
         let is_first = open.result.frames.is_empty();
         open.result.frames.push(StoredFrame { location, checksum, row_count, is_first });
-        if open.cells == 0 && self.long_row.is_none() {
+        if open.cells == 0 && self.images.long_row.is_none() {
             self.results.extend(self.open.take().map(|open| open.result));
         }
         frame.sealed()
@@ -169,16 +174,16 @@ impl PartitionStore {
         if frame.is_empty() {
             frame.begin(open.header(partition, begin, row_format));
         }
-        if let Some(row) = &mut cursor.long_row {
+        if let Some(row) = &mut cursor.images.long_row {
             row.placed += frame.continue_row(&row.image[row.placed..]);
             if row.placed < row.image.len() {
                 return CheckpointStep::FrameFull;
             }
-            cursor.long_row = None;
+            cursor.images.long_row = None;
         }
         if open.cells != 0 {
             let cell = open.cells.trailing_zeros();
-            let is_full = self.read_cell(open, snapshot, frame, &mut cursor.scratch, &mut cursor.long_row);
+            let is_full = self.read_cell(open, snapshot, frame, &mut cursor.images);
             let is_read = open.cells & 1 << cell == 0;
             cursor.cells_left -= u64::from(is_read);
             if is_full {
@@ -238,8 +243,7 @@ impl PartitionStore {
         open: &mut OpenPage,
         snapshot: CommitNumber,
         frame: &mut FrameBuilder,
-        scratch: &mut Vec<u8>,
-        long_row: &mut Option<LongRow>,
+        images: &mut Images,
     ) -> bool {
         let cell = open.cells.trailing_zeros();
         let first = cell * ROWS_PER_CELL;
@@ -255,14 +259,14 @@ impl PartitionStore {
         }
         frame.begin_cell(cell, open.resume.is_none().then_some(live));
         for (row, number, version) in &rows {
-            let image = self.rows.image(version, scratch);
+            let image = self.rows.image(version, &mut images.scratch);
             if !frame.fits_row(image.len()) {
                 open.resume = Some(u32::from(*row) - first);
                 return true;
             }
             let placed = frame.put(*row, *number, image);
             if placed < image.len() {
-                *long_row = Some(LongRow { image: image.to_vec(), placed });
+                images.long_row = Some(LongRow { image: image.to_vec(), placed });
                 open.resume = Some(u32::from(*row) - first + 1);
                 return true;
             }
