@@ -12,3 +12,4 @@ mod rot;
 mod script;
 mod server;
 mod settings;
+mod upgrade;

@@ -1,0 +1,13 @@
+SELECT id, code, tiny, weight, letter, name, exact, LENGTH(note), CRC32(note) FROM shop.item ORDER BY id;
+SELECT id FROM shop.item WHERE code = 18446744073709551615;
+SELECT id FROM shop.item FORCE INDEX (by_name) WHERE name >= '' ORDER BY name, tiny, id;
+SELECT id FROM shop.item FORCE INDEX (by_weight) WHERE weight > -2e300 ORDER BY weight, id;
+SELECT COUNT(*), SUM(a), SUM(n), SUM(CRC32(CONCAT(a, b, n))) FROM shop.pair;
+SELECT COUNT(*), SUM(a), SUM(n), SUM(CRC32(CONCAT(a, b, n))) FROM shop.pair FORCE INDEX (by_n) WHERE n > -1000;
+SELECT n FROM shop.pair WHERE a = 221 AND b = 'b';
+SELECT COUNT(*), SUM(id), SUM(item), SUM(amount) FROM shop.sale;
+SELECT COUNT(*), SUM(id), SUM(amount) FROM shop.sale FORCE INDEX (item) WHERE item > 0;
+SELECT id, n FROM shop.counter ORDER BY id;
+SELECT id, n FROM shop.emptied ORDER BY id;
+SELECT id, text FROM shop.renamed ORDER BY id;
+SHOW TABLES FROM shop;
