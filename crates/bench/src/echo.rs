@@ -1,6 +1,6 @@
 //! `echo`: a lower bound for the cost of any server. One thread waits with level-triggered epoll, reads a
-//! request, and sends the bytes of a recorded reply. It can also sync a block to disk before each reply, which
-//! is a lower bound for the time of a durable write.
+//! request, and sends the bytes of a recorded reply. It can also sync a block to disk before each reply,
+//! which is a lower bound for the time of a durable write.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};

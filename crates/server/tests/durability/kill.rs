@@ -95,8 +95,8 @@ fn require_running(bench: &mut Child) {
     }
 }
 
-/// Checks the tables of sysbench. Each of its transactions deletes a row and inserts one with the same key, so
-/// whole transactions keep every key.
+/// Checks the tables of sysbench. Each of its transactions deletes a row and inserts one with the same key.
+/// Whole transactions therefore keep every key.
 fn check_sysbench(server: &Server, round: u64) {
     let mut session = Connection::open(server.address, "bench").expect("root may log in");
     for table in 1..=SYSBENCH_TABLES {

@@ -1,6 +1,6 @@
 //! A script of statements whose result is known after each step, and the check of what survived of it.
 //!
-//! One session plays the script. When the server has ended, the acknowledged steps must be there, and the step
+//! One session plays the script. When the server has ended, the acknowledged steps must be there. The step
 //! under way may be there whole or not at all. A server that runs undisturbed gives the contents after each
 //! step.
 
@@ -113,7 +113,8 @@ fn schema_change(round: u64) -> String {
 }
 
 impl Script {
-    /// Plays a script with this number of schema changes, and twelve steps for each, on an undisturbed server.
+    /// Plays a script with this number of schema changes, and twelve steps for each, on an undisturbed
+    /// server.
     pub fn new(rounds: u64, folder: &Path) -> Script {
         let server = Server::spawn(small_files_command(folder)).expect("the server starts");
         let (mut player, mut reader) = (server.session(), server.session());
