@@ -12,7 +12,7 @@ pub struct AppendRecords {
     /// Position of the stream among those of the node: the ldm instances, then main.
     pub stream: u16,
     /// Number of records that the stream has formed since the node's start, these included.
-    pub formed: u64,
+    pub records_formed: u64,
     /// The records, each complete.
     pub bytes: Buffer,
 }

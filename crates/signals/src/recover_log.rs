@@ -45,10 +45,10 @@ pub struct RecoveredLog {
     /// Checksum of the header of the last group; 0 if there is none.
     pub previous_checksum: u32,
     /// The last commit that recovery keeps.
-    pub cut: CommitNumber,
+    pub last_commit_kept: CommitNumber,
     /// New commits get numbers above this one.
     pub ceiling: CommitNumber,
-    /// The contents of the dictionary records above the checkpoint's `begin` and up to `cut`, in the order of
+    /// The contents of the dictionary records above the checkpoint's `begin` and up to `last_commit_kept`, in the order of
     /// their commits.
     pub dictionary: Vec<Vec<u8>>,
     /// The contents of all marks of AUTO_INCREMENT counters that were read, in the order written.

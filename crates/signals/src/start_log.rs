@@ -20,9 +20,9 @@ pub struct StartLog {
     /// Checksum of the previous group's header; 0 in a new log.
     pub previous_checksum: u32,
     /// Number of the previous incarnation's last commit that recovery has kept.
-    pub previous_cut: CommitNumber,
+    pub last_commit_kept: CommitNumber,
     /// Highest commit number that may be in use. New commits get higher numbers.
-    pub taken: CommitNumber,
+    pub highest_number: CommitNumber,
 }
 
 /// The reply to [`StartLog`]: the start group is durable, and commits may begin.

@@ -156,7 +156,7 @@ impl MainBlock {
         target.formed.publish(target.formed.len() - 1, self.records.formed);
         let bytes = self.records.buffer.take(std::mem::take(&mut self.records.spare));
         let stream = target.formed.len() as u16 - 1;
-        let signal = AppendRecords { from: self.own, stream, formed: self.records.formed, bytes };
+        let signal = AppendRecords { from: self.own, stream, records_formed: self.records.formed, bytes };
         outbox.send(target.log, Signal::Log(LogSignal::AppendRecords(signal)));
         if let Some(step) = record_step {
             outbox.crash_point(step.after());

@@ -466,7 +466,8 @@ impl MainBlock {
         let own = self.own;
         let (Some(recovery), Some(target)) = (&mut self.recovery, &self.configuration.log) else { return };
         let Some(identity) = &recovery.identity else { return };
-        let RecoveredLog { incarnation, position, previous_checksum, cut, ceiling, .. } = recovery.recovered;
+        let RecoveredLog { incarnation, position, previous_checksum, last_commit_kept, ceiling, .. } =
+            recovery.recovered;
         // No commit number above the cut is used again, not even that of a lost record.
         target.sequence.restart_after(ceiling);
         outbox.crash_point(crash_point::RECOVERY_START.before());
@@ -479,8 +480,8 @@ impl MainBlock {
             incarnation: incarnation + 1,
             position,
             previous_checksum,
-            previous_cut: cut,
-            taken: ceiling,
+            last_commit_kept,
+            highest_number: ceiling,
         };
         self.send_to_log(LogSignal::StartLog(start), outbox);
     }

@@ -180,7 +180,7 @@ impl RecordStream {
         let bytes = self.buffer.take(self.spare.pop().unwrap_or_default());
         self.untaken_bytes += bytes.len();
         self.delivered = self.formed;
-        let signal = AppendRecords { from, stream: self.instance, formed: self.formed, bytes };
+        let signal = AppendRecords { from, stream: self.instance, records_formed: self.formed, bytes };
         outbox.send(target.log, Signal::Log(LogSignal::AppendRecords(signal)));
     }
 }

@@ -20,10 +20,13 @@ impl LogBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let AppendRecords { from, stream, formed, bytes } = signal;
+        let AppendRecords { from, stream, records_formed, bytes } = signal;
         let stream = &mut self.streams[usize::from(stream)];
-        require!(stream.received < formed && !bytes.is_empty(), "a stream delivers records once, in order: {formed}");
-        stream.received = formed;
+        require!(
+            stream.received < records_formed && !bytes.is_empty(),
+            "a stream delivers records once, in order: {records_formed}"
+        );
+        stream.received = records_formed;
         self.cycle.bytes_waiting += bytes.len();
         stream.buffers.push_back(Pending { from, bytes, written: 0 });
         match self.cycle.phase {

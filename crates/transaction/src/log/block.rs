@@ -158,7 +158,7 @@ impl LogBlock {
     fn on_start_log(&mut self, signal: StartLog, outbox: &mut Outbox<Signal>) {
         require!(self.starting.is_none() && self.cycle.phase == Phase::Stopped, "the log is started once");
         self.cycle.begin_life(&signal, self.configuration.segment_size);
-        self.durable = signal.taken;
+        self.durable = signal.highest_number;
         self.segments.open_first(self.cycle.position, outbox);
         self.starting = Some(signal);
     }

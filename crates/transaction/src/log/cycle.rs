@@ -127,11 +127,11 @@ impl Cycle {
         self.log_id = start.log_id;
         self.life = start.life;
         self.incarnation = start.incarnation;
-        self.previous_cut = start.previous_cut;
+        self.previous_cut = start.last_commit_kept;
         self.previous_checksum = start.previous_checksum;
-        self.stable = start.taken;
-        self.last_stable = start.taken;
-        self.ceiling = CommitNumber(start.taken.0 + CEILING_DISTANCE);
+        self.stable = start.highest_number;
+        self.last_stable = start.highest_number;
+        self.ceiling = CommitNumber(start.highest_number.0 + CEILING_DISTANCE);
         self.position = segments.place(start.position, 1);
         self.start_position = self.position;
         self.synced = start.position;

@@ -463,7 +463,7 @@ impl LogBlock {
                     incarnation: end.incarnation,
                     position: end.position,
                     previous_checksum: end.previous_checksum.unwrap_or(0),
-                    cut: plan.cut,
+                    last_commit_kept: plan.cut,
                     ceiling: plan.ceiling,
                     dictionary: dictionary.into_iter().map(|(_, _, body)| body).collect(),
                     marks,

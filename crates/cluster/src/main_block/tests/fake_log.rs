@@ -53,7 +53,7 @@ impl FakeLog {
 
     pub fn take(&mut self, signal: LogSignal, events: &mut Vec<String>) -> Option<MainSignal> {
         match signal {
-            LogSignal::AppendRecords(AppendRecords { stream, formed, bytes, .. }) => {
+            LogSignal::AppendRecords(AppendRecords { stream, records_formed, bytes, .. }) => {
                 assert_eq!(usize::from(stream), STREAMS - 1);
                 let mut rest = &bytes[..];
                 while !rest.is_empty() {
@@ -63,7 +63,7 @@ impl FakeLog {
                     self.formed += 1;
                     rest = &rest[length..];
                 }
-                assert_eq!((self.formed, self.target.formed.count(STREAMS - 1)), (formed, formed));
+                assert_eq!((self.formed, self.target.formed.count(STREAMS - 1)), (records_formed, records_formed));
                 Some(MainSignal::AppendRecordsReply(AppendRecordsReply { bytes }))
             }
             LogSignal::AwaitDurable(AwaitDurable { number, .. }) => {

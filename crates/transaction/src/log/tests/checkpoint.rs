@@ -50,7 +50,12 @@ impl Stage {
         self.formed.publish(0, self.records[0]);
         let bytes = buffer.take(Vec::new());
         let from = address(Module::Ldm, 0);
-        self.handle(LogSignal::AppendRecords(AppendRecords { from, stream: 0, formed: self.records[0], bytes }));
+        self.handle(LogSignal::AppendRecords(AppendRecords {
+            from,
+            stream: 0,
+            records_formed: self.records[0],
+            bytes,
+        }));
     }
 
     fn commit_durably(&mut self, image: &[u8]) -> CommitNumber {
@@ -76,7 +81,7 @@ fn only_commits_after_the_checkpoint_are_replayed() {
     let after = stage.commit_durably(b"later");
     let mut next = Stage::after_checkpoint(&stage);
     let recovered = next.recover().expect("a whole log");
-    assert_eq!((recovered.incarnation, recovered.cut), (1, after));
+    assert_eq!((recovered.incarnation, recovered.last_commit_kept), (1, after));
     assert_eq!(next.replay(PARTITION), [(after.0, b"later".to_vec())]);
     next.start(2, &recovered);
     let last = next.commit_durably(b"in the next life");
@@ -118,7 +123,7 @@ fn a_commit_that_is_not_stable_at_the_checkpoint_is_replayed() {
     stage.records[0] += 1;
     stage.formed.publish(0, stage.records[0]);
     let (from, bytes) = (address(Module::Ldm, 0), buffer.take(Vec::new()));
-    stage.handle(LogSignal::AppendRecords(AppendRecords { from, stream: 0, formed: stage.records[0], bytes }));
+    stage.handle(LogSignal::AppendRecords(AppendRecords { from, stream: 0, records_formed: stage.records[0], bytes }));
     stage.await_durable(0, first);
     // The sync timer writes the record, whose number is not stable.
     stage.advance(junctor_kernel::Duration::from_millis(2100));

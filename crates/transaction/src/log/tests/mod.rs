@@ -106,7 +106,7 @@ impl Stage {
 
     /// Begins an incarnation behind a log that was read.
     fn start(&mut self, incarnation: u32, recovered: &RecoveredLog) {
-        let RecoveredLog { position, previous_checksum, cut, ceiling, .. } = *recovered;
+        let RecoveredLog { position, previous_checksum, last_commit_kept, ceiling, .. } = *recovered;
         self.sequence.restart_after(ceiling);
         self.numbers = ceiling.0;
         let start = StartLog {
@@ -116,8 +116,8 @@ impl Stage {
             incarnation,
             position,
             previous_checksum,
-            previous_cut: cut,
-            taken: ceiling,
+            last_commit_kept,
+            highest_number: ceiling,
         };
         self.handle(LogSignal::StartLog(start));
         self.run_disk();
@@ -199,7 +199,7 @@ impl Stage {
         self.formed.publish(stream, self.records[stream]);
         self.mark_applied(number);
         let from = address(Module::Ldm, stream as u16);
-        let append = AppendRecords { from, stream: stream as u16, formed: self.records[stream], bytes };
+        let append = AppendRecords { from, stream: stream as u16, records_formed: self.records[stream], bytes };
         self.handle(LogSignal::AppendRecords(append));
     }
 
@@ -329,7 +329,7 @@ impl Stage {
         self.formed.publish(stream, self.records[stream]);
         let from = address(Module::Ldm, stream as u16);
         let bytes = buffer.take(Vec::new());
-        (number, AppendRecords { from, stream: stream as u16, formed: self.records[stream], bytes })
+        (number, AppendRecords { from, stream: stream as u16, records_formed: self.records[stream], bytes })
     }
 
     fn mark_applied(&self, number: CommitNumber) {
@@ -651,7 +651,7 @@ fn a_commit_above_the_last_stable_number_is_not_kept() {
     stage.run_disk();
     let mut next = Stage::after(&stage);
     let recovered = next.recover().expect("a whole log");
-    assert_eq!((recovered.cut, recovered.ceiling >= CommitNumber(2)), (first, true));
+    assert_eq!((recovered.last_commit_kept, recovered.ceiling >= CommitNumber(2)), (first, true));
     assert_eq!(next.replay(PARTITION), [(1, b"kept".to_vec())]);
     next.start(2, &recovered);
     // The next start does not keep it either, although a later life has higher numbers.
@@ -695,7 +695,7 @@ fn a_torn_tail_is_dropped_and_a_lost_group_is_refused() {
     // Blocks: the start group, then one for each commit. No later group knows the last one as synced.
     let mut torn = damage(3);
     let recovered = torn.recover().expect("a torn tail");
-    assert_eq!((recovered.cut, torn.replay(PARTITION).len()), (CommitNumber(2), 2));
+    assert_eq!((recovered.last_commit_kept, torn.replay(PARTITION).len()), (CommitNumber(2), 2));
     for block in [0, 1] {
         let error = damage(block).recover().expect_err("a synced group is gone");
         assert!(error.contains("damaged"), "{error}");
