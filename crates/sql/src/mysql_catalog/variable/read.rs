@@ -54,11 +54,12 @@ pub fn variable_rows(only_global: bool, facts: &SessionContext<'_>) -> Vec<(&'st
 /// The values of SET PERSIST as (name, value), sorted by name. Variables that this release does not know are
 /// missing.
 pub fn persisted_rows(globals: &GlobalVariables) -> Vec<(&'static str, String)> {
-    let row = |(name, value): (&Box<str>, &Value)| {
+    let values = globals.persisted().values.iter();
+    let rows = values.filter_map(|(name, value)| {
         let variable = find(name)?.variable();
         Some((variable.name, shown(&variable.kind, value)))
-    };
-    globals.persisted().values.iter().filter_map(row).collect()
+    });
+    rows.collect()
 }
 
 fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {
