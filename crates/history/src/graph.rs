@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::history::{History, Key};
-use crate::order::{ExternalRead, Observed, VersionOrders};
+use crate::order::{ExternalRead, ObservedWrites, VersionOrders};
 
 /// The kind of a dependency: why one vertex precedes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -278,7 +278,7 @@ impl<'a> Builder<'a> {
         let read_kind = if read.locks { Dependency::WriteReadLocking } else { Dependency::WriteRead };
         let orders = self.orders;
         match &read.observed {
-            Observed::Version(version) => {
+            ObservedWrites::Version(version) => {
                 let writers = orders.writers.get(&read.key).map_or(&[][..], Vec::as_slice);
                 let vertex = |version: usize| self.of_transaction[writers.get(version).copied().flatten()?];
                 let (before, after) = (version.checked_sub(1).and_then(vertex), vertex(*version));
@@ -300,7 +300,7 @@ impl<'a> Builder<'a> {
                     self.add_edge(reader, writer, missed_kind, Some(read.key));
                 }
             }
-            Observed::Members(members) => {
+            ObservedWrites::Members(members) => {
                 for (value, &writer) in orders.members.get(&read.key).into_iter().flatten() {
                     let (Some(reader), Some(writer)) = (reader, self.of_transaction[writer]) else { continue };
                     if members.contains(value) {

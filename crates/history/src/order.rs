@@ -29,12 +29,12 @@ pub struct ExternalRead {
     /// Whether it was a locking read.
     pub locks: bool,
     /// The writes that the read observed.
-    pub observed: Observed,
+    pub observed: ObservedWrites,
 }
 
 /// The writes of other transactions that a read observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Observed {
+pub enum ObservedWrites {
     /// The first n writes of a list or register.
     Version(usize),
     /// These members of a family.
@@ -332,7 +332,7 @@ impl Finder<'_> {
         }
     }
 
-    fn check_read(&mut self, reader: usize, key: Key, seen: &ReadValue, own: &[u64]) -> Option<Observed> {
+    fn check_read(&mut self, reader: usize, key: Key, seen: &ReadValue, own: &[u64]) -> Option<ObservedWrites> {
         match (key.kind, seen) {
             (Kind::List, ReadValue::Values(values)) => self.check_list(reader, key, values, own),
             (Kind::Register, ReadValue::Version { version, value }) => {
@@ -346,7 +346,7 @@ impl Finder<'_> {
         }
     }
 
-    fn check_list(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Observed> {
+    fn check_list(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<ObservedWrites> {
         let Some(before) = values.strip_suffix(own) else {
             let text = format!("{key} was read as {values:?} after its own appends {own:?}");
             self.fault(Anomaly::OwnWriteMissed, text, Some(reader));
@@ -372,7 +372,7 @@ impl Finder<'_> {
         }
         // After its own write a transaction reads the newest version instead of its snapshot, so the read
         // says nothing about the snapshot.
-        own.is_empty().then_some(Observed::Version(before.len()))
+        own.is_empty().then_some(ObservedWrites::Version(before.len()))
     }
 
     /// Checks a register that was read with this version and value.
@@ -382,7 +382,7 @@ impl Finder<'_> {
         key: Key,
         (version, value): (u64, u64),
         own: &[u64],
-    ) -> Option<Observed> {
+    ) -> Option<ObservedWrites> {
         if let Some(&last) = own.last() {
             if value != last {
                 let text = format!("{key} was read as {value} after its own write of {last}");
@@ -394,14 +394,14 @@ impl Finder<'_> {
             if value != 0 {
                 self.fault(Anomaly::InventedValue, format!("{key} had the initial value {value}"), Some(reader));
             }
-            return Some(Observed::Version(0));
+            return Some(ObservedWrites::Version(0));
         }
         self.committed_writer(key, value, Some(reader))?;
         self.check_last(reader, key, value);
-        Some(Observed::Version(version as usize))
+        Some(ObservedWrites::Version(version as usize))
     }
 
-    fn check_family(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<Observed> {
+    fn check_family(&mut self, reader: usize, key: Key, values: &[u64], own: &[u64]) -> Option<ObservedWrites> {
         let members: BTreeSet<u64> = values.iter().copied().collect();
         if members.len() != values.len() {
             self.fault(Anomaly::ConflictingOrder, format!("{key} contains a member twice: {values:?}"), Some(reader));
@@ -414,7 +414,7 @@ impl Finder<'_> {
         for &value in &others {
             self.committed_writer(key, value, Some(reader));
         }
-        Some(Observed::Members(others))
+        Some(ObservedWrites::Members(others))
     }
 
     /// Checks that the last write observed is not one that its transaction later replaced.

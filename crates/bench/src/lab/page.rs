@@ -4,7 +4,7 @@ use super::record::{Record, by_setup};
 use super::routing_figures::RoutingFigures;
 use super::setup::{ADAPTIVE, Role, Setup};
 use super::verdict::{Comparison, FIXED_RULE_RATIO_MIN, RATIO_MIN};
-use super::workload::{Judged, Workload};
+use super::workload::{ComparedFigure, Workload};
 use crate::report::Table;
 use crate::statistics::{Interval, median};
 
@@ -52,8 +52,8 @@ pub fn workload_page(workload: &Workload, setups: &[Setup], records: &[Record], 
     }
     let best = comparison.best_static.unwrap_or("none was measured");
     let by = match workload.judged {
-        Judged::Throughput => "operations/s",
-        Judged::MedianLatency => "median latency",
+        ComparedFigure::Throughput => "operations/s",
+        ComparedFigure::MedianLatency => "median latency",
     };
     format!(
         "== {}: {}\n\n{table}\nBest static setup by {by}: {best}. Threads, CPU+spinning in per cent of the time:\n{threads}",

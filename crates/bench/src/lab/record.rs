@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::client::Tally;
 use super::routing_figures::RoutingFigures;
 use super::thread_figures::ThreadFigures;
-use super::workload::{Clients, Judged, Workload};
+use super::workload::{Clients, ComparedFigure, Workload};
 
 /// Percentiles of the latencies, in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
@@ -110,12 +110,12 @@ impl Record {
     }
 
     /// The figure by which setups are compared. Higher is better.
-    pub fn figure(&self, judged: Judged) -> f64 {
+    pub fn figure(&self, judged: ComparedFigure) -> f64 {
         match judged {
-            Judged::Throughput => self.operations_per_second,
+            ComparedFigure::Throughput => self.operations_per_second,
             // The operations per second of one client if each took the median latency.
-            Judged::MedianLatency if self.latency_us.p50 > 0.0 => 1e6 / self.latency_us.p50,
-            Judged::MedianLatency => 0.0,
+            ComparedFigure::MedianLatency if self.latency_us.p50 > 0.0 => 1e6 / self.latency_us.p50,
+            ComparedFigure::MedianLatency => 0.0,
         }
     }
 }
@@ -160,6 +160,6 @@ mod tests {
         assert_eq!((record.operations_per_second, record.latency_us.p50, record.latency_us.max), (2.0, 0.2, 0.4));
         assert_eq!((record.cpu_us_per_operation, record.hand_overs_per_operation), (500_000.0, 300.0));
         assert_eq!((record.context_switches_per_operation, record.phase_operations_per_second[0]), (50.0, 2.0));
-        assert_eq!(record.figure(Judged::MedianLatency), 5_000_000.0);
+        assert_eq!(record.figure(ComparedFigure::MedianLatency), 5_000_000.0);
     }
 }

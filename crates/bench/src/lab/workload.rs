@@ -23,7 +23,7 @@ pub enum Clients {
 
 /// The figure by which setups are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum ComparedFigure {
     /// Operations per second.
     Throughput,
     /// Median latency of an operation.
@@ -40,7 +40,7 @@ pub struct Workload {
     /// Number of clients.
     pub clients: Clients,
     /// Figure that setups are compared by.
-    pub judged: Judged,
+    pub judged: ComparedFigure,
     /// One mix, or the mixes that alternate.
     pub phases: &'static [&'static [Share]],
 }
@@ -61,70 +61,70 @@ pub const WORKLOADS: &[Workload] = &[
         name: "in_list",
         meaning: "batches of 100 key lookups, as an IN list",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[LISTS],
     },
     Workload {
         name: "point",
         meaning: "single key lookups",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[POINTS],
     },
     Workload {
         name: "range",
         meaning: "range scans of 100 rows that return all",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[RANGES],
     },
     Workload {
         name: "range_filter",
         meaning: "range scans of 100 rows with a filter that returns one",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[FILTERED_RANGES],
     },
     Workload {
         name: "oltp_rw",
         meaning: "the transaction of sysbench's oltp_read_write",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[TRANSACTIONS],
     },
     Workload {
         name: "update",
         meaning: "two updates of an indexed column, two of another and one lookup of five statements",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[UPDATES],
     },
     Workload {
         name: "hot_partition",
         meaning: "lists of 10 keys and updates of a table with a single partition, 4 to 1",
         clients: Clients::All,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[HOT],
     },
     Workload {
         name: "crowded",
         meaning: "sums over 5,000 rows of clients that all came to the same recv thread",
         clients: Clients::Crowded,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[SUMS],
     },
     Workload {
         name: "one_client",
         meaning: "single key lookups of one client alone",
         clients: Clients::One,
-        judged: Judged::MedianLatency,
+        judged: ComparedFigure::MedianLatency,
         phases: &[POINTS],
     },
     Workload {
         name: "changing",
         meaning: "batches of 500 key lookups and sums over 5,000 rows take turns each second, clients as in crowded",
         clients: Clients::Crowded,
-        judged: Judged::Throughput,
+        judged: ComparedFigure::Throughput,
         phases: &[LONG_LISTS, SUMS],
     },
 ];

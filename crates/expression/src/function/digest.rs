@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Call, Function, GENERATED_TEXT_COLLATION, Resolved, any_nullable};
+use super::{Call, Function, GENERATED_TEXT_COLLATION, TypedCall, any_nullable};
 use crate::evaluate::to_integer;
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
@@ -20,25 +20,25 @@ pub(super) const TABLE: &[Function] = &[
 /// CRC-32 (IEEE 802.3, reflected polynomial) of every byte value.
 static CRC32_TABLE: [u32; 256] = crc32_table();
 
-fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let bytes = match operand.kind {
         Kind::String => operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32),
         _ => 8,
     };
     let result = ResultType::string(GENERATED_TEXT_COLLATION, Coercibility::Numeric, bytes.saturating_mul(2));
-    Ok(Resolved { result: result.with_nullable(true), arguments })
+    Ok(TypedCall { result: result.with_nullable(true), arguments })
 }
 
-fn resolve_unhex(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_unhex(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let length = arguments[0].result.length.div_ceil(2);
     let result = ResultType::string(CollationId::BINARY, Coercibility::Coercible, length);
-    Ok(Resolved { result: result.with_nullable(true), arguments })
+    Ok(TypedCall { result: result.with_nullable(true), arguments })
 }
 
-fn resolve_crc32(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_crc32(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = ResultType::integer(true, 10).with_nullable(any_nullable(&arguments));
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 /// The hexadecimal digits of a string's bytes, or of a number converted to a 64-bit integer.

@@ -6,7 +6,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{ANY, Call, Function, Resolved};
+use super::{ANY, Call, Function, TypedCall};
 use crate::construct::{convert_to, unify};
 use crate::evaluate::compare_values;
 use crate::program::Expression;
@@ -14,10 +14,10 @@ use crate::program::Expression;
 pub(super) const TABLE: &[Function] =
     &[function("LEAST", 2, ANY, resolve, least), function("GREATEST", 2, ANY, resolve, greatest)];
 
-fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = unify(&name.to_ascii_lowercase(), &arguments)?;
     let arguments = arguments.into_iter().map(|argument| convert_to(argument, result)).collect();
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 fn least(call: Call<'_>) -> Result<ValueRef<'_>> {

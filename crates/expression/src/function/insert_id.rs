@@ -4,7 +4,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Call, Function, Resolved, any_nullable};
+use super::{Call, Function, TypedCall, any_nullable};
 use crate::evaluate::to_integer;
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -13,10 +13,10 @@ use crate::result_type::ResultType;
 pub(super) const TABLE: &[Function] =
     &[Function { is_deterministic: false, ..function("LAST_INSERT_ID", 1, 1, resolve, evaluate) }];
 
-fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let nullable = any_nullable(&arguments);
     let result = ResultType::integer(true, arguments[0].result.length).with_nullable(nullable);
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 /// NULL sets the id to 0, and a negative number sets the unsigned number with the same bits, as in MySQL.

@@ -4,7 +4,7 @@ use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Call, Function, Resolved, any_nullable, resolve_double, resolve_integer};
+use super::{Call, Function, TypedCall, any_nullable, resolve_double, resolve_integer};
 use crate::decimal;
 use crate::evaluate::to_double;
 use crate::program::Expression;
@@ -24,13 +24,13 @@ pub(super) const TABLE: &[Function] = &[
     function("PI", 0, 0, resolve_double, pi),
 ];
 
-fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let result = match operand.kind {
         Kind::Int | Kind::UInt | Kind::Decimal => operand,
         Kind::Null | Kind::Double | Kind::String => ResultType::double(),
     };
-    Ok(Resolved { result: result.with_nullable(any_nullable(&arguments)), arguments })
+    Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }
 
 fn abs(call: Call<'_>) -> Result<ValueRef<'_>> {

@@ -30,12 +30,12 @@ pub struct Function {
     pub arguments_max: usize,
     /// Whether equal arguments always give the same result.
     pub is_deterministic: bool,
-    pub(crate) resolve: fn(&'static str, Vec<Expression>) -> Result<Resolved>,
+    pub(crate) resolve: fn(&'static str, Vec<Expression>) -> Result<TypedCall>,
     pub(crate) evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
 }
 
 /// The result of typing a call: the converted arguments and the type of the result.
-pub(crate) struct Resolved {
+pub(crate) struct TypedCall {
     pub arguments: Vec<Expression>,
     pub result: ResultType,
 }
@@ -103,7 +103,7 @@ impl Expression {
         if arguments.len() < function.arguments_min || arguments.len() > function.arguments_max {
             return Err(wrong_count(name));
         }
-        let Resolved { arguments, result } = (function.resolve)(function.name, arguments)?;
+        let TypedCall { arguments, result } = (function.resolve)(function.name, arguments)?;
         Ok(Expression { node: Node::Call(function, arguments.into()), result })
     }
 }
@@ -161,15 +161,19 @@ impl<'r> Call<'r> {
     }
 
     /// The text that `build` appends to the given buffer, as its outcome says. `name` is the function's.
-    fn build_bounded(&self, name: &str, build: impl FnOnce(&mut Vec<u8>) -> Result<Built>) -> Result<ValueRef<'r>> {
-        let mut outcome = Built::Null;
+    fn build_bounded(
+        &self,
+        name: &str,
+        build: impl FnOnce(&mut Vec<u8>) -> Result<BuildOutcome>,
+    ) -> Result<ValueRef<'r>> {
+        let mut outcome = BuildOutcome::Null;
         let built = self.scratch().build(|buffer| {
             outcome = build(buffer)?;
-            Ok(outcome == Built::Text)
+            Ok(outcome == BuildOutcome::Text)
         })?;
         match outcome {
-            Built::TooLong => self.too_long(name),
-            Built::Text | Built::Null => Ok(built.map_or(ValueRef::Null, ValueRef::Bytes)),
+            BuildOutcome::TooLong => self.too_long(name),
+            BuildOutcome::Text | BuildOutcome::Null => Ok(built.map_or(ValueRef::Null, ValueRef::Bytes)),
         }
     }
 
@@ -182,7 +186,7 @@ impl<'r> Call<'r> {
 
 /// The outcome of building a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Built {
+enum BuildOutcome {
     /// The text is complete.
     Text,
     /// The result is NULL.
@@ -223,32 +227,32 @@ fn any_nullable(arguments: &[Expression]) -> bool {
 }
 
 /// The result is an integer of up to `LENGTH` characters.
-fn resolve_integer<const LENGTH: u32>(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_integer<const LENGTH: u32>(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = ResultType::integer(false, LENGTH).with_nullable(any_nullable(&arguments));
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 /// The result is a string with the collation and length of the first argument.
-fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let collation = crate::construct::aggregate_collations("", &arguments[..1])?;
     let length = arguments[0].result.length;
     let result = ResultType::string(collation.collation, collation.coercibility, length);
     let result = result.with_nullable(any_nullable(&arguments));
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 /// The result is a string with the common collation of all string arguments and the sum of all lengths.
-fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let collation = crate::construct::aggregate_collations(&name.to_ascii_lowercase(), &arguments)?;
     let length = arguments.iter().fold(0u32, |length, argument| length.saturating_add(argument.result.length));
     let result = ResultType::string(collation.collation, collation.coercibility, length);
     let result = result.with_nullable(any_nullable(&arguments));
-    Ok(Resolved { arguments, result })
+    Ok(TypedCall { arguments, result })
 }
 
 /// The result is a double that may be NULL.
-fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
-    Ok(Resolved { arguments, result: ResultType::double().with_nullable(true) })
+fn resolve_double(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::double().with_nullable(true) })
 }
 
 /// The collation of text that a function generates. The collation of any string argument prevails over it.

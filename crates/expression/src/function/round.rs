@@ -5,7 +5,7 @@ use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 use super::text::function;
-use super::{Call, Function, Resolved, any_nullable};
+use super::{Call, Function, TypedCall, any_nullable};
 use crate::decimal;
 use crate::evaluate::to_double;
 use crate::program::Expression;
@@ -24,7 +24,7 @@ const BIGINT_DIGITS: u32 = 18;
 /// Rounding to more places than this changes no double, in either direction.
 const PLACES_MAX: i64 = 400;
 
-fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let result = match operand.kind {
         Kind::Int | Kind::UInt => operand,
@@ -34,10 +34,10 @@ fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved
         Kind::Decimal => ResultType::decimal(operand.integer_digits() + 1, 0),
         Kind::Null | Kind::Double | Kind::String => ResultType::double(),
     };
-    Ok(Resolved { result: result.with_nullable(any_nullable(&arguments)), arguments })
+    Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }
 
-fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let places = match arguments.get(1).map(|places| places.as_constant()) {
         None => Some(0),
@@ -55,7 +55,7 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<Resolve
             ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() }
         }
     };
-    Ok(Resolved { result: result.with_nullable(any_nullable(&arguments)), arguments })
+    Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }
 
 fn floor(call: Call<'_>) -> Result<ValueRef<'_>> {

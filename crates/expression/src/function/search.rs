@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{ANY, Call, Function, Resolved, resolve_integer};
+use super::{ANY, Call, Function, TypedCall, resolve_integer};
 use crate::construct::aggregate_collations;
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -19,14 +19,14 @@ pub(super) const TABLE: &[Function] = &[
     function("ASCII", 1, 1, resolve_integer::<3>, ascii),
 ];
 
-fn resolve_strcmp(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_strcmp(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     aggregate_collations("strcmp", &arguments)?;
     resolve_integer::<2>("", arguments)
 }
 
-fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     aggregate_collations("field", &arguments)?;
-    Ok(Resolved { arguments, result: ResultType::integer(false, 3) })
+    Ok(TypedCall { arguments, result: ResultType::integer(false, 3) })
 }
 
 /// The common collation of the arguments. Typing the call has already checked that they have one.

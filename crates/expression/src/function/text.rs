@@ -4,7 +4,7 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 
-use super::{ANY, Built, Call, Function, Resolved, resolve_first, resolve_integer, resolve_together};
+use super::{ANY, BuildOutcome, Call, Function, TypedCall, resolve_first, resolve_integer, resolve_together};
 use crate::evaluate::append_text;
 use crate::program::Expression;
 use crate::scratch::STRING_BYTES_MAX;
@@ -38,13 +38,13 @@ pub(super) const fn function(
     name: &'static str,
     arguments_min: usize,
     arguments_max: usize,
-    resolve: fn(&'static str, Vec<Expression>) -> Result<Resolved>,
+    resolve: fn(&'static str, Vec<Expression>) -> Result<TypedCall>,
     evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
 ) -> Function {
     Function { name, arguments_min, arguments_max, is_deterministic: true, resolve, evaluate }
 }
 
-fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let separators = arguments[0].result.length.saturating_mul(arguments.len() as u32);
     let nullable = arguments[0].result.nullable;
     let mut resolved = resolve_together(name, arguments)?;
@@ -56,7 +56,7 @@ fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<R
 /// Resolves REPEAT, SPACE, LPAD and RPAD. A constant count or length gives the result's declared length;
 /// otherwise that is the maximum. The result is nullable, because execution returns NULL for a string longer
 /// than [`STRING_BYTES_MAX`].
-fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<Resolved> {
+fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let count = match arguments[usize::from(name != "SPACE")].as_constant() {
         Some(Value::Int(count)) => Some(u32::try_from((*count).max(0)).unwrap_or(u32::MAX)),
         _ => None,
@@ -74,14 +74,14 @@ fn concat(call: Call<'_>) -> Result<ValueRef<'_>> {
         for position in 0..call.count() {
             let value = call.rounded(position)?;
             if value.is_null() {
-                return Ok(Built::Null);
+                return Ok(BuildOutcome::Null);
             }
             append_text(value, buffer);
             if buffer.len() > STRING_BYTES_MAX {
-                return Ok(Built::TooLong);
+                return Ok(BuildOutcome::TooLong);
             }
         }
-        Ok(Built::Text)
+        Ok(BuildOutcome::Text)
     })
 }
 
@@ -100,10 +100,10 @@ fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
             is_first = false;
             append_text(value, buffer);
             if buffer.len() > STRING_BYTES_MAX {
-                return Ok(Built::TooLong);
+                return Ok(BuildOutcome::TooLong);
             }
         }
-        Ok(Built::Text)
+        Ok(BuildOutcome::Text)
     })
 }
 

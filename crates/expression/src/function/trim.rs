@@ -4,7 +4,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::text::function;
-use super::{Built, Call, Function, resolve_first, resolve_together};
+use super::{BuildOutcome, Call, Function, resolve_first, resolve_together};
 use crate::scratch::STRING_BYTES_MAX;
 
 /// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is `TRIM_TRAILING(s, x)`, and BOTH is
@@ -46,7 +46,7 @@ fn trim(call: Call<'_>, leading: bool, trailing: bool) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Bytes(text))
 }
 
-fn resolve_replace(name: &'static str, arguments: Vec<crate::program::Expression>) -> Result<super::Resolved> {
+fn resolve_replace(name: &'static str, arguments: Vec<crate::program::Expression>) -> Result<super::TypedCall> {
     let grown = arguments[0].result.length.saturating_mul(arguments[2].result.length.max(1));
     let mut resolved = resolve_together(name, arguments)?;
     resolved.result.length = grown.min((STRING_BYTES_MAX / 4) as u32);
@@ -76,9 +76,9 @@ fn replace(call: Call<'_>) -> Result<ValueRef<'_>> {
                 }
             }
             if buffer.len() > STRING_BYTES_MAX {
-                return Ok(Built::TooLong);
+                return Ok(BuildOutcome::TooLong);
             }
         }
-        Ok(Built::Text)
+        Ok(BuildOutcome::Text)
     })
 }

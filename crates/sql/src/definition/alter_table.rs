@@ -8,7 +8,7 @@ use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
 
-use super::structure::{Defined, DefinitionContext, check_name};
+use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::{foreign_key, index};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
@@ -22,7 +22,7 @@ const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 /// # Errors
 /// The errors of CREATE TABLE and of [`altered`]; 1046, 1044 and 1146 for the table; 3939 for an ambiguous
 /// and 3940 for an unknown DROP CONSTRAINT.
-pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let table = &context.table(&statement.table)?.definition;
     let mut changes = Changes {
         table: without_building(table).0,
@@ -48,7 +48,7 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
 ///
 /// # Errors
 /// The errors of a key in CREATE TABLE, and 1146.
-pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let change = TableChange::AddIndex(statement.index.clone());
     alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
 }
@@ -58,7 +58,7 @@ pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_
 /// # Errors
 /// 1146, 1091 for an unknown index, 1075 for the last key of an AUTO_INCREMENT column, 1235 for the primary
 /// key, 1553 for an index that a foreign key needs.
-pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let change = TableChange::DropIndex(statement.name.clone());
     alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
 }
@@ -139,7 +139,7 @@ impl Changes {
         Ok(())
     }
 
-    fn defined(mut self, table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<Defined> {
+    fn defined(mut self, table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
         let own = (table.database.clone(), table.name.clone());
         if self.alteration.rename.as_ref() == Some(&own) {
             self.alteration.rename = None;
@@ -147,6 +147,6 @@ impl Changes {
         // The main block applies the alteration again. This trial run reports errors before any work starts.
         altered(context.dictionary, &without_building(table).0, &self.alteration)?;
         let change = SchemaChange::AlterTable { table: table.id, alteration: Arc::new(self.alteration) };
-        Ok(Defined { change, notes: self.notes })
+        Ok(CheckedDefinition { change, notes: self.notes })
     }
 }

@@ -9,7 +9,7 @@ use junctor_model::schema::{
 };
 use junctor_signals::change_schema::SchemaChange;
 
-use super::structure::{Defined, DefinitionContext, check_name};
+use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::{column, default_value, foreign_key, index, message};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
@@ -30,7 +30,7 @@ const OTHER_ENGINES: &[&str] =
 ///
 /// # Errors
 /// MySQL's errors for an invalid definition; 1235 names an unsupported feature.
-pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     if table.temporary {
         return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
     }
@@ -77,7 +77,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         if_not_exists: table.if_not_exists,
         auto_increment: options.auto_increment,
     };
-    Ok(Defined { change, notes })
+    Ok(CheckedDefinition { change, notes })
 }
 
 /// The table options after the closing parenthesis.

@@ -4,7 +4,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::change_schema::{SchemaChange, TableRename};
 
-use super::structure::{Defined, DefinitionContext, check_name};
+use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
@@ -13,7 +13,7 @@ use crate::parse::statement::ObjectName;
 ///
 /// # Errors
 /// 1059 and 1102 for the name, 1044 for a system database, and the errors of [`collation_of`].
-pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     check_name(&statement.name, ErrorCode::WrongDatabaseName, "database")?;
     context.check_writable(&statement.name)?;
     let (set, collation) = (statement.character_set.as_deref(), statement.collation.as_deref());
@@ -22,25 +22,25 @@ pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionCont
         collation: collation_of(set, collation, CollationId::DEFAULT)?,
         if_not_exists: statement.if_not_exists,
     };
-    Ok(Defined::plain(change))
+    Ok(CheckedDefinition::plain(change))
 }
 
 /// Checks DROP DATABASE. The main block decides whether the database exists.
 ///
 /// # Errors
 /// 1059 and 1102 for the name, 1044 for a system database.
-pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     check_name(&statement.name, ErrorCode::WrongDatabaseName, "database")?;
     context.check_writable(&statement.name)?;
     let change = SchemaChange::DropDatabase { name: statement.name.as_str().into(), if_exists: statement.if_exists };
-    Ok(Defined::plain(change))
+    Ok(CheckedDefinition::plain(change))
 }
 
 /// Checks DROP TABLE. The main block decides whether the tables exist.
 ///
 /// # Errors
 /// 1046, 1044, 1066 for a table named twice, 1235 for temporary tables.
-pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     if statement.temporary {
         return Err(Error::not_supported("DROP TEMPORARY TABLE"));
     }
@@ -54,16 +54,16 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
         }
         names.push(name);
     }
-    Ok(Defined::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists }))
+    Ok(CheckedDefinition::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists }))
 }
 
 /// Checks TRUNCATE TABLE.
 ///
 /// # Errors
 /// 1046, 1044, 1146.
-pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let table = context.table(table)?.definition.id;
-    Ok(Defined::plain(SchemaChange::TruncateTable { table }))
+    Ok(CheckedDefinition::plain(SchemaChange::TruncateTable { table }))
 }
 
 /// Checks RENAME TABLE. The main block decides whether the tables exist, because each rename sees the result
@@ -71,7 +71,10 @@ pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Re
 ///
 /// # Errors
 /// 1046, 1044, 1059 and 1103 for the new names.
-pub fn rename_tables(written: &[(ObjectName, ObjectName)], context: &DefinitionContext<'_>) -> Result<Defined> {
+pub fn rename_tables(
+    written: &[(ObjectName, ObjectName)],
+    context: &DefinitionContext<'_>,
+) -> Result<CheckedDefinition> {
     let mut renames = Vec::with_capacity(written.len());
     for (from, to) in written {
         check_name(&to.name, ErrorCode::WrongTableName, "table")?;
@@ -80,5 +83,5 @@ pub fn rename_tables(written: &[(ObjectName, ObjectName)], context: &DefinitionC
         };
         renames.push(TableRename { from: full(from)?, to: full(to)? });
     }
-    Ok(Defined::plain(SchemaChange::RenameTables { renames }))
+    Ok(CheckedDefinition::plain(SchemaChange::RenameTables { renames }))
 }

@@ -30,16 +30,16 @@ pub struct DefinitionContext<'a> {
 
 /// A checked statement.
 #[derive(Debug)]
-pub struct Defined {
+pub struct CheckedDefinition {
     /// The request to the main block.
     pub change: SchemaChange,
     /// Warnings, as (errno, message).
     pub notes: Vec<Note>,
 }
 
-impl Defined {
-    pub(super) fn plain(change: SchemaChange) -> Defined {
-        Defined { change, notes: Vec::new() }
+impl CheckedDefinition {
+    pub(super) fn plain(change: SchemaChange) -> CheckedDefinition {
+        CheckedDefinition { change, notes: Vec::new() }
     }
 }
 

@@ -33,7 +33,7 @@ fn databases() -> Dictionary {
     dictionary
 }
 
-fn define(text: &str, dictionary: &Dictionary) -> Result<Defined> {
+fn define(text: &str, dictionary: &Dictionary) -> Result<CheckedDefinition> {
     let statement = parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).statement;
     let context = context(dictionary);
     match &statement {
@@ -65,7 +65,7 @@ fn outcome(text: &str) -> String {
     let mut out = String::new();
     match define(text, &databases()) {
         Err(error) => writeln!(out, "{error}").expect("a String takes everything"),
-        Ok(Defined { change: SchemaChange::CreateTable { definition, auto_increment, .. }, notes }) => {
+        Ok(CheckedDefinition { change: SchemaChange::CreateTable { definition, auto_increment, .. }, notes }) => {
             let shown = create_table_text(&definition, Some(auto_increment));
             out.push_str(&String::from_utf8(shown).expect("the texts of these tests are UTF-8"));
             out.push('\n');

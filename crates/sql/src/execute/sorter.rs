@@ -133,7 +133,7 @@ struct Merge {
 
 /// The next entry of a merge.
 #[derive(Clone, Copy, Debug)]
-enum Merged {
+enum MergeStep {
     Entry(Entry),
     /// An entry equal to the one before it. It counts towards the entries of a step, so that a step with many
     /// duplicates ends too.
@@ -252,9 +252,9 @@ impl Sorter {
                 return SortStep::Full;
             }
             let entry = match merge.next(arena, request.distinct) {
-                Merged::Entry(entry) => entry,
-                Merged::Equal => continue,
-                Merged::End => return self.free(),
+                MergeStep::Entry(entry) => entry,
+                MergeStep::Equal => continue,
+                MergeStep::End => return self.free(),
             };
             self.found += 1;
             if window.take(1).1 == 1 {
@@ -317,12 +317,12 @@ impl Sorter {
         for _ in 0..entries {
             let next = match *kept < self.request.wanted {
                 true => merge.next(from, self.request.distinct),
-                false => Merged::End,
+                false => MergeStep::End,
             };
             let entry = match next {
-                Merged::Entry(entry) => entry,
-                Merged::Equal => continue,
-                Merged::End => {
+                MergeStep::Entry(entry) => entry,
+                MergeStep::Equal => continue,
+                MergeStep::End => {
                     is_done = true;
                     break;
                 }
@@ -506,8 +506,8 @@ impl Merge {
     }
 
     /// Takes the next entry in order. If `distinct`, an entry equal to the last one is reported as such.
-    fn next(&mut self, arena: &Arena, distinct: bool) -> Merged {
-        let Some(top) = self.heap.first_mut() else { return Merged::End };
+    fn next(&mut self, arena: &Arena, distinct: bool) -> MergeStep {
+        let Some(top) = self.heap.first_mut() else { return MergeStep::End };
         let entry = arena.entries[top.chunk as usize][top.next as usize];
         top.next += 1;
         if top.next == top.end {
@@ -515,14 +515,14 @@ impl Merge {
         }
         self.sift_down(arena, 0);
         if !distinct {
-            return Merged::Entry(entry);
+            return MergeStep::Entry(entry);
         }
         let is_equal = |last: &Entry| compare(&arena.bytes, last, &entry).is_eq();
         if self.last.as_ref().is_some_and(is_equal) {
-            return Merged::Equal;
+            return MergeStep::Equal;
         }
         self.last = Some(entry);
-        Merged::Entry(entry)
+        MergeStep::Entry(entry)
     }
 
     fn sift_down(&mut self, arena: &Arena, mut place: usize) {

@@ -19,7 +19,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::command::answer;
 use super::facts::{StatementFacts, with_environment};
 use crate::bind::{Binder, Clause, Environment, RowSource, Scope, SessionConstant};
-use crate::definition::{self, Defined, DefinitionContext};
+use crate::definition::{self, CheckedDefinition, DefinitionContext};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::has_locked_tables;
@@ -69,7 +69,7 @@ impl StatementContext<'_, '_> {
                 answer(self, outcome)
             }
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
-                Ok(Defined { change, notes }) => start_schema_change(self, change, notes),
+                Ok(CheckedDefinition { change, notes }) => start_schema_change(self, change, notes),
                 // As in MySQL, the open transaction is committed even if the schema change is refused.
                 Err(error) => start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error)),
             },
@@ -247,7 +247,7 @@ impl Engine {
         })
     }
 
-    fn define(&self, session: &Session, statement: &Statement) -> Result<Defined> {
+    fn define(&self, session: &Session, statement: &Statement) -> Result<CheckedDefinition> {
         if session.table_locks.is_some() {
             return Err(has_locked_tables());
         }

@@ -12,7 +12,7 @@ use junctor_model::id::RowId;
 
 use super::words::equal_words;
 use crate::invariant::require;
-use crate::page::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
+use crate::page::{MemoryNeed, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 const BUCKET_BYTES: usize = 64;
 const ENTRIES_PER_BUCKET: usize = 7;
@@ -106,7 +106,7 @@ impl HashIndex {
     }
 
     /// Reserves the memory that the next `insert` of this hash needs.
-    pub(crate) fn reserve(&mut self, hash: u64, need: Need) -> Result<(), OutOfMemory> {
+    pub(crate) fn reserve(&mut self, hash: u64, need: MemoryNeed) -> Result<(), OutOfMemory> {
         if self.home.is_empty() {
             let page = self.empty_page(need)?;
             self.home.push(page);
@@ -184,7 +184,7 @@ impl HashIndex {
         self.split = buckets - (1 << self.level);
         let pages = buckets.div_ceil(BUCKETS_PER_PAGE);
         for _ in 0..budget_pages.min(pages - self.home.len()) {
-            let page = self.empty_page(Need::Growth)?;
+            let page = self.empty_page(MemoryNeed::Growth)?;
             self.home.push(page);
         }
         Ok(self.home.len() == pages)
@@ -272,7 +272,7 @@ impl HashIndex {
     fn split_one(&mut self) {
         let target = self.bucket_count();
         if target / BUCKETS_PER_PAGE == self.home.len() {
-            let Ok(page) = self.empty_page(Need::Growth) else { return };
+            let Ok(page) = self.empty_page(MemoryNeed::Growth) else { return };
             self.home.push(page);
         }
         let mut moving = std::mem::take(&mut self.moving);
@@ -382,7 +382,7 @@ impl HashIndex {
         self.spill_free = number;
     }
 
-    fn empty_page(&self, need: Need) -> Result<Page, OutOfMemory> {
+    fn empty_page(&self, need: MemoryNeed) -> Result<Page, OutOfMemory> {
         let mut page = self.pool.take(PageKind::HashIndex, need)?;
         page.fill(0);
         Ok(page)

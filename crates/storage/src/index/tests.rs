@@ -6,7 +6,7 @@ use junctor_model::id::RowId;
 use proptest::prelude::*;
 
 use super::{Direction, HashIndex, OrderedIndex, RangeBounds};
-use crate::page::{Need, PAGE_BYTES, PagePool};
+use crate::page::{MemoryNeed, PAGE_BYTES, PagePool};
 
 fn pool() -> Arc<PagePool> {
     PagePool::new(4096 * PAGE_BYTES).expect("address space")
@@ -17,7 +17,7 @@ fn tree(key_bytes_max: usize) -> OrderedIndex {
 }
 
 fn insert(tree: &mut OrderedIndex, key: &[u8], row: u32) -> bool {
-    tree.reserve(key, RowId(row), Need::Growth).unwrap();
+    tree.reserve(key, RowId(row), MemoryNeed::Growth).unwrap();
     tree.insert(key, RowId(row))
 }
 
@@ -211,7 +211,7 @@ proptest! {
                 (0, true) => prop_assert!(index.remove(map.remove(&row).unwrap(), RowId(row))),
                 (0, false) => prop_assert!(!index.remove(hash, RowId(row))),
                 (_, false) => {
-                    index.reserve(hash, Need::Growth).unwrap();
+                    index.reserve(hash, MemoryNeed::Growth).unwrap();
                     index.insert(hash, RowId(row));
                     map.insert(row, hash);
                 }
@@ -231,7 +231,7 @@ fn a_hash_index_grows_without_losing_rows_and_shrinks_to_nothing() {
     let mut index = HashIndex::new(pool());
     let hash = |row: u32| u64::from(row).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 7;
     for row in 0..60_000 {
-        index.reserve(hash(row), Need::Growth).unwrap();
+        index.reserve(hash(row), MemoryNeed::Growth).unwrap();
         index.insert(hash(row), RowId(row));
     }
     index.check(|_, _| Ok(())).unwrap();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::invariant::require;
 
-use super::pool::{Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
+use super::pool::{MemoryNeed, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 /// Bytes of the largest block.
 pub const BLOCK_BYTES_MAX: usize = PAGE_BYTES;
@@ -192,7 +192,7 @@ impl BlockStore {
     }
 
     /// Takes a block of at least `bytes` bytes, at most `BLOCK_BYTES_MAX - 8`. Its contents are undefined.
-    pub(crate) fn allocate(&mut self, bytes: usize, need: Need) -> Result<Location, OutOfMemory> {
+    pub(crate) fn allocate(&mut self, bytes: usize, need: MemoryNeed) -> Result<Location, OutOfMemory> {
         require!(bytes <= BLOCK_BYTES_MAX - 8, "a block of {bytes} bytes fits in a page");
         let class = self.class_with_room(bytes, need)?;
         Ok(self.take_block(class))
@@ -226,7 +226,7 @@ impl BlockStore {
     }
 
     /// Ensures that the next `count` allocations of `bytes` bytes succeed.
-    pub(crate) fn reserve(&mut self, bytes: usize, count: usize, need: Need) -> Result<(), OutOfMemory> {
+    pub(crate) fn reserve(&mut self, bytes: usize, count: usize, need: MemoryNeed) -> Result<(), OutOfMemory> {
         while self.free_blocks(bytes) < count {
             self.add_page(class_of(bytes), need)?;
         }
@@ -400,7 +400,7 @@ impl BlockStore {
 
     /// Finds a class for a block of `bytes` that has at least one page with a free block.
     #[inline]
-    fn class_with_room(&mut self, bytes: usize, need: Need) -> Result<usize, OutOfMemory> {
+    fn class_with_room(&mut self, bytes: usize, need: MemoryNeed) -> Result<usize, OutOfMemory> {
         let class = class_of(bytes);
         if self.classes.get(class).is_some_and(|state| state.first != NO_PAGE) {
             return Ok(class);
@@ -423,7 +423,7 @@ impl BlockStore {
     }
 
     #[cold]
-    fn add_page(&mut self, class: usize, need: Need) -> Result<(), OutOfMemory> {
+    fn add_page(&mut self, class: usize, need: MemoryNeed) -> Result<(), OutOfMemory> {
         if self.pages.len() >= Location::PAGES_MAX && self.empty_slots.is_empty() {
             return Err(OutOfMemory);
         }

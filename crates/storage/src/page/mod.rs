@@ -8,7 +8,7 @@ mod pool;
 
 pub use block_store::{BLOCK_BYTES_MAX, BlockStore, Location};
 pub use overflow::OverflowStore;
-pub use pool::{Need, OutOfMemory, PAGE_BYTES, PAGE_KINDS, Page, PageKind, PagePool};
+pub use pool::{MemoryNeed, OutOfMemory, PAGE_BYTES, PAGE_KINDS, Page, PageKind, PagePool};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::invariant::require;
 
 use super::block_store::{BLOCK_BYTES_MAX, BlockStore, Location};
-use super::pool::{Need, OutOfMemory, PageKind, PagePool};
+use super::pool::{MemoryNeed, OutOfMemory, PageKind, PagePool};
 
 const CHAIN_BYTES: usize = 8;
 const PAYLOAD_BYTES_MAX: usize = BLOCK_BYTES_MAX - 8 - CHAIN_BYTES;
@@ -23,7 +23,7 @@ impl OverflowStore {
     }
 
     /// Stores `value`, which must not be empty, and returns its location. If memory runs out, stores nothing.
-    pub(crate) fn put(&mut self, value: &[u8], need: Need) -> Result<Location, OutOfMemory> {
+    pub(crate) fn put(&mut self, value: &[u8], need: MemoryNeed) -> Result<Location, OutOfMemory> {
         // From the last block to the first, so that the location of each block's successor is known.
         let mut next = Location::NONE;
         let mut end = value.len();

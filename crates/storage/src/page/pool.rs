@@ -60,7 +60,7 @@ impl PageKind {
 
 /// Whether a request for memory may use the reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum MemoryNeed {
     /// No: the statement can fail with error 1114.
     Growth,
     /// Yes: the work eventually frees memory, as a delete does.
@@ -138,11 +138,11 @@ impl PagePool {
     }
 
     /// Takes one page. Its contents are undefined.
-    pub fn take(self: &Arc<Self>, kind: PageKind, need: Need) -> Result<Page, OutOfMemory> {
+    pub fn take(self: &Arc<Self>, kind: PageKind, need: MemoryNeed) -> Result<Page, OutOfMemory> {
         let number = {
             let mut state = self.state();
             let available = state.free.len() as u32 + (self.page_count - state.fresh);
-            let kept = if need == Need::Growth { self.reserve_pages } else { 0 };
+            let kept = if need == MemoryNeed::Growth { self.reserve_pages } else { 0 };
             if available <= kept {
                 return Err(OutOfMemory);
             }

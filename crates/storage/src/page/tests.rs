@@ -2,23 +2,23 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::{BlockStore, Location, Need, OutOfMemory, OverflowStore, PAGE_BYTES, PageKind, PagePool};
+use super::{BlockStore, Location, MemoryNeed, OutOfMemory, OverflowStore, PAGE_BYTES, PageKind, PagePool};
 
 #[test]
 fn freed_pages_can_be_reused_by_all_and_the_reserve_is_kept() {
     let pool = PagePool::new(64 * PAGE_BYTES).unwrap();
     let mut pages = Vec::new();
-    while let Ok(page) = pool.take(PageKind::Rows, Need::Growth) {
+    while let Ok(page) = pool.take(PageKind::Rows, MemoryNeed::Growth) {
         pages.push(page);
     }
     assert_eq!(pool.available_bytes(), 0);
     assert_eq!(pool.used_bytes() + pool.reserve_bytes(), pool.total_bytes());
-    let kept = pool.take(PageKind::Overflow, Need::Release).unwrap();
+    let kept = pool.take(PageKind::Overflow, MemoryNeed::Release).unwrap();
     assert_eq!(pool.used_bytes_of(PageKind::Overflow), PAGE_BYTES as u64);
     pages.pop();
-    assert_eq!(pool.take(PageKind::HashIndex, Need::Growth).err(), Some(OutOfMemory));
+    assert_eq!(pool.take(PageKind::HashIndex, MemoryNeed::Growth).err(), Some(OutOfMemory));
     drop(kept);
-    let page = pool.take(PageKind::HashIndex, Need::Growth).unwrap();
+    let page = pool.take(PageKind::HashIndex, MemoryNeed::Growth).unwrap();
     assert_eq!(pool.used_bytes_of(PageKind::HashIndex), PAGE_BYTES as u64);
     drop((page, pages));
     assert_eq!(pool.used_bytes(), 0);
@@ -27,7 +27,7 @@ fn freed_pages_can_be_reused_by_all_and_the_reserve_is_kept() {
 #[test]
 fn pages_do_not_overlap() {
     let pool = PagePool::new(16 * PAGE_BYTES).unwrap();
-    let mut pages: Vec<_> = (0..10).map(|_| pool.take(PageKind::Rows, Need::Growth).unwrap()).collect();
+    let mut pages: Vec<_> = (0..10).map(|_| pool.take(PageKind::Rows, MemoryNeed::Growth).unwrap()).collect();
     for (number, page) in pages.iter_mut().enumerate() {
         page.fill(number as u8);
     }
@@ -40,10 +40,10 @@ fn pages_do_not_overlap() {
 fn a_long_value_that_does_not_fit_occupies_no_pages() {
     let pool = PagePool::new(16 * PAGE_BYTES).unwrap();
     let mut overflow = OverflowStore::new(Arc::clone(&pool));
-    assert_eq!(overflow.put(&vec![1; 20 * PAGE_BYTES], Need::Growth), Err(OutOfMemory));
+    assert_eq!(overflow.put(&vec![1; 20 * PAGE_BYTES], MemoryNeed::Growth), Err(OutOfMemory));
     assert_eq!((pool.used_bytes(), overflow.used_blocks()), (0, 0));
     let value: Vec<u8> = (0..5 * PAGE_BYTES + 17).map(|at| (at * 7 / 3) as u8).collect();
-    let location = overflow.put(&value, Need::Growth).unwrap();
+    let location = overflow.put(&value, MemoryNeed::Growth).unwrap();
     let mut read = Vec::new();
     overflow.append_to(location, value.len(), &mut read);
     assert_eq!(read, value);
@@ -70,7 +70,7 @@ proptest! {
                 store.free(location);
             } else {
                 let bytes = if number % 3 == 0 { bytes } else { bytes % 300 + 1 };
-                let location = store.allocate(bytes, Need::Growth).unwrap();
+                let location = store.allocate(bytes, MemoryNeed::Growth).unwrap();
                 store.at_mut(location)[..bytes].fill(number as u8);
                 blocks.push((location, bytes, number as u8));
             }

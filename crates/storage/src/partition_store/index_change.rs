@@ -7,7 +7,7 @@ use junctor_model::schema::{IndexDefinition, TableLayout};
 
 use super::{LocalIndex, PartitionStore, key_view};
 use crate::invariant::require;
-use crate::page::{Need, OutOfMemory};
+use crate::page::{MemoryNeed, OutOfMemory};
 
 impl PartitionStore {
     /// Adds an ordered index, which every write maintains from now on. Existing rows get their entries from
@@ -44,7 +44,7 @@ impl PartitionStore {
                 let view = key_view(rows, &layout.row_format, &entry.shape, &version, &mut scratch.image);
                 scratch.key.clear();
                 entry.shape.append(&layout.definition.columns, view, &mut scratch.key);
-                entry.tree.reserve(&scratch.key, row, Need::Growth)?;
+                entry.tree.reserve(&scratch.key, row, MemoryNeed::Growth)?;
                 entry.tree.insert(&scratch.key, row);
             }
         }

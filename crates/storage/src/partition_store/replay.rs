@@ -14,7 +14,7 @@ use junctor_model::value::ValueRef;
 use super::{LocalIndex, PartitionStore, key_view};
 use crate::index::{HashIndex, OrderedIndex, SortedRun};
 use crate::invariant::require;
-use crate::page::{Location, Need, OutOfMemory};
+use crate::page::{Location, MemoryNeed, OutOfMemory};
 use crate::row::ROWS_PER_PARTITION_MAX;
 
 /// Number of rows whose cache misses overlap while indexes are built.
@@ -267,7 +267,7 @@ impl PartitionStore {
             }
         }
         for entry in &build.batch {
-            hash.reserve(entry.hash, Need::Growth)?;
+            hash.reserve(entry.hash, MemoryNeed::Growth)?;
             hash.insert(entry.hash, entry.row);
         }
         scratch.trim();
@@ -319,7 +319,7 @@ impl LocalIndex {
         }
         for index in position..stop {
             let (key, row) = OrderedIndex::split_entry(run.entry(index));
-            self.tree.reserve(key, row, Need::Growth)?;
+            self.tree.reserve(key, row, MemoryNeed::Growth)?;
             self.tree.insert(key, row);
         }
         Ok(stop)

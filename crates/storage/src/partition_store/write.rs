@@ -9,7 +9,7 @@ use junctor_model::row::RowView;
 use super::remove_version::{Remaining, remove_orphaned_keys};
 use super::{PartitionStore, Writer, key_view};
 use crate::invariant::verify;
-use crate::page::{Location, Need, OutOfMemory};
+use crate::page::{Location, MemoryNeed, OutOfMemory};
 
 /// Why a write was refused. A refused write has changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl PartitionStore {
             Some(row) => self.target_of_insert(row, writer.transaction)?,
             None => Target::New { hash: key.hash, row: None },
         };
-        let row = self.put(target, Some(image), writer, Need::Growth)?;
+        let row = self.put(target, Some(image), writer, MemoryNeed::Growth)?;
         verify!(self.find_primary(key.key, key.hash) == Some(row), "row {row} is found by its key once it is inserted");
         Ok(row)
     }
@@ -91,7 +91,7 @@ impl PartitionStore {
             None if self.rows.newest(row).is_some() => return Err(WriteError::Uncommitted(row)),
             None => Target::New { hash: key.hash, row: Some(row) },
         };
-        Ok(self.put(target, Some(image), writer, Need::Growth)?)
+        Ok(self.put(target, Some(image), writer, MemoryNeed::Growth)?)
     }
 
     /// Replaces the row's values. The primary key must not change.
@@ -99,7 +99,7 @@ impl PartitionStore {
         self.stamp_settled(row);
         self.check_writable(row, writer.transaction)?;
         verify!(self.has_same_primary(row, image), "an update of row {row} keeps its primary key");
-        self.put(Target::Existing(row), Some(image), writer, Need::Growth)?;
+        self.put(Target::Existing(row), Some(image), writer, MemoryNeed::Growth)?;
         Ok(())
     }
 
@@ -140,7 +140,7 @@ impl PartitionStore {
     pub fn delete(&mut self, row: RowId, writer: Writer) -> Result<(), WriteError> {
         self.stamp_settled(row);
         self.check_writable(row, writer.transaction)?;
-        self.put(Target::Existing(row), None, writer, Need::Release)?;
+        self.put(Target::Existing(row), None, writer, MemoryNeed::Release)?;
         Ok(())
     }
 
@@ -182,7 +182,13 @@ impl PartitionStore {
         }
     }
 
-    fn put(&mut self, target: Target, image: Option<&[u8]>, writer: Writer, need: Need) -> Result<RowId, OutOfMemory> {
+    fn put(
+        &mut self,
+        target: Target,
+        image: Option<&[u8]>,
+        writer: Writer,
+        need: MemoryNeed,
+    ) -> Result<RowId, OutOfMemory> {
         verify!(!self.is_replaying, "writes begin after replay, once the indexes are built");
         if let Target::New { hash, row } = target {
             self.hash.reserve(hash, need)?;
@@ -232,7 +238,12 @@ impl PartitionStore {
 
     /// Collects the keys of `image` that the newest version does not have, and reserves memory for them in
     /// their indexes.
-    fn reserve_added_keys(&mut self, target: Target, image: Option<&[u8]>, need: Need) -> Result<(), OutOfMemory> {
+    fn reserve_added_keys(
+        &mut self,
+        target: Target,
+        image: Option<&[u8]>,
+        need: MemoryNeed,
+    ) -> Result<(), OutOfMemory> {
         let PartitionStore { rows, ordered, layout, scratch, .. } = self;
         scratch.added.clear();
         scratch.added_keys.clear();

@@ -10,7 +10,7 @@ use junctor_model::id::RowId;
 
 use crate::checkpoint::{ROWS_PER_CELL, ROWS_PER_PAGE};
 use crate::invariant::require;
-use crate::page::{Location, Need, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
+use crate::page::{Location, MemoryNeed, OutOfMemory, PAGE_BYTES, Page, PageKind, PagePool};
 
 /// Maximum number of rows in a partition. Beyond it, an insert gets `OutOfMemory`.
 pub const ROWS_PER_PARTITION_MAX: u32 = (1 << 31) - 2;
@@ -89,7 +89,7 @@ impl RowMap {
     }
 
     /// Ensures that the next `allocate` succeeds.
-    pub(crate) fn reserve(&mut self, need: Need) -> Result<(), OutOfMemory> {
+    pub(crate) fn reserve(&mut self, need: MemoryNeed) -> Result<(), OutOfMemory> {
         if self.first_free != NO_ROW || (self.fresh as usize) < self.pages.len() * ENTRIES_PER_PAGE {
             return Ok(());
         }
@@ -100,7 +100,7 @@ impl RowMap {
     }
 
     /// Ensures that the next `allocate_at(row)` succeeds.
-    pub(crate) fn reserve_at(&mut self, row: RowId, need: Need) -> Result<(), OutOfMemory> {
+    pub(crate) fn reserve_at(&mut self, row: RowId, need: MemoryNeed) -> Result<(), OutOfMemory> {
         if row.0 >= ROWS_PER_PARTITION_MAX {
             return Err(OutOfMemory);
         }
@@ -246,7 +246,7 @@ impl RowMap {
         Ok(())
     }
 
-    fn add_page(&mut self, need: Need) -> Result<(), OutOfMemory> {
+    fn add_page(&mut self, need: MemoryNeed) -> Result<(), OutOfMemory> {
         let mut page = self.pool.take(PageKind::RowMap, need)?;
         // A reader may look up an id that was never used. Its entry must look free.
         for entry in page.chunks_exact_mut(8) {

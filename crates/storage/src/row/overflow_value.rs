@@ -10,7 +10,7 @@ use junctor_model::limit;
 use junctor_model::row::{FLAG_OVERFLOW, RowFormat};
 
 use crate::invariant::require;
-use crate::page::{Location, Need, OutOfMemory, OverflowStore};
+use crate::page::{Location, MemoryNeed, OutOfMemory, OverflowStore};
 
 /// Bytes of a range in the trailer.
 const RANGE_BYTES: usize = 16;
@@ -36,7 +36,7 @@ pub(crate) fn move_to_overflow(
     format: &RowFormat,
     image: &[u8],
     overflow: &mut OverflowStore,
-    need: Need,
+    need: MemoryNeed,
     out: &mut Vec<u8>,
 ) -> Result<(), OutOfMemory> {
     let ranges = choose_ranges(format, image);

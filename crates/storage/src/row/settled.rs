@@ -13,13 +13,13 @@ use crate::invariant::require;
 
 /// The commit numbers of transactions with unstamped versions.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct SettledTransactions {
     numbers: HashMap<TransactionId, CommitNumber, FixedState>,
 }
 
-impl Settled {
-    pub fn new() -> Settled {
-        Settled { numbers: HashMap::with_hasher(FixedState::default()) }
+impl SettledTransactions {
+    pub fn new() -> SettledTransactions {
+        SettledTransactions { numbers: HashMap::with_hasher(FixedState::default()) }
     }
 
     #[inline]

@@ -8,11 +8,11 @@ use junctor_model::row::RowFormat;
 use super::compact::Compaction;
 use super::map::RowMap;
 use super::overflow_value::{free_overflow, is_inline, move_to_overflow, overflow_blocks, reassemble_image};
-use super::settled::Settled;
+use super::settled::SettledTransactions;
 use super::version::{RowVersion, VERSION_HEADER_BYTES, has_overflow_values, write_commit, write_older, write_version};
 use super::{VersionState, Writer};
 use crate::invariant::require;
-use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, OverflowStore, PageKind, PagePool};
+use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, MemoryNeed, OutOfMemory, OverflowStore, PageKind, PagePool};
 
 /// Maximum number of bytes of a version in its page. The long values of a longer image are first moved to
 /// overflow pages.
@@ -25,7 +25,7 @@ pub struct RowStore {
     pub(super) blocks: BlockStore,
     pub(super) compaction: Compaction,
     overflow: OverflowStore,
-    settled: Settled,
+    settled: SettledTransactions,
     version_count: u64,
     /// Receives the stored form of an image while its long values move to overflow pages.
     scratch: Vec<u8>,
@@ -38,7 +38,7 @@ impl RowStore {
             map: RowMap::new(Arc::clone(&pool)),
             blocks: BlockStore::new(Arc::clone(&pool), PageKind::Rows),
             overflow: OverflowStore::new(pool),
-            settled: Settled::new(),
+            settled: SettledTransactions::new(),
             compaction: Compaction::default(),
             version_count: 0,
             scratch: Vec::new(),
@@ -269,7 +269,7 @@ impl RowStore {
         format: &RowFormat,
         image: Option<&[u8]>,
         writer: Writer,
-        need: Need,
+        need: MemoryNeed,
     ) -> Result<Location, OutOfMemory> {
         require!(image.is_none_or(|image| !image.is_empty()), "a row image has at least its flags");
         let RowStore { blocks, overflow, scratch, .. } = self;
@@ -353,10 +353,10 @@ impl RowStore {
         image: &[u8],
         commit_number: CommitNumber,
     ) -> Result<bool, OutOfMemory> {
-        self.map.reserve_at(row, Need::Growth)?;
+        self.map.reserve_at(row, MemoryNeed::Growth)?;
         // The final header replaces the writer below.
         let writer = Writer { transaction: TransactionId(0), statement: StatementNumber(0) };
-        let location = self.make_version(format, Some(image), writer, Need::Growth)?;
+        let location = self.make_version(format, Some(image), writer, MemoryNeed::Growth)?;
         write_commit(self.blocks.at_mut(location), row, commit_number);
         let before = self.map.replay_set(row, location);
         self.free_replayed(before);

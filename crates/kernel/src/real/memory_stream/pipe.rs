@@ -19,11 +19,11 @@ pub(super) struct PipeBounds {
 struct PipeState {
     /// Bytes taken by the receiver since the start.
     taken_bytes: CachePadded<AtomicU64>,
-    gone: CachePadded<Gone>,
+    gone: CachePadded<DroppedEnds>,
 }
 
 /// Which ends have been dropped.
-struct Gone {
+struct DroppedEnds {
     sender: AtomicBool,
     receiver: AtomicBool,
 }
@@ -50,7 +50,7 @@ pub(super) struct PipeReceiver {
 /// Both ends of a new pipe.
 pub(super) fn pipe(bounds: PipeBounds) -> (PipeSender, PipeReceiver) {
     let (producer, consumer) = ring(bounds.buffers_max);
-    let gone = Gone { sender: AtomicBool::new(false), receiver: AtomicBool::new(false) };
+    let gone = DroppedEnds { sender: AtomicBool::new(false), receiver: AtomicBool::new(false) };
     let state = Arc::new(PipeState { taken_bytes: CachePadded(AtomicU64::new(0)), gone: CachePadded(gone) });
     let few_buffers = producer.capacity() / 2;
     let bytes_max = bounds.bytes_max.max(1);

@@ -5,7 +5,7 @@
 use super::node::{self, NodeId};
 use super::tree::{HEIGHT_MAX, NO_NODE, OrderedIndex, shortest_separator};
 use crate::invariant::{require, verify};
-use crate::page::{Need, OutOfMemory};
+use crate::page::{MemoryNeed, OutOfMemory};
 
 /// The nodes from the root to the rightmost leaf. Valid until any other change of the tree.
 #[derive(Debug, Default)]
@@ -107,6 +107,6 @@ impl OrderedIndex {
     }
 
     fn reserve_nodes(&mut self, count: usize) -> Result<(), OutOfMemory> {
-        self.reserve_blocks(count, Need::Growth)
+        self.reserve_blocks(count, MemoryNeed::Growth)
     }
 }

@@ -11,7 +11,7 @@ use junctor_model::id::RowId;
 use crate::invariant::{require, verify};
 
 use super::node::{self, NODE_HEADER_BYTES, Node, NodeId, Probe};
-use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, Need, OutOfMemory, PageKind, PagePool};
+use crate::page::{BLOCK_BYTES_MAX, BlockStore, Location, MemoryNeed, OutOfMemory, PageKind, PagePool};
 
 const NODE_BYTES_SMALL: usize = 4096;
 const NODE_BYTES_LARGE: usize = BLOCK_BYTES_MAX - 8;
@@ -101,7 +101,7 @@ impl OrderedIndex {
     }
 
     /// Reserves the memory that the next `insert` of this entry needs.
-    pub(crate) fn reserve(&mut self, key: &[u8], row: RowId, need: Need) -> Result<(), OutOfMemory> {
+    pub(crate) fn reserve(&mut self, key: &[u8], row: RowId, need: MemoryNeed) -> Result<(), OutOfMemory> {
         if self.height >= HEIGHT_MAX {
             return Err(OutOfMemory);
         }
@@ -160,7 +160,7 @@ impl OrderedIndex {
         self.node_bytes
     }
 
-    pub(super) fn reserve_blocks(&mut self, count: usize, need: Need) -> Result<(), OutOfMemory> {
+    pub(super) fn reserve_blocks(&mut self, count: usize, need: MemoryNeed) -> Result<(), OutOfMemory> {
         self.nodes.reserve(self.node_bytes, count, need)
     }
 
@@ -397,7 +397,7 @@ impl OrderedIndex {
     }
 
     pub(super) fn new_node(&mut self, is_leaf: bool, first_child: NodeId) -> NodeId {
-        let location = self.nodes.allocate(self.node_bytes, Need::Release).expect("room for nodes was reserved");
+        let location = self.nodes.allocate(self.node_bytes, MemoryNeed::Release).expect("room for nodes was reserved");
         let id = ((location.page() << 3) | (location.offset() >> 12)) as NodeId;
         node::clear(self.node_mut(id), is_leaf, first_child);
         id
