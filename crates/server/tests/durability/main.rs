@@ -1,5 +1,6 @@
 //! The real server is killed without warning, and started again on the same directory.
 
+mod bit_rot;
 mod crash_points;
 mod disk_full;
 mod faults;
