@@ -1,5 +1,5 @@
-//! Flips one bit of a data directory in turn. The server repairs the damage or refuses to start. It never shows
-//! other rows.
+//! Flips one bit in each sector of a data directory in turn. The server repairs the damage or refuses to
+//! start. It never shows other rows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
