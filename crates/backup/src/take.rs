@@ -267,6 +267,7 @@ async fn newest_of_log(store: &BackupStore, log_id: u64) -> Result<Option<(Box<s
     Ok(newest)
 }
 
+#[expect(clippy::disallowed_methods, reason = "a tool, not a block, names a file by the time")]
 fn default_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     utc_text(now.as_micros() as u64).replace(['-', ':'], "").replace(' ', "-")

@@ -282,7 +282,8 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReleaseUserLocks(signal)));
     }
 
-    /// Persists values of global variables, and publishes new ones to every sql block. [`Event::GlobalsSet`] is the answer.
+    /// Persists values of global variables, and publishes new ones to every sql block. [`Event::GlobalsSet`]
+    /// is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.

@@ -8,6 +8,9 @@ use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::value::Value;
 
+/// The databases that have only virtual tables, sorted.
+pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
+
 /// The type of a column. Lengths are in characters for character types, and in bytes for binary types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {

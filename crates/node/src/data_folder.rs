@@ -1,7 +1,7 @@
 //! The folders of a durable node: made if they are missing, and locked against other processes.
 //!
-//! A folder on a device of its own is a symbolic link in the node's folder. Everything else, backups too, finds
-//! it there, and a start without the setting does not miss it.
+//! A folder on a device of its own is a symbolic link in the node's folder. Everything else, backups too,
+//! finds it there, and a start without the setting does not miss it.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::setting::NodeConfig;
 use crate::start::StartError;
 
-/// Makes and locks the folder of the node's files, and links the folders of log and checkpoints outside it. The
-/// lock lasts as long as the file is open.
+/// Makes and locks the folder of the node's files, and links the folders of log and checkpoints outside it.
+/// The lock lasts as long as the file is open.
 ///
 /// # Errors
 /// Another process has locked the folder; a setting names another place than the data has; or the operating

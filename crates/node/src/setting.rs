@@ -387,9 +387,9 @@ impl NodeConfig {
     }
 }
 
-/// The folder of the data of `junctor serve`, if no option names one: `junctor` in the user's state directory.
-/// `None` without `XDG_STATE_HOME` and `HOME`. The XDG Base Directory Specification requires absolute paths and
-/// ignores others.
+/// The folder of the data of `junctor serve`, if no option names one: `junctor` in the user's state
+/// directory. `None` without `XDG_STATE_HOME` and `HOME`. The XDG Base Directory Specification requires
+/// absolute paths and ignores others.
 pub fn default_data_directory(state_home: Option<&str>, home: Option<&str>) -> Option<String> {
     let absolute = |path: Option<&'_ str>| path.filter(|path| path.starts_with('/')).map(str::to_owned);
     let state = absolute(state_home).or_else(|| Some(format!("{}/.local/state", absolute(home)?)))?;

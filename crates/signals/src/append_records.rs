@@ -46,8 +46,8 @@ pub enum LogSpace {
     /// Nothing waits.
     #[default]
     Free,
-    /// The log is close to the limit of its size. New writes wait until a checkpoint has freed a part, or fail
-    /// with error 1297. Commits go on.
+    /// The log is close to the limit of its size. New writes wait until a checkpoint has freed a part, or
+    /// fail with error 1297. Commits go on.
     Limited,
     /// The device is full. Writes are refused with error 1021. Commits that already have a number wait for
     /// space.

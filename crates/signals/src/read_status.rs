@@ -41,8 +41,8 @@ pub enum StatusTable {
     /// position of the replay in blocks, partitions, files, bytes written and left, bytes per second,
     /// milliseconds, bytes of the log in use and their limit, error (or NULL).
     Checkpoints,
-    /// `junctor_info.restart_info`: from main, a row for each phase of the node's start. Columns: phase, state
-    /// (`RUNNING`, `DONE`), milliseconds, rows, bytes.
+    /// `junctor_info.restart_info`: from main, a row for each phase of the node's start. Columns: phase,
+    /// state (`RUNNING`, `DONE`), milliseconds, rows, bytes.
     RestartInfo,
     /// `junctor_info.routing`: from every sql block, a row for each kind of read. Columns: thread, sql
     /// instance, rule, table (or NULL), operation, nanoseconds for each key or range locally and in other

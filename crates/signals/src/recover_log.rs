@@ -48,8 +48,8 @@ pub struct RecoveredLog {
     pub last_commit_kept: CommitNumber,
     /// New commits get numbers above this one.
     pub ceiling: CommitNumber,
-    /// The contents of the dictionary records above the checkpoint's `begin` and up to `last_commit_kept`, in the order of
-    /// their commits.
+    /// The contents of the dictionary records above the checkpoint's `begin` and up to `last_commit_kept`, in
+    /// the order of their commits.
     pub dictionary: Vec<Vec<u8>>,
     /// The contents of all marks of AUTO_INCREMENT counters that were read, in the order written.
     pub marks: Vec<Vec<u8>>,

@@ -129,8 +129,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Flips a bit of a stored file of the serving node, which is down. Returns whether it did. The node may then
-    /// repair it, refuse to start, or work as if nothing had happened; it must not give wrong answers.
+    /// Flips a bit of a stored file of the serving node, which is down. Returns whether it did. The node may
+    /// then repair it, refuse to start, or work as if nothing had happened; it must not give wrong answers.
     pub fn flip_bit(&mut self, mut random: Random) -> bool {
         let Some(disk) = self.simulation.disk_mut(SERVING) else { return false };
         let sound = disk.clone();
@@ -144,8 +144,8 @@ impl Cluster {
         self.sound_disk.is_some()
     }
 
-    /// Ends the time in which the node may refuse to start because of the flipped bit. If it `has_refused`, it gets
-    /// the sound disk back.
+    /// Ends the time in which the node may refuse to start because of the flipped bit. If it `has_refused`,
+    /// it gets the sound disk back.
     pub fn end_rot(&mut self, has_refused: bool) {
         let sound = self.sound_disk.take().filter(|_| has_refused);
         if let (Some(sound), Some(disk)) = (sound, self.simulation.disk_mut(SERVING)) {
@@ -153,7 +153,8 @@ impl Cluster {
         }
     }
 
-    /// Forgets the crashes that were armed for a life and not hit, which must not end the next one or the checks.
+    /// Forgets the crashes that were armed for a life and not hit, which must not end the next one or the
+    /// checks.
     pub fn disarm(&mut self) {
         for node in self.nodes() {
             self.simulation.arm_crash(node, None, NodeEnd::Process);

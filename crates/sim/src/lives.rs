@@ -192,8 +192,8 @@ impl LifeDriver<'_> {
         self.ended.get_or_insert(Ok(()));
     }
 
-    /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk, or has
-    /// stopped with a message. A stop for which nothing was planned is an error.
+    /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk, or
+    /// has stopped with a message. A stop for which nothing was planned is an error.
     fn notice_end(&mut self, simulation: &mut ClusterSimulation) -> bool {
         let (points, disk) = (simulation.take_crashes().len() as u64, simulation.take_disk_crashes().len() as u64);
         self.counts.points += points;

@@ -19,7 +19,8 @@ use crate::{Failure, Outcome};
 pub struct JunctorOptions {
     /// The binary; `None` for `junctor` in the folder of this program.
     pub binary: Option<PathBuf>,
-    /// Whether each commit is on disk before it is acknowledged. Otherwise the node keeps data in memory only.
+    /// Whether each commit is on disk before it is acknowledged. Otherwise the node keeps data in memory
+    /// only.
     pub is_durable: bool,
     /// The data directory of a durable node, which outlives the node; `None` takes a temporary one.
     pub data_folder: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Starts a durable node. Reads its identity, the manifest of its last checkpoint, and the log of its earlier
-//! runs. Restores the schema, loads the checkpoint, replays the log, and builds the indexes. Then begins a new
-//! incarnation of the log, and only then admits clients.
+//! runs. Restores the schema, loads the checkpoint, replays the log, and builds the indexes. Then begins a
+//! new incarnation of the log, and only then admits clients.
 //!
 //! A failure ends the node with a message: a database that starts without some of its data is worse than one
 //! that does not start.
@@ -259,9 +259,9 @@ impl MainBlock {
         }
     }
 
-    /// Takes the newest manifest. Its file may be in the operating system's cache only. Therefore main writes it
-    /// again and syncs it, before a later manifest overwrites the one before, and before anything is deleted that
-    /// the one before names.
+    /// Takes the newest manifest. Its file may be in the operating system's cache only. Therefore main writes
+    /// it again and syncs it, before a later manifest overwrites the one before, and before anything is
+    /// deleted that the one before names.
     fn take_manifest(&mut self, newest: Option<PairSlot>, found: u8, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
         let Some(Identity { log_id, .. }) = recovery.identity else { return };

@@ -3,8 +3,7 @@
 pub mod show;
 pub mod variable;
 
-/// The databases that have only virtual tables, sorted.
-pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
+pub use junctor_model::schema::SYSTEM_DATABASES;
 
 /// Whether a database has only virtual tables. No statement can create or change anything in it.
 pub fn is_system_database(name: &str) -> bool {

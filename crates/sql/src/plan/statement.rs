@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_model::error::Result;
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::SYSTEM_DATABASES;
 use junctor_model::schema::{Dictionary, TableLayout};
 
 use super::change::{plan_delete, plan_update};
@@ -14,7 +15,6 @@ use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
-use crate::mysql_catalog::SYSTEM_DATABASES;
 use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 

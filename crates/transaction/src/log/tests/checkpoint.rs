@@ -261,7 +261,7 @@ fn a_log_near_its_limit_is_reported_until_it_is_trimmed() {
         commits += 1;
         assert!(commits < 12, "{commits} more commits");
     }
-    // What was admitted is committed, and nothing stops.
+    // Admitted transactions commit, and nothing stops.
     for _ in 0..20 {
         stage.commit_durably(&image);
         assert_eq!((stage.space_reports(), &stage.halted), (vec![], &None));
