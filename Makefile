@@ -66,7 +66,7 @@ kill: tools
 
 faults: tools
 	JUNCTOR_FAULTS=$(FAULTS) timeout 14400 cargo test --package junctor --test durability -- --nocapture \
-		--test-threads 1 faults:: crash_points:: bit_rot::
+		--test-threads 1 faults:: crash_points::
 
 rot:
 	JUNCTOR_ROT=1 timeout 7200 cargo test --package junctor --test durability -- --nocapture rot::

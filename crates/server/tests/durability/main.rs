@@ -1,7 +1,6 @@
 //! The real server is killed without warning, and started again on the same directory.
 #![allow(clippy::disallowed_methods, reason = "clients and the server run by real time")]
 
-mod bit_rot;
 mod crash_points;
 mod disk_full;
 mod faults;
