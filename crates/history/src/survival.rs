@@ -276,7 +276,7 @@ mod tests {
             BTreeMap::from([register, (X, ReadValue::Values(list.to_vec()))])
         };
         let judged = |others: &[Transaction], found: &BTreeMap<Key, ReadValue>| {
-            let transactions = [&[unknown.clone()], others].concat();
+            let transactions = [std::slice::from_ref(&unknown), others].concat();
             let survival = judge(&transactions, 0, found, Durability::Disk);
             (survival.faults, survival.forgotten.into_iter().collect::<Vec<_>>())
         };

@@ -40,7 +40,7 @@ fn path(folder: &Path) -> &str {
     folder.to_str().expect("a path in UTF-8")
 }
 
-fn sums(folder: &std::path::PathBuf) -> Vec<Vec<String>> {
+fn sums(folder: &Path) -> Vec<Vec<String>> {
     let server = Server::start(folder);
     rows(&mut server.session(), "SELECT COUNT(*), SUM(v), SUM(CHAR_LENGTH(t)) FROM shop.a")
 }

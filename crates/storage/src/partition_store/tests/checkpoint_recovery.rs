@@ -135,6 +135,9 @@ struct Manifest {
     next_file: u32,
 }
 
+/// A row, and its image; `None` for a deletion.
+type LoggedChange = (u32, Option<Vec<u8>>);
+
 /// A partition with its log and checkpoint files.
 struct Node {
     store: PartitionStore,
@@ -146,7 +149,7 @@ struct Node {
     stable: u64,
     durable: u64,
     /// The operations of each commit.
-    log: BTreeMap<u64, Vec<(u32, Option<Vec<u8>>)>>,
+    log: BTreeMap<u64, Vec<LoggedChange>>,
     files: Files,
     next_file: u32,
     round: Option<(CheckpointCursor, FrameBuilder, bool)>,
