@@ -14,6 +14,7 @@ pub mod stored_schema;
 pub mod stored_mark;
 pub mod stored_manifest;
 pub mod stored_settings;
+pub mod planted_bug;
 pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;

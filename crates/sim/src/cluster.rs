@@ -8,7 +8,7 @@ use std::sync::Arc;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
-use junctor_model::id::PartitionId;
+use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::Signal;
@@ -52,6 +52,8 @@ pub struct Cluster {
     slow_reader_slots: Vec<ReaderSlot>,
     /// The serving node's disk as it was before one of its bits flipped.
     sound_disk: Option<Disk>,
+    /// The highest commit number that the serving node has taken.
+    highest_taken: CommitNumber,
 }
 
 /// The memory that the blocks of each node share in its present life, indexed by node.
@@ -83,7 +85,15 @@ impl Cluster {
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
         let simulation = Simulation::new(options, make_host);
         let plans = parameters.nodes.iter().map(|(_, plan)| plan.clone()).collect();
-        let mut cluster = Self { simulation, config, plans, memory, slow_reader_slots: Vec::new(), sound_disk: None };
+        let mut cluster = Self {
+            simulation,
+            config,
+            plans,
+            memory,
+            slow_reader_slots: Vec::new(),
+            sound_disk: None,
+            highest_taken: CommitNumber(0),
+        };
         cluster.make_memory()?;
         // Starting the backups first would be safer in production. Here no time passes between the starts.
         for plan in &cluster.plans {
@@ -118,6 +128,8 @@ impl Cluster {
         end_all(&mut self.simulation, self.plans.len(), end);
         self.disarm();
         self.slow_reader_slots.clear();
+        let taken = self.memory.borrow().first().map(|node| node.sequence().taken());
+        self.highest_taken = self.highest_taken.max(taken.unwrap_or(CommitNumber(0)));
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
         if old.iter().any(|node| node.strong_count() > 0) {
             return Err("the memory of an ended node is still in use".to_owned());
@@ -137,6 +149,20 @@ impl Cluster {
         let has_flipped = flip_bit(disk, self.config.log_segment_size, &mut random).is_some();
         self.sound_disk = has_flipped.then_some(sound);
         has_flipped
+    }
+
+    /// Checks that a durable node goes on above all commit numbers of its earlier lives.
+    ///
+    /// # Errors
+    /// A number that would be used again.
+    pub fn check_numbers(&self) -> Result<(), String> {
+        let taken = self.memory.borrow().first().map(|node| node.sequence().taken());
+        match taken.filter(|taken| self.config.is_durable && *taken < self.highest_taken) {
+            Some(taken) => {
+                Err(format!("commit number {} was taken before, but numbers go on at {taken}", self.highest_taken))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether a bit has flipped since the last recovery that passed all checks.

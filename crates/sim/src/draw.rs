@@ -55,7 +55,7 @@ impl RunParameters {
             reset_one_in: world.reset_one_in,
             client_window_bytes: pick(&[200, 4_000, 1 << 20], &mut random) as usize,
         };
-        Ok(Self {
+        let mut parameters = Self {
             nodes,
             simulation,
             transactions_max: pick(&[16, 4_096], &mut random) as u32,
@@ -63,7 +63,9 @@ impl RunParameters {
             client_seed: random.word(),
             slow_reader_seed: random.word(),
             restart_seed: random.word(),
-        })
+        };
+        parameters.simulation.has_direct_files = !random.one_in(3);
+        Ok(parameters)
     }
 }
 
@@ -76,6 +78,7 @@ impl fmt::Display for RunParameters {
         write!(formatter, "rings={} quota={} reads={} ", limits.ring_slots, limits.quota, limits.read_bytes)?;
         write!(formatter, "service={} wake={} ", simulation.service_ns_max, simulation.wake_ns_max)?;
         write!(formatter, "link={} file={} ", simulation.link_ns_max, simulation.file_ns_max)?;
+        write!(formatter, "direct={} ", simulation.has_direct_files)?;
         let sockets = &simulation.sockets;
         write!(formatter, "short={}/{} ", sockets.short_read_one_in, sockets.short_write_one_in)?;
         write!(formatter, "window={} transactions={}", sockets.client_window_bytes, self.transactions_max)

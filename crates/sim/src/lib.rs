@@ -4,7 +4,7 @@
 //! Modules in reading order:
 //! - [`plan`]: the plan file of a run; [`draw`]: the parameters that the seed chooses;
 //! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]:
-//!   reduces a failing plan;
+//!   reduces a failing plan; [`planted`]: bugs that the plans must find;
 //! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
 //!   nodes end; [`trouble`]: failing, full and rotten disks;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
@@ -16,6 +16,7 @@ pub mod draw;
 pub mod plan;
 
 pub mod ci;
+pub mod planted;
 pub mod run;
 pub mod shrink;
 

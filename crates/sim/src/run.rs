@@ -262,6 +262,7 @@ fn recheck(
         }
     }
     cluster.end_rot(false);
+    cluster.check_numbers()?;
     check_at_rest(cluster).map_err(|faults| format!("after a recheck: {}", faults.join("; ")))
 }
 

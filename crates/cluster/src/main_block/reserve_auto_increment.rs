@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
+use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::{ColumnType, TableDefinition};
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
@@ -116,15 +117,16 @@ impl MainBlock {
     fn answer_reservations(&mut self, table: TableId, outbox: &mut Outbox<Signal>) {
         let is_enabled = self.records.is_enabled();
         let Some(counter) = self.counters.get_mut(&table) else { return };
+        let is_limited = is_enabled && !PlantedBug::CounterBeyondMark.is_planted();
         for _ in 0..ANSWERED_MAX {
             let Some(request) = counter.waiting.front() else { break };
-            if is_enabled && counter.needed(request) > counter.durable {
+            if is_limited && counter.needed(request) > counter.durable {
                 break;
             }
             let Some(request) = counter.waiting.pop_front() else { break };
             let (first, count) = counter.reserve(&request);
             require!(
-                !is_enabled || counter.next <= counter.durable,
+                !is_limited || counter.next <= counter.durable,
                 "numbers below the mark are handed out: {table:?}"
             );
             let reply = ReserveAutoIncrementReply { operation: request.operation, first, count, error: None };

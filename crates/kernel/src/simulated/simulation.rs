@@ -46,6 +46,8 @@ pub struct SimulationOptions {
     pub link_ns_max: u64,
     /// Maximum duration of a file request, in nanoseconds.
     pub file_ns_max: u64,
+    /// Whether files can bypass the operating system's cache, as on most file systems.
+    pub has_direct_files: bool,
     /// Faults of sockets.
     pub sockets: SocketFaults,
     /// The wall clock at the start, in microseconds since 1970-01-01.
@@ -62,6 +64,7 @@ impl SimulationOptions {
             wake_ns_max: 50_000,
             link_ns_max: 200_000,
             file_ns_max: 2_000_000,
+            has_direct_files: true,
             sockets: SocketFaults::default(),
             wall_clock_us: 1_700_000_000_000_000,
         }
@@ -133,6 +136,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let file_options = FileOptions {
             request_ns_max: self.options.file_ns_max,
             requests_max: self.options.limits.file_requests_max as usize,
+            has_direct_files: self.options.has_direct_files,
         };
         let world = NodeWorld {
             directory: directory.clone(),

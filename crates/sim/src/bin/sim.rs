@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 use junctor_sim::ci::{read_plan, run_all};
 use junctor_sim::draw::RunParameters;
 use junctor_sim::plan::Plan;
+use junctor_sim::planted::find_all;
 use junctor_sim::run::{add_hits, run};
 use junctor_sim::shrink::shrink;
 
@@ -43,6 +44,15 @@ enum Action {
         #[arg(long, value_name = "FOLDER", default_value = "crates/sim/plans/fast")]
         plans: PathBuf,
     },
+    /// Plant known bugs into the nodes, and check that the plans find them.
+    Planted {
+        /// Folder of plan files.
+        #[arg(long, value_name = "FOLDER", default_value = "crates/sim/plans/fast")]
+        plans: PathBuf,
+        /// The only bug to plant.
+        #[arg(long, value_name = "NAME")]
+        bug: Option<String>,
+    },
     /// Search for a smaller plan that still fails.
     Shrink {
         /// Plan file.
@@ -62,6 +72,7 @@ fn main() -> ExitCode {
         Action::Ci { plans } => std::env::current_exe()
             .map_err(|error| error.to_string())
             .and_then(|program| run_all(&program, &plans, |line| println!("{line}"))),
+        Action::Planted { plans, bug } => find_all(&plans, bug.as_deref(), |line| println!("{line}")),
         Action::Shrink { plan, seed } => read_plan(&plan).map(|plan| print_smallest(&plan, seed)),
     };
     match outcome {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::planted_bug::PlantedBug;
 
 use super::group::{GroupHeader, GroupKind};
 use super::record::{Record, RecordKind};
@@ -139,7 +140,8 @@ impl LogAnalysis {
         let Some(life) = self.lives.last_mut() else { return };
         life.taken = life.taken.max(header.taken);
         if header.kind != GroupKind::Start {
-            life.incarnation.cut = life.incarnation.cut.max(header.stable);
+            let kept = if PlantedBug::CutTooFar.is_planted() { header.taken } else { header.stable };
+            life.incarnation.cut = life.incarnation.cut.max(kept);
         }
     }
 
@@ -258,7 +260,8 @@ impl RecoveryPlan {
     /// Whether recovery keeps the commit of this incarnation.
     pub fn keeps(&self, incarnation: u32, number: CommitNumber) -> bool {
         let index = self.incarnations.binary_search_by_key(&incarnation, |life| life.incarnation);
-        number > self.begin && index.is_ok_and(|index| number <= self.incarnations[index].cut)
+        let is_within = |index: usize| number <= self.incarnations[index].cut;
+        number > self.begin && index.is_ok_and(|index| is_within(index) || PlantedBug::ReplayBeyondCut.is_planted())
     }
 
     /// What to do with a record of this incarnation.

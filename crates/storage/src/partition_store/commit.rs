@@ -4,6 +4,7 @@
 //! stamped later: in the background, and each row before anything is written over it or purged below it.
 
 use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::planted_bug::PlantedBug;
 
 use super::remove_version::{Remaining, remove_orphaned_keys};
 use super::{PartitionStore, StampList};
@@ -58,6 +59,9 @@ impl PartitionStore {
             list.next += 1;
             let is_last = list.next == list.rows.len();
             self.stamp(row, transaction, number);
+            if PlantedBug::ForgetSettledEarly.is_planted() {
+                self.rows.forget_settled(transaction);
+            }
             if is_last {
                 self.stamping.pop_front();
                 self.rows.forget_settled(transaction);
@@ -71,7 +75,7 @@ impl PartitionStore {
     /// versions lie on top of a row and belong to one transaction.
     #[inline]
     pub(super) fn stamp_settled(&mut self, row: RowId) -> bool {
-        self.rows.has_settled() && self.stamp_if_settled(row)
+        self.rows.has_settled() && !PlantedBug::WriteAboveUnstamped.is_planted() && self.stamp_if_settled(row)
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use junctor_kernel::{
     Context, Duration, FileBuffer, FileError, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
 use junctor_model::id::CommitNumber;
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
@@ -161,6 +162,9 @@ impl LogBlock {
         self.cycle.stable = self.shared.sequence.stable();
         self.cycle.wanted.clear();
         self.cycle.wanted.extend((0..self.streams.len()).map(|stream| self.shared.formed.count(stream)));
+        if PlantedBug::IgnoreFormedRecords.is_planted() {
+            self.cycle.wanted.fill(0);
+        }
         self.cycle.phase = Phase::Collecting;
         self.cycle.kind = Some(kind);
         self.collect(context, outbox);
@@ -176,6 +180,9 @@ impl LogBlock {
             self.cycle.collected.extend(stream.buffers.drain(..).map(|pending| (index, pending)));
         }
         self.cycle.bytes_waiting = 0;
+        if PlantedBug::StableAfterCollecting.is_planted() {
+            self.cycle.stable = self.shared.sequence.stable();
+        }
         outbox.crash_point(crash_point::LOG_COLLECT.after());
         self.write_groups(context, outbox);
     }
@@ -312,6 +319,10 @@ impl LogBlock {
         if self.cycle.is_full {
             return;
         }
+        if PlantedBug::AcknowledgeBeforeSync.is_planted() && self.cycle.collected.is_empty() {
+            self.durable = self.cycle.stable;
+            self.answer_waiting(outbox);
+        }
         // A file carries out its requests in order, so the sync need not wait for the answers to the writes.
         outbox.crash_point(crash_point::LOG_SYNC.before());
         self.cycle.phase = Phase::Syncing;
@@ -381,7 +392,7 @@ impl LogBlock {
     fn on_synced(&mut self, result: &FileResult, outbox: &mut Outbox<Signal>) {
         require!(self.cycle.syncs > 0, "a sync is answered once");
         self.cycle.syncs -= 1;
-        if !matches!(result, Ok(FileOutcome::Synced)) {
+        if !matches!(result, Ok(FileOutcome::Synced)) && !PlantedBug::RetryFailedSync.is_planted() {
             // The operating system may have dropped the pages and may report success for the next sync.
             halt(outbox, "sync", result);
         }

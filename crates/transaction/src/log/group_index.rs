@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use junctor_kernel::require;
 use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_storage::log::{RecordHeader, RecordKind};
 
 /// Groups that are remembered one by one. Beyond this number, pairs of neighbours are remembered as one.
@@ -91,6 +92,8 @@ impl GroupIndex {
         }
         let first = self.groups.front().map(|(position, _)| *position);
         let chunks = self.open.values().chain(self.committed.values()).copied();
+        let chunks = chunks.filter(|_| !PlantedBug::TrimPastChunks.is_planted());
+        let first = first.filter(|_| !PlantedBug::ReplayFromEnd.is_planted());
         chunks.chain(first).fold(self.last_synced, u64::min)
     }
 }

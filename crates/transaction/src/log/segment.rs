@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use junctor_kernel::{
     Duration, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
 };
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::{Signal, crash_point};
 use junctor_storage::log::SegmentSize;
 
@@ -188,7 +189,7 @@ impl Segments {
             (Step::Close, Ok(FileOutcome::Closed)) => Step::Rename,
             (Step::Rename | Step::Reuse(_), Ok(FileOutcome::Renamed)) => {
                 outbox.crash_point(crash_point::SEGMENT_RENAME.after());
-                Step::SyncFolder
+                if PlantedBug::SkipFolderSync.is_planted() { Step::Open } else { Step::SyncFolder }
             }
             (Step::SyncFolder, Ok(FileOutcome::FolderSynced)) => {
                 outbox.crash_point(crash_point::SEGMENT_DIRECTORY.after());

@@ -52,6 +52,8 @@ pub(super) struct FileOptions {
     pub(super) request_ns_max: u64,
     /// Maximum number of requests that wait in a lane.
     pub(super) requests_max: usize,
+    /// Whether files can bypass the operating system's cache.
+    pub(super) has_direct_files: bool,
 }
 
 #[derive(Debug)]
@@ -236,6 +238,7 @@ impl VirtualFiles {
 
     fn open(&mut self, path: &str, mode: FileMode, lane: FileLane, is_direct: bool) -> FileResult {
         self.faults.check(DiskOperation::Open, path, &mut self.random)?;
+        let is_direct = is_direct && self.options.has_direct_files;
         let creates = matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty);
         let existing = self.disk.inode(path);
         let inode = match existing {

@@ -15,7 +15,7 @@ const NODE: NodeId = NodeId(1);
 const LANE: FileLane = FileLane::Log;
 
 fn files(seed: u64) -> VirtualFiles {
-    VirtualFiles::new(seed, FileOptions { request_ns_max: 1_000, requests_max: 10 })
+    VirtualFiles::new(seed, FileOptions { request_ns_max: 1_000, requests_max: 10, has_direct_files: true })
 }
 
 fn accept(files: &mut VirtualFiles, request: WorldRequest) -> Option<WorldEvent> {
