@@ -35,7 +35,7 @@ impl LogBlock {
             }
             Phase::Idle => self.start_sync_timer(outbox),
             Phase::Collecting => self.collect(context, outbox),
-            Phase::Stopped | Phase::Writing | Phase::Syncing => {}
+            Phase::Stopped | Phase::Writing | Phase::Syncing | Phase::Failed => {}
         }
     }
 

@@ -63,6 +63,8 @@ pub(super) enum Phase {
     Writing,
     /// Every group is written.
     Syncing,
+    /// A write or a sync has failed. The node stops; until then nothing more may become durable.
+    Failed,
 }
 
 /// The cycle that runs, and the end of the chain of groups.
@@ -364,7 +366,7 @@ impl LogBlock {
                     self.start_retry_timer(outbox);
                 }
                 Phase::Syncing => self.end_sync(context, outbox),
-                Phase::Writing | Phase::Stopped | Phase::Idle | Phase::Collecting => {}
+                Phase::Writing | Phase::Stopped | Phase::Idle | Phase::Collecting | Phase::Failed => {}
             }
         }
     }
@@ -385,7 +387,7 @@ impl LogBlock {
                 let at = self.cycle.unwritten.partition_point(|(other, _)| *other < position);
                 self.cycle.unwritten.insert(at, (position, bytes));
             }
-            other => halt(outbox, "write", other),
+            other => self.fail("write", other, outbox),
         }
     }
 
@@ -394,8 +396,17 @@ impl LogBlock {
         self.cycle.syncs -= 1;
         if !matches!(result, Ok(FileOutcome::Synced)) && !PlantedBug::RetryFailedSync.is_planted() {
             // The operating system may have dropped the pages and may report success for the next sync.
-            halt(outbox, "sync", result);
+            self.fail("sync", result, outbox);
         }
+    }
+
+    /// Stops the node: what is on disk is unknown, so nothing more may be acknowledged.
+    #[cold]
+    fn fail(&mut self, action: &str, result: &FileResult, outbox: &mut Outbox<Signal>) {
+        self.cycle.phase = Phase::Failed;
+        let reason = failure(result);
+        let message = format!("cannot {action} the log: {reason}; going on could lose commits");
+        outbox.request(WorldRequest::Halt { message: message.into() });
     }
 
     /// Everything that was written is on disk.
@@ -471,7 +482,7 @@ impl LogBlock {
             }
             RETRY_TIMER => {
                 self.cycle.retry_timer_runs = false;
-                let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0;
+                let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0 && self.cycle.phase != Phase::Failed;
                 // The segment's own timer may have found room already.
                 if is_waiting && (self.cycle.is_full || self.needs_segment()) {
                     self.cycle.is_full = false;
@@ -549,14 +560,6 @@ impl LogBlock {
             outbox.request(WorldRequest::StartTimer { after, token: RETRY_TIMER });
         }
     }
-}
-
-/// Stops the node: what is on disk is unknown, so nothing more may be acknowledged.
-#[cold]
-fn halt(outbox: &mut Outbox<Signal>, action: &str, result: &FileResult) {
-    let reason = failure(result);
-    let message = format!("cannot {action} the log: {reason}; going on could lose commits");
-    outbox.request(WorldRequest::Halt { message: message.into() });
 }
 
 /// Why a request failed, for users.

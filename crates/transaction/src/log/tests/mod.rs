@@ -552,6 +552,13 @@ fn a_failed_sync_stops_the_node_and_is_not_repeated() {
         "{:?}",
         stage.halted
     );
+    assert!(stage.answers().is_empty(), "nothing is acknowledged, although other threads still run");
+    stage.fails_syncs = false;
+    let later = stage.commit(0, 0);
+    stage.await_durable(1, later);
+    stage.advance(Duration::from_millis(5000));
+    stage.run_disk();
+    assert!(stage.answers().is_empty(), "a later sync proves nothing");
 }
 
 #[test]
