@@ -8,7 +8,7 @@
 //! - [`consistency`]: compares a table with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`connections`], [`torn_reads`],
 //!   [`history`], [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`],
-//!   [`event_load`], [`scale`];
+//!   [`event_load`] (the command `load`: very many connections), [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.

@@ -27,11 +27,11 @@ enum Command {
     Compare(compare::CompareOptions),
     /// Compare DBT2 and YCSB with MariaDB
     CompareApplications(applications::ApplicationsOptions),
-    /// Compare writes that are on disk before their acknowledgement with MariaDB and with an echo that syncs
+    /// Compare durable writes, on disk when acknowledged, with MariaDB and with an echo server that syncs
     DurableWrites(durable_writes::DurableWritesOptions),
     /// Measure the memory of idle connections, and exceed the limit of connections
     Connections(connections::ConnectionsOptions),
-    /// Measure up to 16,384 connections, a single connection compared with an echo server, and an idle server
+    /// Measure loads of up to 16,384 connections, one connection against an echo server, and an idle server
     Load(event_load::LoadOptions),
     /// Simulate placements for more CPUs than this machine has
     Scale(scale::ScaleOptions),

@@ -47,8 +47,8 @@ impl Alteration {
         self.needs_parents && !self.add_foreign_keys.is_empty()
     }
 
-    /// Whether the session has work of its own before the change is complete: entries of unique indexes, and
-    /// checks of parents.
+    /// Whether the session must do a part of the alteration itself before it requests `FinishAlteration`:
+    /// write the entries of new unique indexes, or check the parents of new foreign keys.
     pub fn has_session_work(&self) -> bool {
         self.validates_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
     }

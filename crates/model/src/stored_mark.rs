@@ -1,4 +1,4 @@
-//! The mark of an AUTO_INCREMENT counter as it lies in the log (`docs/format.md`, "Mark").
+//! The high-water mark of an AUTO_INCREMENT counter, as the log stores it (`docs/format.md`, "Mark").
 
 use std::fmt;
 

@@ -23,7 +23,7 @@ pub enum Parts {
     Many(Box<[(u16, Buffer)]>),
 }
 
-/// How a transaction reads rows in order to lock or change them.
+/// Locking and staleness rules for the rows that a statement reads in order to lock or change them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Whether scanned ranges and absent keys are locked too, so that no row enters them.
@@ -54,12 +54,14 @@ pub struct ExecuteStatement {
     pub protocol: RowProtocol,
     /// Maximum wait for one lock, in milliseconds, before error 1205.
     pub lock_wait_ms: u32,
-    /// Whether error 1205 undoes the whole transaction instead of the statement.
+    /// Whether a lock wait timeout (error 1205) rolls back the whole transaction instead of only the
+    /// statement (`innodb_rollback_on_timeout`).
     pub timeout_ends: bool,
     /// How rows are read.
     pub reading: Reading,
-    /// Number of the last statement before the newest savepoint. A later ROLLBACK TO SAVEPOINT never returns
-    /// to a point between that statement and this one.
+    /// Number of the last statement before the newest savepoint; 0 without a savepoint. No rollback can
+    /// return to a point between that statement and this one, so versions that only such a point could need
+    /// are removed early.
     pub savepoint: StatementNumber,
     /// The planned work.
     pub program: Arc<WriteProgram>,
@@ -68,8 +70,8 @@ pub struct ExecuteStatement {
 }
 
 /// Interrupts a statement, unless that is complete or committing. The statement is undone and answers with
-/// error 1317; this signal has no reply. It is deferrable like [`ExecuteStatement`], so that it cannot
-/// overtake the statement.
+/// error 1317; this signal has no reply. Like [`ExecuteStatement`], it is deferrable (it may wait for space
+/// in the receiver's mailbox), so that it cannot overtake the statement.
 #[derive(Debug)]
 pub struct InterruptStatement {
     /// The operation of the statement.

@@ -22,7 +22,8 @@ pub struct LockWaitStarted {
     pub changed: u32,
     /// Whether the transaction holds or awaits other locks there, so that others may wait for it already.
     pub has_other_requests: bool,
-    /// Holders, or waiters ahead in the queue, which wait for the holders themselves.
+    /// The transactions for which it waits: holders, and waiters ahead in the queue. If one of these waiters
+    /// requests exclusive mode, the holders are left out, because that waiter waits for them.
     pub blockers: Vec<Blocker>,
 }
 
@@ -31,8 +32,9 @@ pub struct LockWaitStarted {
 pub struct Blocker {
     /// The blocking transaction.
     pub transaction: TransactionId,
-    /// For a waiter ahead in the queue, the sequence of its wait at the same ldm; 0 for a holder. Cancelling
-    /// a wait that is only ahead in the queue would not break a deadlock.
+    /// The sequence of the blocker's own wait at the same ldm, if the blocker is a waiter ahead in the queue;
+    /// 0 for a holder. Cancelling a wait that is only ahead in the queue would not break a deadlock, because
+    /// the requests behind it would then wait for the holders directly.
     pub ahead: u64,
 }
 

@@ -10,7 +10,7 @@ pub enum Keep {
     CodeAndComments,
 }
 
-/// Replaces the bytes that `keep` does not select by spaces. Offsets and line numbers stay valid.
+/// Replaces each byte that `keep` does not select with a space. Offsets and line numbers stay valid.
 pub fn mask(text: &str, keep: Keep) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();

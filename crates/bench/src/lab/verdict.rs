@@ -20,7 +20,8 @@ pub struct Comparison {
     pub best_static: Option<&'static str>,
     /// Ratio of each setup to the best static one in the same repetition.
     pub to_best: Vec<(&'static str, Interval)>,
-    /// Ratio of adaptive to each static setup in the same repetition.
+    /// For each static setup, the ratio of the adaptive setup to it in the same repetition. Above 1, adaptive
+    /// is better.
     pub adaptive_to: Vec<(&'static str, Interval)>,
 }
 

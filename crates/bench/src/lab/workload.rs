@@ -39,7 +39,7 @@ pub struct Workload {
     pub meaning: &'static str,
     /// Number of clients.
     pub clients: Clients,
-    /// Figure that setups are compared by.
+    /// The figure by which setups are compared.
     pub judged: ComparedFigure,
     /// One mix, or the mixes that alternate.
     pub phases: &'static [&'static [Share]],

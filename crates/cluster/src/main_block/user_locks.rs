@@ -41,6 +41,7 @@ pub(super) struct Waiter {
 /// The outcome of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LockOutcome {
+    /// The lock is granted.
     Lock,
     /// The request waits.
     Wait,

@@ -3,9 +3,10 @@
 //!
 //! Changes of the same table start in order of arrival; other changes may overtake. A change waits no longer
 //! than its session allows. Transactions that are older than a change precede it (`RecallTables`), and
-//! sessions commit before they request a change, so no cycle of waits forms here. While an alteration waits
-//! between two of its steps, other changes do not treat it as a writer of its table. If another session locks
-//! the tables of a change again before the change starts, the change asks for them once more.
+//! sessions commit before they request a change, so no cycle of waits forms here. An alteration that waits
+//! between two of its steps excludes nobody from its table, so other changes of the table can start. If
+//! another session locks the tables of a change again before the change starts, the change asks for them once
+//! more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -191,7 +192,8 @@ impl MainBlock {
         };
         let id_of =
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
-        // The plans of tables that foreign keys relate to the changed tables depend on them.
+        // A plan that writes a table depends on the table's parents and children. The change therefore also
+        // keeps writers out of the parents and children of its tables.
         let related = match foreign_key::keeps_relations(change) {
             true => BTreeSet::new(),
             false => foreign_key::related(dictionary, &own, keys),
@@ -247,9 +249,9 @@ impl MainBlock {
     }
 
     /// Whether no other session has locked a table of the change, and no other alteration is building an
-    /// index on a table to be locked. LOCK TABLES would mistake such an index for its own. The alteration
-    /// cannot prevent this, because it excludes nobody from its table while it waits between two of its
-    /// steps.
+    /// index on a table to be locked. A later ALTER TABLE of the locking session would mistake such an index
+    /// for one that it adds itself. The alteration cannot prevent this, because it excludes nobody from its
+    /// table while it waits between two of its steps.
     fn is_unlocked_by_others(&self, waiting: &WaitingChange) -> bool {
         let WaitingChange { change, names, requester, .. } = waiting;
         let is_locked = |name: &TableName| {
@@ -357,7 +359,9 @@ impl MainBlock {
         }
     }
 
-    /// Lets older transactions precede a change that has not started.
+    /// A sql block that has already replied recalls its reply, because a transaction older than the change
+    /// needs a table. If the change has not started, asks that block again, and the transaction precedes the
+    /// change.
     pub(super) fn on_recall_tables(&mut self, signal: RecallTables, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(waiting) = self.waiting.iter_mut().find(|waiting| waiting.number == signal.operation) else { return };

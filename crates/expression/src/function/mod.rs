@@ -1,4 +1,5 @@
-//! MySQL's functions: one table for each family, one file for each table.
+//! MySQL's functions: one table for each family, one file for each table. The file `extreme` has GREATEST and
+//! LEAST.
 
 mod digest;
 mod extreme;
@@ -121,7 +122,8 @@ impl<'r> Call<'r> {
         self.arguments[position].value(&self.context)
     }
 
-    /// The argument rounded to the scale of its type, for functions that convert it to text.
+    /// The argument's value, rounded to the scale of the argument's type. Functions that convert a number to
+    /// text use this.
     fn rounded(&self, position: usize) -> Result<ValueRef<'r>> {
         self.arguments[position].rounded_value(&self.context)
     }
@@ -160,7 +162,9 @@ impl<'r> Call<'r> {
         self.context.scratch.build_text(build).map(ValueRef::Bytes)
     }
 
-    /// The text that `build` appends to the given buffer, as its outcome says. `name` is the function's.
+    /// Builds a string result. `build` appends the text to the given buffer, and returns whether the text is
+    /// complete, the result is NULL, or the text is too long. `name` is the function's name, for warning
+    /// 1301.
     fn build_bounded(
         &self,
         name: &str,
@@ -241,7 +245,8 @@ fn resolve_first(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
     Ok(TypedCall { arguments, result })
 }
 
-/// The result is a string with the common collation of all string arguments and the sum of all lengths.
+/// Resolves a function that joins its arguments, such as CONCAT. The result is a string with the common
+/// collation of all string arguments; its length is the sum of all lengths.
 fn resolve_together(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let collation = crate::construct::aggregate_collations(&name.to_ascii_lowercase(), &arguments)?;
     let length = arguments.iter().fold(0u32, |length, argument| length.saturating_add(argument.result.length));

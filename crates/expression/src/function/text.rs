@@ -53,9 +53,9 @@ fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<T
     Ok(resolved)
 }
 
-/// Resolves REPEAT, SPACE, LPAD and RPAD. A constant count or length gives the result's declared length;
-/// otherwise that is the maximum. The result is nullable, because execution returns NULL for a string longer
-/// than [`STRING_BYTES_MAX`].
+/// Resolves REPEAT, SPACE, LPAD and RPAD. A constant count or length determines the result's declared length.
+/// Without one, the declared length is the maximum. The result is nullable, because execution returns NULL
+/// for a string longer than [`STRING_BYTES_MAX`].
 fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let count = match arguments[usize::from(name != "SPACE")].as_constant() {
         Some(Value::Int(count)) => Some(u32::try_from((*count).max(0)).unwrap_or(u32::MAX)),

@@ -16,7 +16,7 @@ use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
 /// Default collation in the greeting: utf8mb4_0900_ai_ci.
 const GREETING_CHARACTER_SET: u8 = 255;
 
-/// The packet layer of one connection.
+/// The packet layer of one MySQL connection: framing and login.
 #[derive(Debug)]
 pub(crate) struct Link {
     reader: PacketReader,

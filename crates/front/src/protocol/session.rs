@@ -17,7 +17,7 @@ pub(crate) struct CommandContext<'a, 'd> {
     pub turn: &'a mut TurnContext<'d>,
 }
 
-/// The choices of a login that affect how statements behave.
+/// The options of a login that affect how statements behave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SessionTraits {
     /// Whether the affected rows of an UPDATE are the rows that matched instead of those that changed.

@@ -31,12 +31,13 @@ impl Doorbell {
         }
     }
 
-    /// Ends a delegated turn: returns the slot (host and state) that the turn borrowed, and wakes the slot's
-    /// thread.
+    /// Ends a delegated turn so that the slot's thread is awake: returns the slot (host and state) that the
+    /// turn borrowed, and wakes the thread if it sleeps.
     #[cold]
     pub(super) fn give_back_awake(&self, phase: IdlePhase, clock: &Clock) {
         match phase {
-            // A detached thread is awake and reattaches by itself. If it already waits, `give_back` wakes it.
+            // A detached thread is awake and reattaches by itself. If it already waits for its slot,
+            // `give_back` wakes it.
             IdlePhase::Detached => _ = self.cell.give_back(phase),
             IdlePhase::Asleep(location) if self.cell.give_back_awake() => self.ring(location, clock),
             IdlePhase::Asleep(_) => {}

@@ -1,5 +1,5 @@
-//! Measures how long a wake-up takes, from the call until the thread runs. Two threads wake each other at the
-//! node's start.
+//! Measures the latency of a wake-up: the time from the call until the thread runs. At the node's start, two
+//! threads wake each other. The module `doorbell` contains the wake-ups of the node's own threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -15,7 +15,8 @@ use crate::outbox::Outbox;
 use crate::random::Random;
 use crate::world::{FileId, FileOutcome, WorldEvent, WorldRequest};
 
-/// Deliveries without an idle moment after which the test is taken to hang.
+/// Maximum number of deliveries between two moments without signals in flight. At this number the test
+/// panics, because its signals seem never to end.
 const DELIVERIES_MAX: usize = 2_000_000;
 
 /// A signal that was sent and not delivered yet.
@@ -42,7 +43,7 @@ pub struct Delivery<S> {
     next_file: u32,
     /// Bytes written to files, of all files together, in the order of the requests.
     pub written: Vec<u8>,
-    /// Whether answers to file requests stay in `held_files` instead of being sent.
+    /// Whether answers to file requests are withheld: they stay in `held_files` instead of being sent.
     pub holds_files: bool,
     /// Held answers to file requests, each with the address of the requesting block.
     pub held_files: Vec<(Address, S)>,

@@ -48,6 +48,7 @@ struct Connection {
     to_server: VecDeque<u8>,
     /// Queued at the server, not yet in the client's window.
     to_client: VecDeque<u8>,
+    /// The client's window: bytes that have arrived at the client.
     received: VecDeque<u8>,
     server_open: bool,
     client_open: bool,
@@ -223,7 +224,7 @@ impl VirtualSockets {
         }
     }
 
-    /// The instances whose sockets a thread with these modules writes to: its own, or any if it sends for
+    /// The instances to whose sockets a thread with these modules writes: its own, or any if it sends for
     /// others.
     pub(super) fn written_by(&self, modules: &[(ModuleId, u16)]) -> impl Iterator<Item = u16> + use<> {
         let sends = modules.iter().any(|&(module, _)| module == ModuleId::SEND);

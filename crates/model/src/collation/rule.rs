@@ -1,4 +1,4 @@
-//! Hot path: at most 5 instructions per call, not counting the collation.
+//! Hot path: at most 5 instructions per call, not counting the functions of each collation.
 //!
 //! The operations of a collation on text: comparison, weight keys, LIKE, letter case, lengths.
 
@@ -40,8 +40,8 @@ impl CollationId {
     }
 
     /// Appends the weight key of `text` to `out`: at most
-    /// [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes with the order of the text. `out` does not
-    /// grow if it has that much capacity.
+    /// [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes with the order of the text. With that much
+    /// spare capacity, `out` is not reallocated.
     ///
     /// One key may be a prefix of another, so a key of several parts must mark the end of each part.
     pub fn append_weight_key(self, text: &[u8], out: &mut Vec<u8>) {
@@ -65,8 +65,8 @@ impl CollationId {
         }
     }
 
-    /// Like [`append_weight_key`](Self::append_weight_key). Returns false if the key certainly has no zero
-    /// byte.
+    /// Like [`append_weight_key`](Self::append_weight_key), but returns whether the key may contain a zero
+    /// byte: false means that it certainly has none.
     pub(crate) fn append_weights(self, text: &[u8], out: &mut Vec<u8>) -> bool {
         match self.rule() {
             Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),

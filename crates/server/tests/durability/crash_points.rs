@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use super::script::Script;
 use super::server::{Server, copy, folder, small_files_command};
 
-/// The environment variable with which the server kills itself.
+/// The environment variable that names the crash point at which the server kills itself.
 const CRASH: &str = "JUNCTOR_CRASH_AT";
-/// The environment variable that asks for all hits below, not only the first. `make faults` sets it.
+/// The environment variable that asks for all of `HITS`, not only the first. `make faults` sets it.
 const THOROUGH: &str = "JUNCTOR_FAULTS";
-/// The hits of a point that are fatal in turn.
+/// At which hit of a point the server is killed: at the first hit in the first run, at the second in the next
+/// run, and so on.
 const HITS: [u32; 9] = [1, 2, 3, 5, 14, 41, 100, 200, 365];
-/// Starts of the names of steps that the script does not reach.
+/// Prefixes of the names of steps that this test skips, because the script does not reach them.
 const OTHERS: [&str; 4] = ["backup.", "pair.settings", "checkpoint.abandon", "job.undo"];
 
 /// Every step that has crash points, from the generated page.

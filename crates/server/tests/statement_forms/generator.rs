@@ -34,7 +34,8 @@ pub struct Statement {
     pub is_change: bool,
     /// Whether ORDER BY determines the order of the rows completely.
     pub is_ordered: bool,
-    /// Whether the result contains an arbitrary one of several texts that the collation considers equal.
+    /// Whether the result may contain any one of several texts that the collation considers equal, so that
+    /// two correct results can differ.
     pub shows_any_of_equal: bool,
     /// Whether a session value determines the type of a result. With a constant in its place, the result
     /// would have another type.

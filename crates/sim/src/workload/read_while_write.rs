@@ -1,11 +1,12 @@
 //! Families of rows that are always written together, with columns that are always equal, while other
 //! sessions read them through every access path.
 //!
-//! - A row with different columns was read half-written.
-//! - A family with different rows was read in the middle of a transaction.
-//! - A negative generation was never committed.
-//! - A generation below one acknowledged before the read is a lost update.
-//! - Different reads in one REPEATABLE READ transaction are non-repeatable.
+//! The rows that a read returns reveal each anomaly:
+//! - different columns in a row: the row was read half-written;
+//! - different rows in a family: the read saw the middle of a transaction;
+//! - a negative generation: the read returned values that were never committed;
+//! - a generation lower than one acknowledged before the read: the read was stale, or a commit is lost;
+//! - different generations in one REPEATABLE READ transaction: the read was not repeatable.
 
 use junctor_kernel::{Duration, Random};
 
@@ -32,7 +33,7 @@ struct Work {
     family: usize,
     statements: Vec<(Statement, Expected)>,
     position: usize,
-    /// The acknowledged generation when the first read was sent.
+    /// The acknowledged generation when the first read was sent. A read must not return a lower one.
     floor: i64,
     /// The generation that the first read returned.
     seen: Option<i64>,
@@ -45,7 +46,7 @@ enum Expected {
     /// The statement that makes the next generation visible, and the number of rows that this statement
     /// changes.
     Commit(i64),
-    /// This number of rows of the family.
+    /// A read of rows of the family. Contains the number of rows that it must return.
     Family(i64),
 }
 

@@ -89,7 +89,8 @@ pub struct Binder<'a> {
     /// The first column bound outside an aggregate since the caller cleared this field, as error messages
     /// show it.
     pub first_bare_column: Option<String>,
-    /// The select list and its bound values. HAVING and ORDER BY can refer to its aliases.
+    /// The select list as written, with its bound values: HAVING and ORDER BY can refer to its aliases.
+    /// `None` while names refer only to columns.
     pub named: Option<(&'a [SelectItem], Projection)>,
     /// Whether a column outside an aggregate becomes an ANY_VALUE aggregate.
     pub wraps_bare_columns: bool,

@@ -32,7 +32,8 @@ pub struct ParameterKind {
     pub is_list: bool,
     /// For a string that may be a LIKE pattern: whether the pattern begins with a literal character.
     pub prefix: PatternPrefix,
-    /// The exact type, for a value that only the session knows. The plan is valid for this type only.
+    /// The complete type (not only the kind), for a value that only the session knows. The plan is valid for
+    /// this type only.
     pub exact: Option<ResultType>,
 }
 

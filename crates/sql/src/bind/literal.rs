@@ -35,8 +35,8 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
     })
 }
 
-/// Binds an operand in numeric context. There a hexadecimal or bit literal is an unsigned number: its last
-/// eight bytes, most significant first. Any other operand stays as `bound`.
+/// Converts an operand that is used together with numbers. There a hexadecimal or bit literal is an unsigned
+/// number: its last eight bytes, most significant first. Any other operand stays as `bound`.
 pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
     match number_of_literal(operand) {
         Some(number) => Expression::constant(Value::UInt(number), CollationId::BINARY),

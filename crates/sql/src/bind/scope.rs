@@ -14,7 +14,7 @@ use crate::parse::expression::ColumnReference;
 /// The source of a statement's rows.
 #[derive(Clone, Copy, Debug)]
 pub enum RowSource<'a> {
-    /// A single empty row: no FROM, or DUAL.
+    /// No table, but one row without columns: the statement has no FROM, or FROM DUAL.
     Nothing,
     /// The rows of a stored table.
     Table(&'a Arc<TableLayout>),

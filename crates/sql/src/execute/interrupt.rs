@@ -24,8 +24,8 @@ pub(crate) struct KillState {
 }
 
 impl Engine {
-    /// Stops the statement of a session whose client has disconnected. A statement that cannot stop
-    /// immediately continues without an answer.
+    /// Stops the statement of a session whose client has disconnected. (KILL uses `interrupt_statement`.) A
+    /// statement that cannot stop immediately continues without an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         session.interrupted = true;
         session.next_statement_at = 0;

@@ -59,8 +59,8 @@ pub(crate) fn start_rollback_to(context: &mut StatementContext<'_, '_>, name: &s
                     Progress::Waiting
                 }
                 None => {
-                    // The transaction holds no locks, so other sessions may change the tables that it has
-                    // only read since the savepoint.
+                    // No statement since the savepoint has written or locked rows. Schema changes therefore
+                    // need not wait for this transaction at tables that it has used only since the savepoint.
                     context.session.tables.truncate(tables);
                     finish_ok(context, ChangeCounts::default())
                 }

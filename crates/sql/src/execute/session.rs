@@ -62,7 +62,8 @@ pub struct Session {
     pub(crate) is_open: bool,
     /// Whether the open transaction refuses writes.
     pub(crate) is_read_only: bool,
-    /// Whether the client has disconnected. The current statement then ends without an answer.
+    /// Whether the client has disconnected; KILL does not set this. The current statement then ends without
+    /// an answer.
     pub(crate) interrupted: bool,
     /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
     pub(crate) next_statements_stopped: bool,

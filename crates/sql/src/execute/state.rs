@@ -47,7 +47,7 @@ pub(crate) enum Execution {
     Numbers(Box<InsertState>),
     /// Waits for the end of COMMIT or ROLLBACK.
     Ending(OperationId, AfterTransactionEnd),
-    /// Waits for the end of ROLLBACK TO SAVEPOINT.
+    /// Waits for the end of ROLLBACK TO SAVEPOINT; ROLLBACK itself is `Ending`.
     Undoing(OperationId),
     /// Waits until all sql blocks have replied to KILL.
     Killing(KillState),
@@ -65,9 +65,9 @@ pub(crate) enum Execution {
     Status(Box<StatusState>),
     /// Waits for the statistics of tables, to start again with them.
     TableStatistics(Box<TableStatisticsState>),
-    /// Waits before its first step, because a schema change blocks one of its tables.
+    /// Waits before its first step for a metadata lock: a schema change blocks one of its tables.
     Tables(Box<TableWait>),
-    /// The rows of a locking read or of RETURNING have arrived and are processed in steps.
+    /// Processes in steps the rows of a locking read or of RETURNING, all of which have arrived.
     Received(Box<ReceivedState>),
     /// The sorted result is complete and is sent in parts.
     Sorted(SortedState),
@@ -181,7 +181,8 @@ pub(crate) struct ReadState {
     pub plan: Arc<SelectPlan>,
     pub operation: OperationId,
     pub protocol: RowProtocol,
-    /// Whether the expected rows are entries of a unique index, which refer to the rows to read next.
+    /// Whether this is the first of two reads: it returns entries of a unique index, which refer to the rows
+    /// that the second read returns.
     pub is_lookup: bool,
     pub header_sent: bool,
     /// Length of the encoded header in front of the rows of one reply, in bytes.
@@ -282,8 +283,8 @@ pub(crate) struct SortedState {
 pub(crate) struct PlanInput<'a> {
     /// The encoding of the rows.
     pub protocol: RowProtocol,
-    /// The text from which the engine's shape was scanned; `None` if the statement has no shape or was not
-    /// received as text.
+    /// The statement's text with its literals, from which `Engine::shape` (the text without literals) was
+    /// scanned. `None` if the statement has no shape or was not received as text.
     pub shaped_text: Option<&'a [u8]>,
     pub input: StatementInput<'a>,
 }
@@ -302,7 +303,7 @@ pub(crate) struct Workspace {
     pub session_values: Vec<junctor_model::value::Value>,
     /// The exact types of these values.
     pub session_kinds: Vec<ParameterKind>,
-    /// The plan cache key of a statement with kept literals (see `parse::lift`).
+    /// The plan cache key of a statement whose shape keeps some literals (see `parse::lift`).
     pub variant: Vec<u8>,
     pub decoded: Vec<u8>,
     pub scratch: Scratch,

@@ -36,7 +36,8 @@ pub struct RangeTemplate {
     pub value_sets: Vec<ValueSet>,
 }
 
-/// The partitions that a statement visits.
+/// The set of partitions that a statement visits. `bind::Scope`, in contrast, is the set of names that it can
+/// use.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScopeTemplate {
     /// Every partition of the table.

@@ -80,7 +80,8 @@ pub struct InsertPlan {
     pub auto: Option<AutoColumn>,
     /// Whether the partition columns are the primary key, so that one hash serves both.
     pub key_is_partition: bool,
-    /// Whether the plan is valid for parameters of any kind, because no expression reads them.
+    /// Whether the plan is valid whatever the kinds of the parameters, because no expression reads a
+    /// parameter.
     pub takes_any_kind: bool,
     /// The query of INSERT ... SELECT. Its columns are the parameters of the only element of `rows`.
     pub select: Option<QueryPlan>,
@@ -185,8 +186,8 @@ pub(super) fn plan_insert(
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
-/// The rows as written. For rows of the same form: the first row, and the position of its literals. Error:
-/// 1235 for ordinals beyond 65,535.
+/// The rows of VALUES as parsed. For rows of the same form: the first row, and the position of its literals.
+/// Error: 1235 for ordinals beyond 65,535.
 fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option<UniformRowForm>)> {
     match source {
         InsertSource::Rows(rows) => Ok((rows.iter().collect(), None)),
@@ -257,9 +258,9 @@ fn plan_source(
     plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
 }
 
-/// The query's table, whose columns ON DUPLICATE KEY UPDATE may name in addition to the written table's.
-/// `None` for a query without a stored table, and for one with aggregates, whose row is not a row of the
-/// table.
+/// The query's table. ON DUPLICATE KEY UPDATE may name its columns in addition to those of the table that the
+/// INSERT writes. `None` for a query without a stored table, and for one with aggregates, whose row is not a
+/// row of the table.
 fn named_source<'a>(
     environment: &'a Environment<'_>,
     select: &'a Select,

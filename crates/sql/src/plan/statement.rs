@@ -117,7 +117,8 @@ pub struct VirtualSource {
     pub rows: ComputeSource,
 }
 
-/// Looks up a virtual table by database and name; `None` if that database has no such table.
+/// Looks up a virtual table (one whose rows the server computes) by database and name; `None` if that
+/// database has no such table.
 pub type FindVirtual<'a> = dyn Fn(&str, &str) -> Option<VirtualSource> + 'a;
 
 /// Estimated bytes of a plan without its expressions and columns.

@@ -458,8 +458,8 @@ fn a_result_has_at_most_4096_columns() {
     assert_eq!(refused(4097).map(|error| error.code.errno()), Some(1117));
 }
 
-/// Inserted parameters are converted from any bound type, but computations are planned for a parameter's
-/// kind.
+/// A parameter that is inserted unchanged may have any kind: each execution converts it to the column's type.
+/// An expression that contains a parameter is planned for the parameter's kind (integer, string and so on).
 #[test]
 fn a_plan_that_computes_with_parameters_is_for_their_kinds_only() {
     let dictionary = dictionary();

@@ -39,7 +39,7 @@ pub struct StoredFrame {
     pub checksum: u32,
     /// Number of rows that begin in it.
     pub row_count: u16,
-    /// Whether an entry of the page begins with this frame.
+    /// Whether this frame is the first frame of an entry.
     pub is_first: bool,
 }
 

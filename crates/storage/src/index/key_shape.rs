@@ -13,8 +13,8 @@ pub(crate) struct KeyShape {
     columns: Box<[ColumnNumber]>,
     /// Set if the key is one integer column that is never NULL. Such a key is compared without building it.
     integer: Option<IntegerKey>,
-    /// The offsets of the columns, if all of them are in the fixed part. A stored image contains that part
-    /// even without its long values.
+    /// The offsets of the columns, if all of them are in the fixed part. A stored image contains the fixed
+    /// part even if long values are in overflow pages.
     fixed: Option<Box<[FixedPart]>>,
     /// How to compare each column, if all of them can be compared without building the key.
     direct: Option<Box<[DirectPart]>>,
@@ -70,7 +70,8 @@ impl KeyShape {
         self.fixed.is_some()
     }
 
-    /// Whether a stored image has exactly this key; `None` if that needs `matches`.
+    /// The fast path of `matches`: whether a stored image has exactly this key. Needs no overflow pages.
+    /// `None` if only `matches` can decide.
     #[inline]
     pub(crate) fn stored_matches(&self, stored: &[u8], key: &[u8]) -> Option<bool> {
         self.integer.map(|integer| integer.matches(stored, key))

@@ -211,8 +211,7 @@ impl RangeTable {
         self.waiters.remove(&waiter).is_some()
     }
 
-    /// Returns the waiters that new ranges have blocked since the last call of this function, and for which
-    /// `blockers_of` was not called since.
+    /// Returns the waiters that new ranges have blocked since the last call of this function.
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         std::mem::take(&mut self.newly_blocked)
     }

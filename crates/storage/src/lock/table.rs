@@ -21,9 +21,10 @@ use super::shards::ShardedTable;
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
-/// Number of locks of ended transactions that a request for a full table releases first.
+/// When the table is full, a request first releases locks of ended transactions, in steps of at most this
+/// many.
 const ROOM_MADE_MAX: usize = 256;
-/// Number of requests up to which an empty table keeps its memory.
+/// An empty table keeps memory for this many requests, and frees the memory beyond.
 const RECORDS_KEPT: usize = 1 << 16;
 
 /// A row that can be locked.
@@ -66,7 +67,8 @@ pub struct WaiterId(Waiter);
 enum Waiter {
     /// A request for a row.
     Row { request: u32, generation: u32 },
-    /// Keys that wait for ranges.
+    /// Keys of new index entries that wait for locked ranges. Contains the number of the wait; a row's key is
+    /// [`LockKey`].
     Key(u64),
 }
 
@@ -210,8 +212,8 @@ impl LockTable {
         WaiterId(Waiter::Key(self.ranges.wait(partition, keys, transaction, token)))
     }
 
-    /// The waiters that ranges locked since the last call block as well. The caller must report their new
-    /// blockers to the deadlock search.
+    /// Returns the waiters that are blocked, in addition to their former blockers, by ranges locked since the
+    /// last call. The caller must report their new blockers to the deadlock search.
     #[inline]
     pub fn take_newly_blocked(&mut self) -> Vec<WaiterToken> {
         if self.ranges.is_empty() { Vec::new() } else { self.ranges.take_newly_blocked() }
@@ -277,7 +279,8 @@ impl LockTable {
 
     /// Releases at most `count_max` of the locks and requests of a transaction. Returns whether any are left.
     /// Appends the tokens of the requests that this grants. While requests are left, the transaction must not
-    /// request anything more, and one of its own waiting requests may still be granted.
+    /// request anything more. A waiting request of its own may still be granted meanwhile, if no step has
+    /// reached the request yet.
     pub fn release_some(
         &mut self,
         transaction: TransactionId,
@@ -365,8 +368,7 @@ impl LockTable {
         let hash = self.hash_of_transaction(transaction);
         let Ok(entry) = self.by_transaction.find_entry(hash, |(owner, _)| *owner == transaction) else { return false };
         let ((_, mut request), _) = entry.remove();
-        // The transaction's requests leave every queue first, so that nothing is granted to a transaction
-        // that is ending.
+        // The requests of this step leave their queues first, so that the releases below do not grant them.
         let mut waiting = request;
         let mut left = count_max;
         // Bounded by `count_max`, like the release itself, so that each step of a large transaction stays
@@ -430,9 +432,9 @@ impl LockTable {
     /// comes with its token.
     ///
     /// The search goes backwards through the queue, collects the waiters that exclude this request, and ends
-    /// at the first one that requests exclusive mode: that waiter waits for everybody before it. Only if it
-    /// finds none does the list include the holders. Each waiter thus has few blockers, even in a long queue.
-    /// When a waiting request is cancelled, the blockers of its `followers_of` change.
+    /// at the first one that requests exclusive mode: that waiter waits for everybody before it. The list
+    /// includes the holders only if the search finds no exclusive waiter. Each waiter thus has few blockers,
+    /// even in a long queue. When a waiting request is cancelled, the blockers of its `followers_of` change.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
         if let Waiter::Key(number) = waiter.0 {
             return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();

@@ -28,7 +28,7 @@ pub struct PairSlot {
     pub damaged: Option<PairCopy>,
 }
 
-/// One of the two copies in a file.
+/// One of the two copies of a slot inside one file of the pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairCopy {
     /// At the start of the file.

@@ -70,9 +70,10 @@ impl PartitionStore {
         !self.stamping.is_empty()
     }
 
-    /// Stamps a row whose newest version is committed and unstamped. Returns whether the row had such a
-    /// version; stamping may have removed the row. Writers and purge call this first, so that unstamped
-    /// versions lie on top of a row and belong to one transaction.
+    /// Stamps a row whose newest version belongs to a settled transaction: writes the transaction's commit
+    /// number into the version. Returns whether the row had such a version; stamping may have removed the
+    /// row. Writers and purge call this first, so that unstamped versions lie on top of a row and belong to
+    /// one transaction.
     #[inline]
     pub(super) fn stamp_settled(&mut self, row: RowId) -> bool {
         self.rows.has_settled() && !PlantedBug::WriteAboveUnstamped.is_planted() && self.stamp_if_settled(row)

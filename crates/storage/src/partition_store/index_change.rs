@@ -77,7 +77,7 @@ impl PartitionStore {
         }
     }
 
-    /// Whether readers can use the index: it exists here and is complete.
+    /// Whether readers can use the index: it exists here, and its build is complete.
     pub fn has_index(&self, index: IndexId) -> bool {
         self.ordered.iter().any(|entry| entry.id == index && entry.is_complete)
     }

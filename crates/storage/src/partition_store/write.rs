@@ -103,9 +103,10 @@ impl PartitionStore {
         Ok(())
     }
 
-    /// Removes versions of the transaction to which no rollback can return. A rollback can return to the
-    /// state before the statement that began with number `first`, and to the states after `savepoint` and
-    /// earlier statements. This keeps the chain short for a row that one transaction changes very often.
+    /// Removes versions of the transaction to which no rollback can return. This keeps the chain short for a
+    /// row that one transaction changes very often. A rollback of the running statement returns to the state
+    /// before `first`, the number with which that statement began. ROLLBACK TO SAVEPOINT returns to the state
+    /// after the statement `savepoint` or after an earlier one.
     pub fn drop_unreachable(
         &mut self,
         row: RowId,
@@ -144,12 +145,14 @@ impl PartitionStore {
         Ok(())
     }
 
-    /// The row with this primary key, stamped so that it can be written.
+    /// The row with this primary key. Stamps the row first (see `stamp_settled`), because only a stamped row
+    /// can be written.
     #[inline]
     fn find_stamped(&mut self, key: HashedKey<'_>) -> Option<RowId> {
         let row = self.find_primary(key.key, key.hash)?;
         match self.stamp_settled(row) {
-            // The stamp removes a row that its transaction inserted and deleted.
+            // Stamping removes a row that one transaction inserted and deleted. Look whether the row still
+            // exists.
             true => self.find_primary(key.key, key.hash),
             false => Some(row),
         }
@@ -230,7 +233,8 @@ impl PartitionStore {
             self.drop_replaced(row, location, writer);
         }
         if self.has_unstamped() {
-            // Each row written stamps another one, so the debt never exceeds what was uncommitted at once.
+            // Each write stamps a waiting row too, so the rows that wait for their stamps are never more than
+            // the uncommitted rows have been at one time.
             self.stamp_step(1);
         }
         Ok(row)

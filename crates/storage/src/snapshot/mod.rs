@@ -21,8 +21,7 @@
 //! the word, or a value that the reader stored later. While the snapshot is in use, no such value is above
 //! the snapshot. If the purger's fence comes first, the reader's second load of the stable number returns the
 //! value that the purger loaded, or a later one, and the stable number never decreases. In both cases the
-//! snapshot is at or above the horizon. The argument uses only the order of the fences, so it also covers
-//! horizons that were computed before the snapshot began.
+//! snapshot is at or above the horizon.
 //!
 //! A thread that already has a snapshot takes the next one with a plain load of the stable number. Its word
 //! is at or below all its snapshots, and these are at or below every later one. When its oldest snapshot

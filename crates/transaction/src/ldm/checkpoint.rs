@@ -1,8 +1,8 @@
 //! Writes the changed rows of this ldm to a checkpoint file, in steps between other work.
 //!
-//! A step reads at most [`HOLDS_PER_TURN_MAX`] cells of 64 rows, and only within the speed that main allows.
-//! The ldm keeps its cursors until main ends the round: only then is it known whether the rows count as
-//! written.
+//! A step reads at most [`HOLDS_PER_TURN_MAX`] cells (a cell is 64 row ids), and only at the speed that main
+//! allows. The ldm keeps its cursors until main ends the round: only then is it known whether the rows count
+//! as written.
 
 use junctor_kernel::{
     Address, Context, Duration, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox,
@@ -20,7 +20,8 @@ use junctor_storage::partition_store::{CheckpointCursor, CheckpointStep};
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 
-/// Maximum number of cells that one step reads. A step with readers in a guard reads none.
+/// Maximum number of cells that one step reads, each under one hold of its partition's guard. The beginning
+/// of a partition counts as a cell, and ends the step if readers are in the guard.
 const HOLDS_PER_TURN_MAX: usize = 4;
 /// Bytes of one write.
 const WRITE_BYTES: usize = 1 << 20;
@@ -30,13 +31,14 @@ const WRITES_MAX: usize = 2;
 const FILE_BLOCK_BYTES: usize = 4096;
 /// Bytes that may be written without waiting after the ldm has written nothing for a while.
 const BURST_BYTES: u64 = 256 * 1024;
-/// Shortest pause of a round that has used up its speed.
+/// Shortest and longest pause of a round that has written as much as its speed allows for now, in
+/// milliseconds.
 const PAUSE_MS_MIN: u64 = 1;
 const PAUSE_MS_MAX: u64 = 100;
 
 /// Token of the timer that ends a pause.
 pub(super) const CHECKPOINT_TIMER: u64 = 1;
-/// The upper byte of the tokens of this file's requests.
+/// Marks the answers to this module's file requests: the upper byte of their tokens.
 pub(super) const CHECKPOINT_FILE: u64 = 1;
 pub(super) const TOKEN_KIND_SHIFT: u32 = 56;
 const TOKEN: u64 = CHECKPOINT_FILE << TOKEN_KIND_SHIFT;
@@ -59,6 +61,7 @@ struct Round {
     generation: u64,
     file_number: u32,
     begin: CommitNumber,
+    /// Files whose live contents this round writes again, so that the files become free.
     rewritten_files: Vec<u32>,
     speed: Speed,
     step: Step,
@@ -98,6 +101,7 @@ enum Step {
 #[derive(Debug)]
 struct WrittenPartition {
     cursor: CheckpointCursor,
+    /// Where the page table is.
     table: PageTableLocation,
     /// (file, bytes)
     live_bytes: Vec<(u32, u64)>,
@@ -112,7 +116,7 @@ struct Speed {
 }
 
 impl Speed {
-    /// Whether something may be written now.
+    /// Adds the credit earned until `now`. Returns whether something may be written now.
     fn has_credit(&mut self, now: Time) -> bool {
         let elapsed = now.since(self.credited);
         let earned = u128::from(self.bytes_per_second) * u128::from(elapsed.0) / 1_000_000_000;

@@ -21,7 +21,8 @@ pub(super) struct LockWaits {
     next_sequence: u64,
     /// Granted waits whose writes have not yet resumed.
     pub granted: VecDeque<WaiterToken>,
-    /// The lock table appends granted waits here while its caller borrows the other fields of the block.
+    /// The lock table appends the waits that it grants here, while its caller borrows other fields of the
+    /// block. `queue_granted` then moves them to `granted`.
     pub granted_now: Vec<WaiterToken>,
 }
 
@@ -44,7 +45,8 @@ impl LockWaits {
 }
 
 impl LdmBlock {
-    /// Parks a write whose lock request used the sequence number of the next wait.
+    /// Parks a write that waits for its lock request. The request has the token `next_token`, whose number
+    /// becomes the number of this wait.
     pub(super) fn park(&mut self, work: WriteWork, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
         self.counted.lock_waits += 1;
         let sequence = self.waits.next_sequence;

@@ -85,6 +85,7 @@ impl QueryBlock {
         }
     }
 
+    /// Opens the partition for reading, or closes it if the signal has no handle.
     fn on_open_partition(&mut self, signal: OpenPartition) {
         match signal.handle {
             Some(handle) => {

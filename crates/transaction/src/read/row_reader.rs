@@ -122,7 +122,8 @@ pub(crate) enum GuardedReadOutcome {
 }
 
 impl GuardedReadOutcome {
-    /// The result of a hold that read rows.
+    /// The outcome of an acquisition that read rows. `is_done`: whether the request is complete or the reply
+    /// is full.
     #[inline]
     pub fn ended(is_done: bool) -> GuardedReadOutcome {
         if is_done { GuardedReadOutcome::Done } else { GuardedReadOutcome::More }

@@ -201,7 +201,8 @@ impl FollowUpPlan {
         planned.entries.into_values().map(PlannedRound::plain).collect()
     }
 
-    /// Frees some memory of past planning. Freeing all of it in one step would take too long.
+    /// Frees some entries of `retired`, the memory of past planning. Freeing all of it in one step would take
+    /// too long.
     #[inline]
     pub fn drop_some(&mut self) {
         for _ in 0..RETIRED_AT_ONCE_MAX {
@@ -340,7 +341,8 @@ fn no_entries(program: &WriteProgram, index: IndexId) -> Box<Error> {
 }
 
 impl Statement {
-    /// Stores the follow-ups of a cascade. The parts of one step form one change, whatever their partitions.
+    /// Stores the follow-ups of a part of a cascade. Parts with the same program and path belong to one
+    /// cascade step, whatever their partitions, so their follow-ups are stored together.
     fn keep_cascade(&mut self, program: Arc<WriteProgram>, path: Vec<TableId>, follow_ups: Vec<FollowUp>) {
         match self.cascades.back_mut() {
             Some(last) if Arc::ptr_eq(&last.program, &program) && last.path == path => {
@@ -350,8 +352,8 @@ impl Statement {
         }
     }
 
-    /// Stores the foreign-key follow-ups of the statement. All its parts form one change, so that each parent
-    /// is looked up once.
+    /// Stores foreign-key follow-ups of the statement itself. Those of all the statement's parts are stored
+    /// together, so that each parent is looked up only once.
     fn keep_foreign(&mut self, program: &Arc<WriteProgram>, foreign: Vec<FollowUp>) {
         match self.cascades.front_mut() {
             Some(first) if first.path.is_empty() => first.follow_ups.extend(foreign),
@@ -362,8 +364,9 @@ impl Statement {
         }
     }
 
-    /// Rewrites a duplicate-entry error in terms of the base table. Entries are inserted in order, so the
-    /// number of accepted entries is the position of the refused one.
+    /// Rewrites a duplicate-entry error of a hidden table, so that it names the key and index of the base
+    /// table. Entries are inserted in order, so the number of accepted entries is the position of the refused
+    /// one.
     pub fn name_entry(&self, part: usize, accepted: u32, error: Box<Error>) -> Box<Error> {
         let Some(Part::Entries { index_name, shown }) = self.parts.get(part) else { return error };
         if error.code != ErrorCode::DuplicateEntry {

@@ -191,7 +191,7 @@ impl Default for Statement {
     }
 }
 
-/// Purpose of a part.
+/// Purpose of a part. The part with its input is [`RoundPart`].
 #[derive(Debug)]
 pub(super) enum Part {
     /// Rows of the statement's own table.

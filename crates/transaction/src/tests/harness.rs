@@ -778,7 +778,7 @@ impl SampleTable {
         parts
     }
 
-    /// Inputs of an access to all rows, by partition.
+    /// The inputs of a statement that accesses all rows: one input for each partition.
     pub fn everything(&self) -> BTreeMap<u16, Buffer> {
         let mut parts = BTreeMap::new();
         for partition in 0..self.layout.definition.partition_count {

@@ -51,6 +51,7 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
     (handshake, step)
 }
 
+/// Passes a packet from the client to the handshake.
 fn take(handshake: &mut Handshake, payload: &[u8], sequence: u8, out: &mut Vec<u8>) -> HandshakeStep {
     handshake.on_packet(payload, &mut LoginContext { accounts: &accounts(), sequence, out })
 }

@@ -166,8 +166,8 @@ impl Disk {
         Ok(entries.collect())
     }
 
-    /// Makes changes of names in a folder durable: those of this lane, those up to change `number`, and all
-    /// before them.
+    /// Makes changes of names in a folder durable: the last change that this lane made or whose number is at
+    /// most `number`, and all changes before it.
     pub(super) fn sync_folder(&mut self, path: &str, lane: FileLane, number: u64) -> Result<(), FileError> {
         let folder = normal(path);
         self.check_folder(&folder)?;
@@ -179,7 +179,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The power fails. In each folder, the first changes of names survive; their number is random.
+    /// The power fails. In each folder the earliest changes of names survive; how many of them is random.
     pub(super) fn lose_power(&mut self, random: &mut Random) {
         let survival = Survival::draw(random, self.changes);
         for (_, changes) in std::mem::take(&mut self.name_changes) {
@@ -237,7 +237,7 @@ impl Disk {
         self.name_changes.entry(parent(&change.path).to_owned()).or_default().push(change);
     }
 
-    /// The path, if its folder exists.
+    /// Returns the path in normal form. Fails if the folder that would contain it does not exist.
     fn in_folder(&self, path: &str) -> Result<String, FileError> {
         let path = normal(path);
         self.check_folder(parent(&path))?;

@@ -43,8 +43,8 @@ pub(super) struct Source {
     /// Number of bytes of `collected` that batches have consumed.
     taken: usize,
     has_ended: bool,
-    /// Whether the query must end before the first row is inserted, because it would see the statement's own
-    /// writes.
+    /// Whether all rows must be collected before the first one is inserted, because the query would otherwise
+    /// see the statement's own writes.
     collects: bool,
     error: Option<Box<Error>>,
     batch: SelectedRows,
@@ -52,7 +52,8 @@ pub(super) struct Source {
     pub rows_before: u64,
 }
 
-/// Rows that a query returned. Each is stored as the bytes of its parameters.
+/// Rows that a query returned. Each row is encoded as the parameters of one inserted row: one parameter for
+/// each column.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedRows {
     bytes: Vec<u8>,
@@ -100,7 +101,8 @@ impl Source {
         self.inner.awaits(operation)
     }
 
-    /// The operation of the query in the transaction, if the query locks the rows that it reads.
+    /// The operation (not the text) of the query in its transaction, if the query locks the rows that it
+    /// reads.
     pub fn statement(&self) -> Option<OperationId> {
         match &self.inner {
             Execution::Write(state) => Some(state.operation),
@@ -114,7 +116,8 @@ impl Source {
     }
 
     /// Requests the next step of a query that runs in its own steps, unless one is requested already. A step
-    /// that came while rows were being inserted was skipped.
+    /// that arrives while rows are being inserted is not run (see `continue_source`), so it is requested
+    /// again here.
     fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
         if let Some(is_requested) = self.inner.step_requested()
             && !std::mem::replace(is_requested, true)
@@ -255,7 +258,7 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
         if let Execution::Sorted(state) = &mut source.inner
             && source.collects
         {
-            // All rows are collected before the first is inserted, step by step.
+            // The first insert needs all rows, so the query continues immediately with its next step.
             state.awaits_room = false;
             source.request_step(context);
             return Ok(Next::Wait);

@@ -21,9 +21,9 @@ pub enum FieldKind {
     Text(u16),
     /// VARCHAR(64) for names of databases and tables; comparisons respect case.
     Name,
-    /// LONGTEXT.
+    /// LONGTEXT; not a number.
     Long,
-    /// BIGINT.
+    /// Signed BIGINT.
     Number,
     /// BIGINT UNSIGNED.
     Unsigned,
@@ -146,7 +146,7 @@ pub(super) fn yes_no(yes: bool) -> Value {
     bytes(if yes { "YES" } else { "NO" })
 }
 
-/// An unsigned value.
+/// Converts a number of items to an unsigned value.
 pub(super) fn count(count: usize) -> Value {
     Value::UInt(count as u64)
 }

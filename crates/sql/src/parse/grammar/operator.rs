@@ -264,7 +264,8 @@ impl Parser<'_> {
     }
 }
 
-/// The next tighter level. The right operand must have it, which makes operators left-associative.
+/// The next level, which binds tighter. An operator's right operand is parsed at this level, which makes
+/// operators left-associative.
 fn above(level: Level) -> Level {
     match level {
         Level::Or => Level::Xor,

@@ -64,9 +64,9 @@ impl OrderedIndex {
         (key, RowId(u32::from_be_bytes(row.try_into().expect("4 bytes"))))
     }
 
-    /// The part of a key that determines its entry's order. This is the whole key up to about 10,000 bytes,
-    /// or up to 1,300 bytes if the columns allow no longer keys. Rows whose keys agree in that part are
-    /// ordered by row id.
+    /// The part of a key that determines its entry's order. Keys of more than about 10,000 bytes are
+    /// truncated. An index whose keys have at most 1,300 bytes or so has small nodes, and never truncates.
+    /// Rows whose keys agree in that part are ordered by row id.
     #[inline]
     pub fn truncated<'a>(&self, key: &'a [u8]) -> &'a [u8] {
         &key[..key.len().min(key_bytes_exact(self.node_bytes))]
@@ -110,8 +110,8 @@ impl OrderedIndex {
         if self.nodes.free_blocks(self.node_bytes) > self.height {
             return Ok(());
         }
-        // A page of small nodes lasts long. A large node fills a whole page, so the page is taken only when
-        // needed.
+        // A page has several small nodes, so a reservation for the worst case wastes little. A large node
+        // fills a whole page, so only pages for splits that can happen are reserved.
         let is_small = self.node_bytes == NODE_BYTES_SMALL;
         let splits = if is_small { self.height + 1 } else { self.splits_at_most(key, row) };
         self.nodes.reserve(self.node_bytes, splits, need)
@@ -397,6 +397,7 @@ impl OrderedIndex {
     }
 
     pub(super) fn new_node(&mut self, is_leaf: bool, first_child: NodeId) -> NodeId {
+        // The caller has reserved the memory, so this must succeed, if need be from the reserve.
         let location = self.nodes.allocate(self.node_bytes, MemoryNeed::Release).expect("room for nodes was reserved");
         let id = ((location.page() << 3) | (location.offset() >> 12)) as NodeId;
         node::clear(self.node_mut(id), is_leaf, first_child);
@@ -404,7 +405,8 @@ impl OrderedIndex {
     }
 }
 
-/// Maximum length of a key that is kept whole. Three entries must always fit in a node.
+/// Maximum length of a key that a node of this size stores whole. Longer keys are truncated. Three entries
+/// must always fit in a node.
 const fn key_bytes_exact(node_bytes: usize) -> usize {
     (node_bytes - NODE_HEADER_BYTES) / 3 - 8 - ROW_BYTES
 }

@@ -1,9 +1,11 @@
 //! A partition's part of a checkpoint round: which pages and cells to write, and which frames hold them.
 //!
-//! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, and then
-//! reads each visited cell in one turn at the commit number that is stable in that turn. A version that is
-//! not visible then touches its cell again. Nothing changes in the store until the end of the round: the
-//! cursor holds the round's results, so an abandoned round only returns its marks.
+//! Pages, cells, entries and frames are those of `crate::checkpoint`: a page is 4,096 row ids, a cell is 64.
+//! Making a version *touches* its cell. A round begins by moving the touched marks to `visited`, the set of
+//! cells that it must read. A step reads a cell at the commit number that is stable in the step's turn. If a
+//! version in the cell is not visible at that number, the cell counts as touched again. Nothing changes in
+//! the store until the end of the round: the cursor holds the round's results, so an abandoned round only
+//! returns its marks.
 
 mod load;
 mod step;
@@ -17,7 +19,8 @@ use super::PartitionStore;
 use crate::checkpoint::{FrameLocation, PageTableHeader, ROWS_PER_CELL, StoredFrame, encode_page_table};
 use crate::invariant::require;
 
-/// If a page has this many entries, its next entry is whole. More entries would slow down loading.
+/// Once a page has this many entries (one for each round that wrote rows of the page), its next entry is
+/// whole: it has all rows of the page and replaces the others. More entries would slow down loading.
 const ENTRIES_PER_PAGE_MAX: usize = 8;
 
 /// What the checkpoint files hold of a partition.
@@ -31,14 +34,14 @@ pub(super) struct CheckpointedPages {
 /// What the checkpoint files hold of a page.
 #[derive(Clone, Debug, Default)]
 struct PageRecord {
-    /// The cells that the present round has to read.
+    /// The cells that the present round must read, including those that it has read already.
     visited: u64,
-    /// The number at which the round of the newest entry began. Later commits have higher numbers, unless
-    /// they are in an entry.
+    /// The commit number at which the round of the newest entry began. Every commit that is in no entry has a
+    /// higher number.
     written: CommitNumber,
     /// The frames of all entries, the oldest first.
     frames: Vec<StoredFrame>,
-    /// Whether the next entry is whole, so that the files of the present ones can be deleted.
+    /// Whether the next entry must be whole, so that the files of the present entries can be deleted.
     is_rewrite_due: bool,
 }
 
@@ -46,7 +49,7 @@ struct PageRecord {
 #[derive(Debug)]
 struct PageResult {
     page: u32,
-    /// Whether the entry replaces all earlier ones.
+    /// Whether the entry is whole: it has all rows of the page and replaces all earlier entries.
     is_whole: bool,
     /// Cells with versions that were not visible when the round read them.
     retouched: u64,
@@ -87,7 +90,8 @@ impl PartitionStore {
         encode_page_table(&header, pages, out)
     }
 
-    /// Calls `add` with the bytes of each frame that counts after a round that is done, and with its file.
+    /// Calls `add(file, bytes)` for each frame that the page table will name once this finished round ends:
+    /// the frame's file and its length.
     pub fn live_bytes(&self, cursor: &CheckpointCursor, mut add: impl FnMut(u32, u64)) {
         for page in self.pages_after(cursor) {
             for StoredFrame { location: FrameLocation { file, length, .. }, .. } in page.kept.iter().chain(page.added) {
@@ -150,8 +154,7 @@ impl PartitionStore {
         }
     }
 
-    /// The number of each page's newest entry, and its cells of the present round, for tests that corrupt
-    /// them.
+    /// Lets a test corrupt `written` and `visited` of each page.
     #[cfg(test)]
     pub(in crate::partition_store) fn spoil_pages(&mut self, spoil: impl Fn(&mut CommitNumber, &mut u64)) {
         self.checkpointed.pages.iter_mut().for_each(|record| spoil(&mut record.written, &mut record.visited));
@@ -182,7 +185,8 @@ struct PageAfter<'a> {
 }
 
 impl PageRecord {
-    /// Whether the page is written whole, given the number of its row ids in use.
+    /// Whether the page's next entry must be whole instead of a delta. `used` is the number of the page's row
+    /// ids in use.
     fn is_whole_due(&self, used: u32) -> bool {
         let entries = self.frames.iter().filter(|frame| frame.is_first).count();
         if self.is_rewrite_due || entries == 0 || entries >= ENTRIES_PER_PAGE_MAX {

@@ -29,6 +29,7 @@ use crate::partition_store::{
     Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, VersionState, WriteError, Writer,
 };
 
+// The transactions and the statement number of most tests.
 const FIRST: TransactionId = TransactionId(1);
 const SECOND: TransactionId = TransactionId(2);
 const ONE: StatementNumber = StatementNumber(1);

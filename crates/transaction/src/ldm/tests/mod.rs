@@ -41,6 +41,7 @@ mod undo;
 mod unique_entry;
 mod write_rows;
 
+/// No transaction: a statement with this id begins one.
 pub(crate) const NONE: TransactionId = TransactionId(0);
 
 pub(crate) type Row = (i64, i64, Option<i64>);

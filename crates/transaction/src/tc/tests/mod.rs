@@ -220,6 +220,7 @@ fn answer(sent: Vec<(Address, Signal)>) -> ExecuteStatementReply {
     }
 }
 
+/// No transaction: a statement with this id begins one.
 const NONE: TransactionId = TransactionId(0);
 
 #[test]
