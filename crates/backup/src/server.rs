@@ -32,7 +32,7 @@ pub struct LockedServer {
 
 impl LockedServer {
     /// Logs in and takes the backup lock. From then on, the server keeps its checkpoint and its log. Every
-    /// commit that was acknowledged earlier is in the log on disk.
+    /// commit that was acknowledged earlier, with commit_durability disk, is in the log on disk.
     ///
     /// # Errors
     /// The server cannot be reached, refuses, or keeps its data in memory only.

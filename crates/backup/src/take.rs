@@ -6,6 +6,7 @@ use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::Identity;
 use junctor_model::stored_manifest::Manifest;
 
@@ -146,7 +147,7 @@ impl<'a> BackupInProgress<'a> {
             None => None,
         };
         let files = self.copy_files(manifest.as_ref()).await?;
-        let log = self.copy_log(manifest.as_ref().map_or(0, |manifest| manifest.replay_from)).await?;
+        let log = self.copy_log(manifest.as_ref()).await?;
         let own = files.iter().filter(|file| file.backup == self.name).map(|file| file.object.stored_bytes);
         let summary = BackupSummary {
             name: self.name.clone(),
@@ -214,43 +215,57 @@ impl<'a> BackupInProgress<'a> {
     /// Copies the log to its current end. The copy begins at the end of the base, so that a restore can reach
     /// every moment since then. If the server has already trimmed that part of the log, the copy begins at
     /// `replay_from`.
-    async fn copy_log(&self, replay_from: u64) -> Result<StoredLog, BackupError> {
+    async fn copy_log(&self, manifest: Option<&Manifest>) -> Result<StoredLog, BackupError> {
+        let (replay_from, newest) =
+            manifest.map_or((0, CommitNumber(0)), |manifest| (manifest.replay_from, manifest.newest));
         let base = self.base.as_ref().map(|(_, contents)| &contents.log);
-        let mut first = base.map_or(replay_from, |log| log.end);
+        let mut copied = None;
+        if let Some(base) = base {
+            copied = self.copy_groups(base.end, replay_from, Some(base)).await?;
+        }
+        // The segments at the end of the base may be reused, also while they are read.
+        let (log, stable) = match copied {
+            Some((log, stable)) if log.end > replay_from => (log, stable),
+            _ => match self.copy_groups(replay_from, replay_from, None).await? {
+                Some((log, stable)) if log.end > replay_from => (log, stable),
+                _ => return Err(BackupError::refused(format!("the log has no group at position {replay_from}"))),
+            },
+        };
+        if stable < newest {
+            let text = format!("the log ends at commit {stable}, but the checkpoint contains commit {newest}");
+            return Err(BackupError::refused(text));
+        }
+        Ok(log)
+    }
+
+    /// Copies the groups from a position on, with the stable number of the last one. `None` if the first
+    /// group does not follow the base.
+    async fn copy_groups(
+        &self,
+        first: u64,
+        replay_from: u64,
+        base: Option<&StoredLog>,
+    ) -> Result<Option<(StoredLog, CommitNumber)>, BackupError> {
         let mut reader = self.directory.log(&self.identity, first)?;
         let mut group = reader.next_group()?;
-        if let Some(log) = base {
-            let continues = group.as_ref().is_some_and(|group| group.header.previous_checksum == log.last_checksum);
-            if !continues && replay_from > log.end {
-                // The log has been trimmed beyond the end of the base.
-                first = replay_from;
-                reader = self.directory.log(&self.identity, first)?;
-                group = reader.next_group()?;
-            } else if !continues && group.is_some() {
-                return Err(BackupError::refused("the log does not continue that of the base; take a full backup"));
-            }
+        if let (Some(base), Some(group)) = (base, &group)
+            && group.header.previous_checksum != base.last_checksum
+        {
+            return Ok(None);
         }
-        let mut log = StoredLog {
-            first,
-            end: first,
-            replay_from,
-            last_checksum: base.map_or(0, |log| log.last_checksum),
-            wall_clock_us: base.map_or(0, |log| log.wall_clock_us),
-            ..StoredLog::default()
-        };
+        let mut log = StoredLog { first, end: first, replay_from, ..StoredLog::default() };
+        let mut stable = CommitNumber(0);
         let mut object = ObjectWriter::create(self.store, &self.name, "log.zst", self.level).await?;
         while let Some(found) = group {
             object.write(&found.bytes).await?;
             log.last_checksum = found.checksum;
             log.wall_clock_us = found.header.wall_clock_us;
+            stable = found.header.stable;
             log.end = reader.position();
             group = reader.next_group()?;
         }
         log.object = object.finish().await?;
-        if log.end == first && base.is_none() {
-            return Err(BackupError::refused(format!("the log has no group at position {first}")));
-        }
-        Ok(log)
+        Ok(Some((log, stable)))
     }
 }
 

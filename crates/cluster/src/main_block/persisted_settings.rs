@@ -55,6 +55,8 @@ struct Write {
     settings: PersistedSettings,
     content: FileBuffer,
     error: Option<FileError>,
+    /// Whether the file is closed, and the sync of its folder is under way.
+    is_closed: bool,
 }
 
 impl MainBlock {
@@ -107,7 +109,7 @@ impl MainBlock {
         outbox.crash_point(crash_point::PAIR_SETTINGS.before());
         let generation = settings_file.generation + 1;
         let content = FileBuffer::from(&encode_slot(SETTINGS_USE, generation, &settings.encode())[..]);
-        settings_file.step = Step::Write(Box::new(Write { request, settings, content, error: None }));
+        settings_file.step = Step::Write(Box::new(Write { request, settings, content, error: None, is_closed: false }));
         open((generation % 2) as u8, FileMode::CreateEmpty, outbox);
     }
 
@@ -149,6 +151,7 @@ impl MainBlock {
                     outbox.request(WorldRequest::CloseFile { file, token });
                 }
                 Ok(FileOutcome::Closed) if write.error.is_none() => {
+                    write.is_closed = true;
                     let (path, lane) = (".".into(), FileLane::Control);
                     outbox.request(WorldRequest::SyncFolder { path, lane, token: SETTINGS_FILE });
                 }
@@ -158,6 +161,7 @@ impl MainBlock {
                     self.end_settings_write(None, outbox);
                 }
                 Ok(_) => {}
+                Err(error) if write.is_closed => self.end_settings_write(Some(error), outbox),
                 // The file is open. It is closed after its requests, whatever their outcome.
                 Err(error) if write.content.is_empty() && write.error.is_none() => write.error = Some(error),
                 Err(_) if write.content.is_empty() => {}

@@ -60,7 +60,12 @@ impl DurableWaits {
 impl DurableWaits {
     fn start_held_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if !std::mem::replace(&mut self.held_timer_runs, true) {
-            let after = Duration::from_millis(HELD_TIMER_MS);
+            // With space in the log, the rest follows in the next turn. Otherwise new statements could queue
+            // behind held ones for ever.
+            let after = match self.space {
+                LogSpace::Limited => Duration::from_millis(HELD_TIMER_MS),
+                LogSpace::Free | LogSpace::DeviceFull => Duration(0),
+            };
             outbox.request(WorldRequest::StartTimer { after, token: HELD_TIMER });
         }
     }

@@ -82,6 +82,9 @@ pub struct Observation {
     pub sync_us_min: u64,
 }
 
+/// Shortest time in milliseconds between the beginnings of two rounds that the log's growth does not demand.
+const FULL_PAUSE_MS: u64 = 1000;
+
 /// The controller of one node.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -93,12 +96,14 @@ pub struct Controller {
     share: u64,
     /// Bytes written to the log when the last round began.
     written_at_begin: u64,
+    /// When the last round began.
+    began: Time,
 }
 
 impl Controller {
     /// A controller that has observed nothing.
     pub fn new(settings: CheckpointSettings) -> Controller {
-        Controller { settings, last: None, growth: 0, share: SHARE_MAX, written_at_begin: 0 }
+        Controller { settings, last: None, growth: 0, share: SHARE_MAX, written_at_begin: 0, began: Time(0) }
     }
 
     /// Takes an observation into account.
@@ -121,6 +126,11 @@ impl Controller {
     /// Whether a round is to begin. Asked only between rounds.
     pub fn is_due(&self) -> bool {
         let Some(seen) = self.last else { return false };
+        // A log that is nearly full holds writes back and no longer grows. Only a round can free it.
+        let is_nearly_full = fill_percent(&seen) >= FILL_END_PERCENT;
+        if is_nearly_full && seen.now.since(self.began).as_millis() >= FULL_PAUSE_MS {
+            return true;
+        }
         let grown = seen.log_written_bytes.saturating_sub(self.written_at_begin);
         let is_filled = fill_percent(&seen) >= FILL_BEGIN_PERCENT && grown >= seen.log_limit_bytes / GROWTH_SHARE;
         grown > 0 && (is_filled || grown >= 4 << self.settings.growth_log2_words)
@@ -129,6 +139,7 @@ impl Controller {
     /// A round begins.
     pub fn begin_round(&mut self) {
         self.written_at_begin = self.last.map_or(0, |seen| seen.log_written_bytes);
+        self.began = self.last.map_or(Time(0), |seen| seen.now);
     }
 
     /// Bytes per second that all owners together may write.
@@ -329,5 +340,27 @@ mod tests {
         let mut controller = Controller::new(settings);
         controller.observe(Observation { load_per_mille: 1000, ..Observation::default() });
         assert_eq!(controller.bytes_per_second(), 200 * MIB);
+    }
+
+    #[test]
+    fn a_nearly_full_log_that_does_not_grow_still_gets_rounds() {
+        let mut controller = Controller::new(CheckpointSettings::default());
+        let seen = |now_ms: u64| Observation {
+            now: Time(now_ms * 1_000_000),
+            log_used_bytes: 90,
+            log_limit_bytes: 100,
+            log_written_bytes: 0,
+            left_bytes: 0,
+            load_per_mille: 0,
+            sync_us: 0,
+            sync_us_min: 0,
+        };
+        controller.observe(seen(5000));
+        assert!(controller.is_due(), "a restart found the log nearly full");
+        controller.begin_round();
+        controller.observe(seen(5900));
+        assert!(!controller.is_due());
+        controller.observe(seen(6000));
+        assert!(controller.is_due(), "the round before has failed or freed nothing");
     }
 }

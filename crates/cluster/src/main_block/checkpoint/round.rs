@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use junctor_kernel::{
-    Address, Context, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, Outbox, Time, WorldRequest,
-    require,
+    Address, Context, Duration, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, Outbox, Time,
+    WorldRequest, require,
 };
 use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_file, checkpoint_path};
 use junctor_model::id::CommitNumber;
@@ -32,6 +32,7 @@ const REPORTS_MAX: usize = 16;
 /// Tokens of file requests.
 const FOLDER_TOKEN: u64 = 1;
 const DELETE_TOKEN: u64 = 2;
+const LIST_TOKEN: u64 = 4;
 pub(super) const MANIFEST_TOKEN: u64 = 3;
 
 /// The checkpoints of the node.
@@ -161,10 +162,7 @@ impl MainBlock {
             checkpoints.next_file = manifest.next_file;
             checkpoints.manifest = *manifest;
         }
-        let (path, lane) = (CHECKPOINT_FOLDER.into(), FileLane::Checkpoint);
-        outbox.request(WorldRequest::CreateFolder { path, lane, token: FOLDER_TOKEN });
-        let path = CHECKPOINT_FOLDER.into();
-        outbox.request(WorldRequest::ListFolder { path, lane, token: FOLDER_TOKEN });
+        list_checkpoints(outbox);
     }
 
     pub(in crate::main_block) fn on_checkpoint_file(
@@ -175,7 +173,7 @@ impl MainBlock {
     ) {
         match (token, result) {
             (MANIFEST_TOKEN, result) => self.on_manifest_file(result, context, outbox),
-            (FOLDER_TOKEN, Ok(FileOutcome::Listed(entries))) => {
+            (LIST_TOKEN, Ok(FileOutcome::Listed(entries))) => {
                 let files: Vec<u32> = entries.iter().filter_map(|entry| checkpoint_file(&entry.name)).collect();
                 let unnamed = files.into_iter().filter(|file| self.checkpoints.manifest.file(*file).is_none());
                 delete_files(unnamed, outbox);
@@ -184,10 +182,14 @@ impl MainBlock {
             }
             (DELETE_TOKEN, Ok(_)) => outbox.crash_point(crash_point::CHECKPOINT_DELETE.after()),
             // A file that stays only takes space: the next start of the node tries again.
-            (DELETE_TOKEN, Err(_)) | (_, Ok(_)) => {}
+            // Without the folder, listing it fails, too.
+            (DELETE_TOKEN | FOLDER_TOKEN, Err(_)) | (_, Ok(_)) => {}
             (_, Err(error)) => {
-                // A node that cannot make checkpoints fills its log and then refuses writes.
+                // A node that cannot make checkpoints fills its log and then holds writes back. The timer
+                // tries again.
                 self.report_failure(&format!("cannot use the folder '{CHECKPOINT_FOLDER}': {error}"));
+                let after = Duration::from_millis(RETRY_MS);
+                outbox.request(WorldRequest::StartTimer { after, token: CHECKPOINT_TIMER });
             }
         }
     }
@@ -199,6 +201,9 @@ impl MainBlock {
     pub(in crate::main_block) fn on_checkpoint_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if self.checkpoints.is_stopping {
             return;
+        }
+        if !self.checkpoints.is_ready {
+            return list_checkpoints(outbox);
         }
         self.start_checkpoint_timer(outbox);
         self.send_to_log(LogSignal::ReadLogUsage(ReadLogUsage { reply_to: self.own }), outbox);
@@ -414,7 +419,7 @@ impl MainBlock {
         outbox.crash_point(crash_point::CHECKPOINT_ABANDON.before());
         self.end_at_ldms(&round, false, outbox);
         let checkpoints = &mut self.checkpoints;
-        checkpoints.earliest_begin = now.plus(junctor_kernel::Duration::from_millis(RETRY_MS));
+        checkpoints.earliest_begin = now.plus(Duration::from_millis(RETRY_MS));
         match &round.manifest {
             // Its content on disk is unknown. The next manifest must not overwrite the last durable one.
             Some(manifest) => {
@@ -452,6 +457,13 @@ impl MainBlock {
         }
         reports.push_back(report);
     }
+}
+
+/// Creates the folder if necessary, and lists it.
+fn list_checkpoints(outbox: &mut Outbox<Signal>) {
+    let (folder, lane) = (|| CHECKPOINT_FOLDER.into(), FileLane::Checkpoint);
+    outbox.request(WorldRequest::CreateFolder { path: folder(), lane, token: FOLDER_TOKEN });
+    outbox.request(WorldRequest::ListFolder { path: folder(), lane, token: LIST_TOKEN });
 }
 
 fn delete_files(files: impl Iterator<Item = u32>, outbox: &mut Outbox<Signal>) {
