@@ -352,7 +352,7 @@ impl Statement {
         }
     }
 
-    /// Stores foreign-key follow-ups of the statement itself. Parts of all the statement's parts are stored
+    /// Stores the foreign-key follow-ups of the statement itself. The follow-ups of all its parts are stored
     /// together, so that each parent is looked up only once.
     fn keep_foreign(&mut self, program: &Arc<WriteProgram>, foreign: Vec<FollowUp>) {
         match self.cascades.front_mut() {
