@@ -37,6 +37,9 @@ const SIGNALS_PER_TURN: usize = 48;
 /// The value of `ContinueWork::work` for recovery.
 pub(super) const RECOVERY_WORK: u32 = 1;
 
+/// The identity of a new directory while it is written.
+const NEW_IDENTITY: &str = "identity.new";
+
 /// The recovery under way.
 #[derive(Debug)]
 pub(super) struct Recovery {
@@ -200,6 +203,11 @@ impl MainBlock {
             }
             (Step::WriteIdentity { .. }, Ok(FileOutcome::Written { .. } | FileOutcome::Synced)) => {}
             (Step::WriteIdentity { file: Some(_), .. }, Ok(FileOutcome::Closed)) => {
+                // An identity that a crash left unfinished would look like a damaged one.
+                let (from, to) = (NEW_IDENTITY.into(), "identity.1".into());
+                outbox.request(WorldRequest::RenameFile { from, to, lane: FileLane::Control, token: 0 });
+            }
+            (Step::WriteIdentity { .. }, Ok(FileOutcome::Renamed)) => {
                 // The folder holds the names of the identity and of the log's folder.
                 outbox.request(WorldRequest::SyncFolder { path: ".".into(), lane: FileLane::Control, token: 0 });
             }
@@ -499,7 +507,8 @@ impl MainBlock {
         let identity = recovery.identity.as_ref().map(Identity::encode).unwrap_or_default();
         let content = FileBuffer::from(&encode_slot(IDENTITY_USE, 1, &identity)[..]);
         recovery.step = Step::WriteIdentity { file: None, content };
-        open_pair_file(Pair::Identity, 1, FileMode::CreateEmpty, outbox);
+        let (path, mode, lane) = (NEW_IDENTITY.into(), FileMode::CreateEmpty, FileLane::Control);
+        outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: 0 });
     }
 
     /// Gives every block the recovered catalog.

@@ -63,7 +63,8 @@ fn with_fault(folder: &Path, calls: &str, fault: &str, when: u32) -> Command {
 /// Restricts the faults to the files of the log and of the identity.
 fn only_within(command: Command, folder: &Path) -> Command {
     let mut restricted = Command::new(command.get_program());
-    for name in ["identity.0", "identity.1", "log/0000000000.log", "log/0000000001.log", "log/prepared"] {
+    for name in ["identity.0", "identity.1", "identity.new", "log/0000000000.log", "log/0000000001.log", "log/prepared"]
+    {
         restricted.arg("-P").arg(folder.join(name));
     }
     restricted.args(command.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -165,3 +165,16 @@ fn a_damaged_log_is_refused_with_a_message() {
     assert!(errors.contains("recovery failed: the log is damaged"), "{errors}");
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
+
+#[test]
+fn a_directory_whose_identity_was_never_finished_is_new() {
+    let folder = folder("unfinished-identity");
+    Server::start(&folder).kill();
+    std::fs::remove_file(folder.join("identity.1")).expect("the first identity is in file 1");
+    std::fs::write(folder.join("identity.new"), "torn").expect("a writable folder");
+    let server = Server::start(&folder);
+    assert_eq!(rows(&mut server.session(), "SELECT 1"), [["1"]]);
+    server.kill();
+    assert!(folder.join("identity.1").exists() && !folder.join("identity.new").exists());
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
