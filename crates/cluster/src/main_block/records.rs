@@ -226,7 +226,7 @@ impl MainBlock {
             }
         }
         // After the batch: a manifest needs the schema with all changes up to its number.
-        self.on_checkpoint_durable(durable, outbox);
+        self.on_checkpoint_durable(durable, context.turn_start, outbox);
         self.write_records(outbox);
         self.ask_for_durable(outbox);
     }

@@ -242,18 +242,12 @@ impl MainBlock {
         }
         let newest = newest_slot(first.take(), read);
         match pair {
-            Pair::Identity => self.take_identity(newest.map(|newest| newest.content), found, context, outbox),
-            Pair::Manifest => self.take_manifest(newest, found, outbox),
+            Pair::Identity => self.take_identity(newest.map(|newest| newest.content), found, outbox),
+            Pair::Manifest => self.take_manifest(newest, found, context, outbox),
         }
     }
 
-    fn take_identity(
-        &mut self,
-        newest: Option<Vec<u8>>,
-        found: u8,
-        context: &mut Context<'_>,
-        outbox: &mut Outbox<Signal>,
-    ) {
+    fn take_identity(&mut self, newest: Option<Vec<u8>>, found: u8, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
         match newest.map(|content| Identity::decode(&content)) {
             Some(Ok(identity)) => {
@@ -264,16 +258,29 @@ impl MainBlock {
             None if found > 0 => {
                 halt("both files of the identity are damaged; restore the directory from a backup", outbox)
             }
-            None => self.start_log(context, outbox),
+            // A new directory has no manifest either.
+            None => begin_pair(recovery, Pair::Manifest, outbox),
         }
     }
 
     /// Takes the newest manifest. Its file may be in the operating system's cache only. Therefore main writes
     /// it again and syncs it, before a later manifest overwrites the one before, and before anything is
     /// deleted that the one before names.
-    fn take_manifest(&mut self, newest: Option<PairSlot>, found: u8, outbox: &mut Outbox<Signal>) {
+    fn take_manifest(
+        &mut self,
+        newest: Option<PairSlot>,
+        found: u8,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let Some(recovery) = &mut self.recovery else { return };
-        let Some(Identity { log_id, .. }) = recovery.identity else { return };
+        let Some(Identity { log_id, .. }) = recovery.identity else {
+            if found > 0 {
+                let text = "the data directory has checkpoints, but its identity is missing; restore it from a backup";
+                return halt(text, outbox);
+            }
+            return self.start_log(context, outbox);
+        };
         let Some(PairSlot { generation, content, .. }) = newest else {
             // The second file is written only after the first is durable.
             if found > 1 {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use junctor_kernel::{Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require};
+use junctor_kernel::{
+    Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
+};
 use junctor_model::schema::Dictionary;
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_model::stored_schema::DictionaryChange;
@@ -15,10 +17,15 @@ use crate::main_block::block::MainBlock;
 
 impl MainBlock {
     /// Begins to write the manifest of the round. Everything that it names is durable.
-    pub(super) fn write_manifest(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn write_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(manifest) = self.next_manifest() else { return };
         let Some(round) = &mut self.checkpoints.round else { return };
-        let content = FileBuffer::from(&encode_slot(MANIFEST_USE, manifest.generation, &manifest.encode())[..]);
+        let content = encode_slot(MANIFEST_USE, manifest.generation, &manifest.encode());
+        if content.len() > WorldRequest::READ_BYTES_MAX as usize {
+            round.error = Some(format!("a manifest of {} bytes cannot be read back", content.len()).into());
+            return self.abandon_round(now, outbox);
+        }
+        let content = FileBuffer::from(&content[..]);
         let path = manifest_path(manifest.generation);
         round.manifest = Some(Box::new(manifest));
         round.step = Step::Switch { file: None, content };

@@ -365,10 +365,15 @@ impl MainBlock {
     }
 
     /// Every commit up to `durable` survives a crash.
-    pub(in crate::main_block) fn on_checkpoint_durable(&mut self, durable: CommitNumber, outbox: &mut Outbox<Signal>) {
+    pub(in crate::main_block) fn on_checkpoint_durable(
+        &mut self,
+        durable: CommitNumber,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) {
         if self.checkpoints.awaited().is_some_and(|newest| newest <= durable) {
             outbox.crash_point(crash_point::CHECKPOINT_AWAIT.after());
-            self.write_manifest(outbox);
+            self.write_manifest(now, outbox);
         }
     }
 
