@@ -11,7 +11,7 @@ const CONTENTS_FORMAT_VERSION: u32 = 1;
 /// The kind in the header of the pair file.
 const CONTENTS_USE: u16 = 4;
 
-/// What a backup consists of.
+/// The objects of a backup, and the log that it continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contents {

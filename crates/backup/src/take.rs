@@ -42,7 +42,7 @@ pub struct BackupOptions {
     pub level: i32,
 }
 
-/// What a backup holds.
+/// The name and the size of a finished backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupSummary {
     /// Name of the backup.

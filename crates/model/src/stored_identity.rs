@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The format version of a new data directory.
 pub const DIRECTORY_FORMAT_VERSION: u32 = 1;
 
-/// What never changes in a data directory.
+/// The properties of a data directory that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {

@@ -32,7 +32,7 @@ impl SharedBuffers {
     }
 }
 
-/// What the received bytes complete.
+/// The part of an operation that the received bytes complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Nothing: the reply is incomplete.

@@ -34,7 +34,7 @@ pub(super) struct SettingsFile {
     step: Step,
 }
 
-/// What main waits for.
+/// The event that main awaits.
 #[derive(Debug, Default)]
 enum Step {
     #[default]

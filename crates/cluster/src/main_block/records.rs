@@ -21,7 +21,7 @@ use junctor_storage::log::{FormedRecords, RecordBuffer, RecordHeader, RecordKind
 
 use super::block::MainBlock;
 
-/// What main needs to write to the log of its node.
+/// The log of the node, as main writes to it.
 #[derive(Clone, Debug)]
 pub struct MainLog {
     /// The log block.

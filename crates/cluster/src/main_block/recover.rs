@@ -81,7 +81,7 @@ impl Pair {
     }
 }
 
-/// What recovery waits for.
+/// The event that recovery awaits.
 #[derive(Debug)]
 enum Step {
     /// The creation of the data directory.

@@ -3,7 +3,7 @@
 use junctor_kernel::Time;
 use junctor_model::value::Value;
 
-/// What a start has done so far. It is kept until the node ends.
+/// The phases of the start so far. They stay until the node ends.
 #[derive(Debug, Default)]
 pub(super) struct RestartInfo {
     phases: Vec<RestartPhase>,

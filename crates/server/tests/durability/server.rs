@@ -22,7 +22,7 @@ pub struct Server {
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
-    /// What it printed to standard error.
+    /// The text on standard error.
     pub errors: String,
 }
 

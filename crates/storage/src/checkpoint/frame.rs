@@ -182,7 +182,7 @@ impl FrameBuilder {
 /// A decoded frame whose checksum and structure are correct.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// What the frame holds.
+    /// The page and the round.
     pub header: FrameHeader,
     /// Where it was written.
     pub location: FrameLocation,

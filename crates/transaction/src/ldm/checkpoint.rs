@@ -83,7 +83,7 @@ struct Round {
     error: Option<Box<str>>,
 }
 
-/// What a round waits for.
+/// The event that a round awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// The new file.

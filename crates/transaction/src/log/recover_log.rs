@@ -40,7 +40,7 @@ pub(super) struct Recovery {
     replay: Replay,
 }
 
-/// What the reading under way is for.
+/// The purpose of the reading under way.
 #[derive(Debug, Default)]
 pub(super) enum Pass {
     #[default]

@@ -89,7 +89,7 @@ pub(super) struct Round {
     pub manifest: Option<Box<Manifest>>,
 }
 
-/// What a round waits for.
+/// The event that a round awaits.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The numbers with which the round begins.

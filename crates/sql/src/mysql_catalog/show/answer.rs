@@ -98,12 +98,12 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<
 /// unknown names. Tables of `junctor_info` have no rows here; the session adds them.
 pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
     if database.eq_ignore_ascii_case("information_schema") {
-        information_schema::table(name, facts)
+        information_schema::SCHEMA.table(name, facts)
     } else if database.eq_ignore_ascii_case("junctor_info") {
         let fields = junctor_info::fields(name)?;
         Some(VirtualTable::new("junctor_info", &name.to_ascii_lowercase(), fields))
     } else if database.eq_ignore_ascii_case("performance_schema") {
-        performance_schema::table(name, facts)
+        performance_schema::SCHEMA.table(name, facts)
     } else {
         None
     }
@@ -112,11 +112,11 @@ pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Opt
 /// The names of a system database's virtual tables, sorted; `None` for other databases.
 pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
     if database.eq_ignore_ascii_case("information_schema") {
-        Some(information_schema::names())
+        Some(information_schema::SCHEMA.names())
     } else if database.eq_ignore_ascii_case("junctor_info") {
         Some(junctor_info::names())
     } else if database.eq_ignore_ascii_case("performance_schema") {
-        Some(performance_schema::names())
+        Some(performance_schema::SCHEMA.names())
     } else {
         None
     }

@@ -8,21 +8,20 @@ use junctor_model::value::Value;
 
 use super::column_rows::{self, PRIVILEGES};
 use super::fact::ShowContext;
-use super::layout::{Field, VirtualTable, bytes, count, yes_no};
+use super::layout::{Field, bytes, count, yes_no};
 use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values};
 use super::type_text::{column_key, column_type_text, data_type, default_value, visible_columns, visible_indexes};
+use super::virtual_schema::{SchemaTable, VirtualSchema};
 use crate::mysql_catalog::variable::variable_rows;
 
 /// The only catalog, as in MySQL.
 const CATALOG: &str = "def";
 
-type Rows = fn(&ShowContext<'_>) -> Vec<Vec<Value>>;
-
 /// Every table, sorted by name, with its columns and the function that computes its rows.
-const TABLES: &[(&str, &[Field], Rows)] = &[
+const TABLES: &[SchemaTable] = &[
     ("CHARACTER_SETS", layout::CHARACTER_SETS, character_sets),
     ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, nothing),
     ("COLLATIONS", layout::COLLATIONS, |_| server_rows::collation_rows()),
@@ -57,26 +56,8 @@ const TABLES: &[(&str, &[Field], Rows)] = &[
     ("VIEWS", layout::VIEWS, nothing),
 ];
 
-/// The columns of a table by name, ignoring case.
-pub(super) fn fields(name: &str) -> Option<&'static [Field]> {
-    find(name).map(|(_, fields, _)| *fields)
-}
-
-/// The names of all tables, sorted.
-pub(super) fn names() -> Vec<&'static str> {
-    TABLES.iter().map(|(name, _, _)| *name).collect()
-}
-
-/// The table with this name, ignoring case, with its rows.
-pub(super) fn table(name: &str, facts: &ShowContext<'_>) -> Option<VirtualTable> {
-    let (name, fields, rows) = find(name)?;
-    let table = VirtualTable::new("information_schema", name, fields);
-    Some(VirtualTable { rows: rows(facts), ..table })
-}
-
-fn find(name: &str) -> Option<&'static (&'static str, &'static [Field], Rows)> {
-    TABLES.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name))
-}
+/// The database.
+pub(super) const SCHEMA: VirtualSchema = VirtualSchema { name: "information_schema", tables: TABLES };
 
 fn nothing(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     Vec::new()
@@ -94,9 +75,10 @@ fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'stat
     let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
     let info = super::junctor_info::names().into_iter();
     let info = info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?)));
-    let performance = performance_schema::names().into_iter();
-    own.chain(info)
-        .chain(performance.filter_map(|name| Some(("performance_schema", name, performance_schema::fields(name)?))))
+    let performance = performance_schema::SCHEMA.names().into_iter();
+    own.chain(info).chain(
+        performance.filter_map(|name| Some(("performance_schema", name, performance_schema::SCHEMA.fields(name)?))),
+    )
 }
 
 fn schemata(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {

@@ -21,6 +21,7 @@ mod statistics_snapshot;
 mod table_rows;
 mod thread_rows;
 mod type_text;
+mod virtual_schema;
 
 #[cfg(test)]
 mod tests;

@@ -218,11 +218,11 @@ pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &Show
 /// The columns of a virtual table; `None` for base tables.
 pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [Field]> {
     if database.eq_ignore_ascii_case("information_schema") {
-        information_schema::fields(table)
+        information_schema::SCHEMA.fields(table)
     } else if database.eq_ignore_ascii_case("junctor_info") {
         junctor_info::fields(table)
     } else if database.eq_ignore_ascii_case("performance_schema") {
-        performance_schema::fields(table)
+        performance_schema::SCHEMA.fields(table)
     } else {
         None
     }

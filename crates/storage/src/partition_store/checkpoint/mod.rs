@@ -23,7 +23,7 @@ use crate::invariant::require;
 /// whole: it has all rows of the page and replaces the others. More entries would slow down loading.
 const ENTRIES_PER_PAGE_MAX: usize = 8;
 
-/// What the checkpoint files hold of a partition.
+/// The pages of a partition, and the frames in checkpoint files that hold them.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointedPages {
     pages: Vec<PageRecord>,
@@ -31,7 +31,7 @@ pub(super) struct CheckpointedPages {
     load: Option<LoadProgress>,
 }
 
-/// What the checkpoint files hold of a page.
+/// A page: 4,096 row ids. Its frames in checkpoint files, and its part in the present round.
 #[derive(Clone, Debug, Default)]
 struct PageRecord {
     /// The cells that the present round must read, including those that it has read already.
@@ -45,7 +45,7 @@ struct PageRecord {
     is_rewrite_due: bool,
 }
 
-/// What a round did with one page.
+/// The new entry of a page at the end of a round.
 #[derive(Debug)]
 struct PageResult {
     page: u32,
