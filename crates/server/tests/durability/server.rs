@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use junctor_bench::mysql::Connection;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A server that has lost its disk must end within this time.
 const END_TIME_MAX: Duration = Duration::from_secs(60);
@@ -113,6 +114,13 @@ impl Server {
     pub fn kill(mut self) {
         self.child.kill().expect("the server runs");
         self.child.wait().expect("the server has ended");
+    }
+
+    /// SIGTERM: the server stops by itself. Returns how the server ended.
+    pub fn stop(self) -> Ended {
+        // Fails if the server has ended.
+        let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+        self.end()
     }
 
     /// Waits until the server ends by itself. `None` if it has not ended after `time_max`.
