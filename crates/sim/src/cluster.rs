@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use junctor_front::account::Accounts;
-use junctor_kernel::simulated::{Disk, NodeEnd, Simulation, SocketFaults};
+use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_node::placement::PlacementPlan;
@@ -32,8 +32,9 @@ const HELD_MAX: u64 = 4;
 /// Maximum time by which the slow reader extends a step, in nanoseconds.
 const LINGER_NS_MAX: u64 = 400_000;
 
-/// Maximum time that a clean stop may take.
-const STOP_MAX: Duration = Duration::from_seconds(20);
+/// Maximum time that a clean stop may take. A node that is recovering goes on until its data is complete. A
+/// request takes the slowest disk a second, and a recovery needs some hundred requests.
+const STOP_MAX: Duration = Duration::from_seconds(1_200);
 
 /// The simulation type of a cluster.
 pub type ClusterSimulation = Simulation<Signal, NodeHost>;
@@ -50,9 +51,9 @@ pub struct Cluster {
     memory: NodeMemory,
     /// The slow reader's guard slot in each read group of the serving node.
     slow_reader_slots: Vec<ReaderSlot>,
-    /// The serving node's disk as it was before one of its bits flipped.
-    sound_disk: Option<Disk>,
-    /// The highest commit number that the serving node has taken.
+    /// The serving node's disk as it was before one of its bits flipped, and the highest number taken then.
+    sound_disk: Option<(Disk, CommitNumber)>,
+    /// The highest commit number that the serving node has taken on its present disk.
     highest_taken: CommitNumber,
 }
 
@@ -128,8 +129,7 @@ impl Cluster {
         end_all(&mut self.simulation, self.plans.len(), end);
         self.disarm();
         self.slow_reader_slots.clear();
-        let taken = self.memory.borrow().first().map(|node| node.sequence().taken());
-        self.highest_taken = self.highest_taken.max(taken.unwrap_or(CommitNumber(0)));
+        self.highest_taken = self.highest_taken();
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
         if old.iter().any(|node| node.strong_count() > 0) {
             return Err("the memory of an ended node is still in use".to_owned());
@@ -141,11 +141,17 @@ impl Cluster {
         Ok(())
     }
 
+    fn highest_taken(&self) -> CommitNumber {
+        let taken = self.memory.borrow().first().map(|node| node.sequence().taken());
+        self.highest_taken.max(taken.unwrap_or(CommitNumber(0)))
+    }
+
     /// Flips a bit of a stored file of the serving node, which is down. Returns whether it did. The node may
     /// then repair it, refuse to start, or work as if nothing had happened; it must not give wrong answers.
     pub fn flip_bit(&mut self, mut random: Random) -> bool {
+        let highest_taken = self.highest_taken();
         let Some(disk) = self.simulation.disk_mut(SERVING) else { return false };
-        let sound = disk.clone();
+        let sound = (disk.clone(), highest_taken);
         let has_flipped = flip_bit(disk, self.config.log_segment_size, &mut random).is_some();
         self.sound_disk = has_flipped.then_some(sound);
         has_flipped
@@ -174,17 +180,21 @@ impl Cluster {
     /// it gets the sound disk back.
     pub fn end_rot(&mut self, has_refused: bool) {
         let sound = self.sound_disk.take().filter(|_| has_refused);
-        if let (Some(sound), Some(disk)) = (sound, self.simulation.disk_mut(SERVING)) {
+        if let (Some((sound, highest_taken)), Some(disk)) = (sound, self.simulation.disk_mut(SERVING)) {
             *disk = sound;
+            // The numbers that lives have taken on the damaged disk do not count.
+            self.highest_taken = highest_taken;
+            self.memory.borrow_mut().clear();
         }
     }
 
-    /// Forgets the crashes that were armed for a life and not hit, which must not end the next one or the
-    /// checks.
+    /// Ends the trouble of a life's disks, and forgets the crashes that were armed for it and not hit.
+    /// Neither may end the next life or the checks.
     pub fn disarm(&mut self) {
         for node in self.nodes() {
             self.simulation.arm_crash(node, None, NodeEnd::Process);
             self.simulation.arm_disk_crash(node, None);
+            self.simulation.set_disk_faults(node, DiskFaults::default());
         }
     }
 

@@ -1,18 +1,33 @@
-//! Plans that failed in the past, each with the seeds that found the failure.
+//! Plans and seeds that failed in the past.
 
 use std::path::Path;
 
 use junctor_sim::ci::read_plan;
+use junctor_sim::plan::Plan;
 use junctor_sim::run::run;
 
-/// Checks that every seed of the plan passes.
-fn holds(name: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(name).with_extension("toml");
-    let plan = read_plan(&path).unwrap();
-    for seed in 1..=plan.ci_seeds {
-        let outcome = run(&plan, seed);
+fn plan(folder: &str, name: &str) -> Plan {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join(name).with_extension("toml");
+    read_plan(&path).unwrap()
+}
+
+/// Checks that these seeds of the plan pass.
+fn hold(name: &str, plan: &Plan, seeds: impl IntoIterator<Item = u64>) {
+    for seed in seeds {
+        let outcome = run(plan, seed);
         assert!(outcome.violations.is_empty(), "{name} seed {seed}: {outcome}");
     }
+}
+
+/// Checks that every seed of a plan of its own passes.
+fn holds(name: &str) {
+    let plan = plan("regressions", name);
+    hold(name, &plan, 1..=plan.ci_seeds);
+}
+
+/// Checks that these seeds of a plan of CI pass.
+fn seeds_hold(name: &str, seeds: &[u64]) {
+    hold(name, &plan("plans/fast", name), seeds.iter().copied());
 }
 
 #[test]
@@ -23,4 +38,22 @@ fn a_deadlock_through_a_lock_upgrade_is_found() {
 #[test]
 fn dropping_a_partition_does_not_block_a_commit() {
     holds("dropped_replica");
+}
+
+#[test]
+fn a_stop_during_a_recovery_from_a_slow_disk_ends() {
+    seeds_hold("checkpoints", &[62, 206]);
+    seeds_hold("durability", &[10217]);
+    seeds_hold("failing_disks", &[10089]);
+}
+
+#[test]
+fn the_trouble_of_a_disk_ends_with_its_life() {
+    seeds_hold("checkpoints", &[166, 10179]);
+    seeds_hold("failing_disks", &[10180]);
+}
+
+#[test]
+fn a_sound_disk_put_back_may_have_lower_numbers() {
+    seeds_hold("failing_disks", &[10058]);
 }
