@@ -5,6 +5,9 @@
 #   make test        all checks that a change must pass
 #   make bench       comparison with MariaDB and an echo server, also of durable writes, DBT2, YCSB, instruction
 #                    counts, idle connections
+#   make restarts    starts with 10,000,000 rows after a stop and after kill -9, beside MariaDB:
+#                    make restarts ROWS=1000000
+#   make checkpoints writers during a checkpoint, and the speed of checkpoints and backups
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
@@ -30,11 +33,12 @@ TRANSACTIONS ?= 1000000
 STATEMENTS ?= 400000
 EPISODES ?= 2000
 FORMS ?= 100000
+ROWS ?= 10000000
 KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -53,10 +57,16 @@ test: tools
 
 bench: tools release
 	@failed=0; \
-	for command in "compare $(ARGS)" compare-applications durable-writes instructions connections torn-reads; do \
+	for command in "compare $(ARGS)" compare-applications durable-writes relaxed-writes log-limit instructions connections torn-reads; do \
 		echo "== $$command"; $(BENCH) $$command || failed=1; \
 	done; \
 	exit $$failed
+
+restarts: tools release
+	timeout 3600 $(BENCH) restarts --rows $(ROWS) $(ARGS)
+
+checkpoints: tools release
+	timeout 900 $(BENCH) checkpoints $(ARGS)
 
 sysbench: tools release
 	timeout 2700 $(BENCH) sysbench-matrix $(ARGS)

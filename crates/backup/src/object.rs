@@ -34,7 +34,9 @@ impl ObjectWriter {
         level: i32,
     ) -> Result<ObjectWriter, BackupError> {
         let upload = store.objects().put_multipart_opts(&store.path(backup, name), Default::default()).await?;
-        let encoder = Encoder::new(Vec::with_capacity(PART_BYTES), level).map_err(compression)?;
+        let mut encoder = Encoder::new(Vec::with_capacity(PART_BYTES), level).map_err(compression)?;
+        // One thread compresses while this one reads and sends.
+        encoder.multithread(1).map_err(compression)?;
         let upload = WriteMultipart::new_with_chunk_size(upload, PART_BYTES);
         Ok(ObjectWriter { encoder, upload, object: Object { name: name.into(), ..Object::default() } })
     }

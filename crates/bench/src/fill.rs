@@ -1,10 +1,12 @@
 //! Fills the sysbench table with rows that depend only on a seed, so that two databases get the same rows.
 
 use std::fmt::Write;
+use std::thread;
 
-use crate::Outcome;
+use crate::mysql::Connection;
 use crate::process::Server;
 use crate::random::Random;
+use crate::{Failure, Outcome};
 
 const ROWS_PER_STATEMENT: u64 = 500;
 const SEED: u64 = 7;
@@ -20,28 +22,53 @@ const CREATE: &str = "CREATE TABLE sbtest1 (id INTEGER NOT NULL AUTO_INCREMENT, 
 /// # Errors
 /// The server refuses a statement.
 pub fn fill(server: &Server, rows: u64) -> Outcome<()> {
-    let mut connection = server.connect()?;
-    connection.query("USE sbtest")?;
+    fill_over(server, rows, 1)
+}
+
+/// As [`fill`], over several connections at the same time. The rows are the same for every number of
+/// connections.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_over(server: &Server, rows: u64, connections: usize) -> Outcome<()> {
+    let mut connection = Connection::open(server.address, "sbtest")?;
     connection.query(CREATE)?;
-    let mut random = Random::new(SEED);
-    let mut statement = String::new();
-    for first in (1..=rows).step_by(ROWS_PER_STATEMENT as usize) {
-        statement.clear();
-        statement.push_str("INSERT INTO sbtest1 (id, k, c, pad) VALUES ");
-        for id in first..=rows.min(first + ROWS_PER_STATEMENT - 1) {
-            let k = 1 + random.below(rows);
-            let separator = if id == first { "" } else { "," };
-            // Writing to a String cannot fail.
-            let _ = write!(statement, "{separator}({id},{k},'");
-            push_groups(&mut statement, &mut random, 10);
-            statement.push_str("','");
-            push_groups(&mut statement, &mut random, 5);
-            statement.push_str("')");
+    thread::scope(|scope| {
+        let part = |number: usize| {
+            move || -> Outcome<()> {
+                let mut connection = Connection::open(server.address, "sbtest")?;
+                let firsts = (1..=rows).step_by(ROWS_PER_STATEMENT as usize).skip(number);
+                for first in firsts.step_by(connections) {
+                    connection.query(&insert(first, rows))?;
+                }
+                Ok(())
+            }
+        };
+        let parts: Vec<_> = (0..connections).map(|number| scope.spawn(part(number))).collect();
+        for part in parts {
+            part.join().unwrap_or_else(|_| Err(Failure::new("a thread panicked")))?;
         }
-        connection.query(&statement)?;
-    }
+        Outcome::Ok(())
+    })?;
     connection.query("CREATE INDEX k_1 ON sbtest1(k)")?;
     Ok(())
+}
+
+/// The INSERT of the rows from `first` on.
+fn insert(first: u64, rows: u64) -> String {
+    let mut random = Random::new(SEED + first);
+    let mut statement = String::from("INSERT INTO sbtest1 (id, k, c, pad) VALUES ");
+    for id in first..=rows.min(first + ROWS_PER_STATEMENT - 1) {
+        let k = 1 + random.below(rows);
+        let separator = if id == first { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(statement, "{separator}({id},{k},'");
+        push_groups(&mut statement, &mut random, 10);
+        statement.push_str("','");
+        push_groups(&mut statement, &mut random, 5);
+        statement.push_str("')");
+    }
+    statement
 }
 
 /// Appends groups of eleven random digits, separated by dashes.

@@ -124,10 +124,10 @@ impl Counter {
         let mut junctor = JunctorOptions {
             binary: options.junctor.clone(),
             is_durable: false,
-            data_folder: None,
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper: ["valgrind", "--tool=callgrind", &file_option].map(String::from).to_vec(),
             ready_time_max_s: READY_TIMEOUT_S,
+            ..JunctorOptions::default()
         };
         if let Some(thread_config) = thread_config(placement)? {
             junctor = junctor.with_placement(thread_config);

@@ -6,9 +6,10 @@
 //! - [`mysql`]: a small client of the MySQL protocol;
 //! - [`sysbench`], [`fill`], [`load`], [`echo`]: load generators, and the echo server they are compared with;
 //! - [`consistency`]: compares a table with its indexes;
-//! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`connections`], [`torn_reads`],
-//!   [`history`], [`deadlocks`], [`long_statements`], [`long_transactions`], [`demo`], [`instructions`],
-//!   [`event_load`] (the command `load`: very many connections), [`scale`];
+//! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`relaxed_writes`], [`restarts`],
+//!   [`checkpoints`], [`log_limit`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
+//!   [`long_statements`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`] (the command
+//!   `load`: very many connections), [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.
@@ -33,6 +34,7 @@ pub mod sysbench;
 pub mod api;
 pub mod applications;
 pub mod autobench;
+pub mod checkpoints;
 pub mod compare;
 pub mod connections;
 pub mod deadlocks;
@@ -42,8 +44,11 @@ pub mod event_load;
 pub mod history;
 pub mod instructions;
 pub mod lab;
+pub mod log_limit;
 pub mod long_statements;
 pub mod long_transactions;
+pub mod relaxed_writes;
+pub mod restarts;
 pub mod scale;
 pub mod sysbench_matrix;
 pub mod torn_reads;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, compare, connections, consistency, deadlocks, demo, durable_writes, echo, event_load,
-    history, instructions, lab, long_statements, long_transactions, scale, sysbench_matrix, torn_reads,
+    Outcome, api, applications, checkpoints, compare, connections, consistency, deadlocks, demo, durable_writes, echo,
+    event_load, history, instructions, lab, log_limit, long_statements, long_transactions, relaxed_writes, restarts,
+    scale, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -29,6 +30,14 @@ enum Command {
     CompareApplications(applications::ApplicationsOptions),
     /// Compare durable writes, on disk when acknowledged, with MariaDB and with an echo server that syncs
     DurableWrites(durable_writes::DurableWritesOptions),
+    /// Compare writes that are acknowledged before they are on disk with those of a node in memory
+    RelaxedWrites(relaxed_writes::RelaxedWritesOptions),
+    /// Measure the time from the start of a server with data to its first answer, compared with MariaDB
+    Restarts(restarts::RestartsOptions),
+    /// Measure writers during checkpoints, and the speed of checkpoints and backups
+    Checkpoints(checkpoints::CheckpointsOptions),
+    /// Fill the log many times, and check what a restart replays
+    LogLimit(log_limit::LogLimitOptions),
     /// Measure the memory of idle connections, and exceed the limit of connections
     Connections(connections::ConnectionsOptions),
     /// Measure loads of up to 16,384 connections, one connection against an echo server, and an idle server
@@ -64,6 +73,10 @@ fn run(command: Command) -> Outcome<()> {
         Command::Compare(options) => compare::run(&options),
         Command::CompareApplications(options) => applications::run(&options),
         Command::DurableWrites(options) => durable_writes::run(&options),
+        Command::RelaxedWrites(options) => relaxed_writes::run(&options),
+        Command::Restarts(options) => restarts::run(&options),
+        Command::Checkpoints(options) => checkpoints::run(&options),
+        Command::LogLimit(options) => log_limit::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
         Command::Scale(options) => scale::run(&options),

@@ -77,11 +77,10 @@ const MEASURE: u8 = 1;
 const DRAIN: u8 = 2;
 
 /// State that the threads of a run share.
-#[derive(Default)]
-struct Progress {
+struct Progress<'a> {
     phase: AtomicU8,
     /// Number of ended operations, including refused ones.
-    ended: AtomicU64,
+    ended: &'a AtomicU64,
 }
 
 impl EventLoad {
@@ -90,7 +89,15 @@ impl EventLoad {
     /// # Errors
     /// A connection fails, or the server refuses a statement for another reason than a conflict.
     pub fn run(&self, server_cpu: impl Fn() -> Outcome<Duration>) -> Outcome<EventReport> {
-        let progress = Progress::default();
+        self.run_counted(server_cpu, &AtomicU64::new(0))
+    }
+
+    /// As [`Self::run`]. `ended` counts ended operations while the load runs, including refused ones.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_counted(&self, server_cpu: impl Fn() -> Outcome<Duration>, ended: &AtomicU64) -> Outcome<EventReport> {
+        let progress = Progress { phase: AtomicU8::new(0), ended };
         let opened = Barrier::new(self.threads + 1);
         let connecting = Instant::now();
         thread::scope(|scope| {
@@ -125,7 +132,7 @@ impl EventLoad {
     /// in it.
     fn run_phases(
         &self,
-        progress: &Progress,
+        progress: &Progress<'_>,
         server_cpu: impl Fn() -> Outcome<Duration>,
     ) -> Outcome<(Duration, Duration)> {
         self.wait_for_operations(self.warm_up, progress);
@@ -140,7 +147,7 @@ impl EventLoad {
 
     /// Waits for `time`, and then until at least one operation per connection has ended. Without the second
     /// condition, an operation longer than `time` would count only by chance.
-    fn wait_for_operations(&self, time: Duration, progress: &Progress) {
+    fn wait_for_operations(&self, time: Duration, progress: &Progress<'_>) {
         let (start, before) = (Instant::now(), progress.ended.load(Ordering::Relaxed));
         thread::sleep(time);
         while progress.ended.load(Ordering::Relaxed) < before + self.connections as u64
@@ -150,7 +157,7 @@ impl EventLoad {
         }
     }
 
-    fn worker(&self, number: usize, progress: &Progress, opened: &Barrier) -> Outcome<Part> {
+    fn worker(&self, number: usize, progress: &Progress<'_>, opened: &Barrier) -> Outcome<Part> {
         let connections: Outcome<Vec<LoadConnection>> =
             (number..self.connections).step_by(self.threads).map(|connection| self.open(connection)).collect();
         // The other threads wait at this barrier, so reach it even if these connections failed.
@@ -201,7 +208,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn run(mut self, progress: &Progress) -> Outcome<Part> {
+    fn run(mut self, progress: &Progress<'_>) -> Outcome<Part> {
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, connection) in self.connections.iter_mut().enumerate() {
             let data = epoll::EventData::new_u64(number as u64);

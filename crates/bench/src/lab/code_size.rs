@@ -103,10 +103,10 @@ impl CountedNode {
         let mut junctor = JunctorOptions {
             binary: options.junctor.clone(),
             is_durable: false,
-            data_folder: None,
             arguments: ["--total-memory", "256M"].map(String::from).to_vec(),
             wrapper,
             ready_time_max_s: READY_TIMEOUT_S,
+            ..JunctorOptions::default()
         };
         if let Some(threads) = threads {
             junctor = junctor.with_placement(threads);

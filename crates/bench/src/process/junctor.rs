@@ -1,6 +1,6 @@
 //! Starts Junctor as a process.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,6 +26,8 @@ pub struct JunctorOptions {
     pub data_folder: Option<PathBuf>,
     /// Further options of `junctor serve`.
     pub arguments: Vec<String>,
+    /// Lines of the configuration file, such as `NoOfFragmentLogFiles = 4`.
+    pub settings: Vec<String>,
     /// A wrapper program with its options under which the binary runs, such as valgrind. Empty for none.
     pub wrapper: Vec<String>,
     /// Seconds within which the node must be ready; 0 means 60.
@@ -47,7 +49,18 @@ impl JunctorOptions {
         options
     }
 
-    fn binary(&self) -> Outcome<PathBuf> {
+    /// Adds lines of the configuration file.
+    pub fn with_settings(&self, settings: &[&str]) -> JunctorOptions {
+        let mut options = self.clone();
+        options.settings.extend(settings.iter().map(|line| (*line).to_string()));
+        options
+    }
+
+    /// The path of the binary.
+    ///
+    /// # Errors
+    /// The binary does not exist.
+    pub fn binary(&self) -> Outcome<PathBuf> {
         let path = match &self.binary {
             Some(path) => path.clone(),
             None => std::env::current_exe()?.with_file_name("junctor"),
@@ -65,6 +78,14 @@ impl JunctorOptions {
 /// # Errors
 /// The server did not become ready. The error includes the end of its log.
 pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
+    start_junctor_observed(options, |_| {})
+}
+
+/// As [`start_junctor`]. `observe` gets the process id as soon as the process exists.
+///
+/// # Errors
+/// As [`start_junctor`].
+pub fn start_junctor_observed(options: &JunctorOptions, observe: impl FnOnce(u32)) -> Outcome<Server> {
     let folder = TemporaryFolder::new("junctor")?;
     let path = options.binary()?.to_string_lossy().into_owned();
     let binary = path.as_str();
@@ -76,10 +97,17 @@ pub fn start_junctor(options: &JunctorOptions) -> Outcome<Server> {
     } else {
         words.push("--in-memory".into());
     }
+    if !options.settings.is_empty() {
+        let file = folder.path().join("junctor.toml");
+        fs::write(&file, options.settings.join("\n")).explain(file.display())?;
+        words.extend(["--config".into(), file.to_string_lossy().into_owned()]);
+    }
     words.extend(options.arguments.iter().cloned());
     let mut command = command_killed_with_parent(&words[0]);
     command.args(&words[1..]);
-    start_with_ready_line("Junctor", command, "ready: mysql ", folder, options.ready_time_max_s)
+    let child = spawn("Junctor", &mut command, &folder)?;
+    observe(child.id());
+    await_ready_line("Junctor", child, "ready: mysql ", folder, options.ready_time_max_s)
 }
 
 /// Starts a server that prints `prefix ADDRESS:PORT` to standard output once it is ready.
@@ -93,8 +121,22 @@ pub fn start_with_ready_line(
     folder: TemporaryFolder,
     time_max_s: u64,
 ) -> Outcome<Server> {
+    let child = spawn(name, &mut command, &folder)?;
+    await_ready_line(name, child, prefix, folder, time_max_s)
+}
+
+fn spawn(name: &str, command: &mut Command, folder: &TemporaryFolder) -> Outcome<Child> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(folder.path().join("log"))?);
-    let mut child = command.spawn().explain(name)?;
+    command.spawn().explain(name)
+}
+
+fn await_ready_line(
+    name: &'static str,
+    mut child: Child,
+    prefix: &'static str,
+    folder: TemporaryFolder,
+    time_max_s: u64,
+) -> Outcome<Server> {
     let time_max = Duration::from_secs(if time_max_s == 0 { 60 } else { time_max_s });
     match ready_address(&mut child, prefix, time_max) {
         Some(address) => Ok(Server::new(name, address, child, folder)),

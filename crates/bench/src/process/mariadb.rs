@@ -13,8 +13,8 @@ use crate::failure::Explain;
 use crate::mysql::Connection;
 use crate::{Failure, Outcome};
 
-const READY_TIME_MAX: Duration = Duration::from_secs(60);
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+const READY_TIME_MAX: Duration = Duration::from_secs(300);
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Settings for every comparison: pooled threads, a log that is synced once a second, no binary log, no
 /// performance schema.
@@ -40,13 +40,28 @@ const ARGUMENTS: [&str; 13] = [
 /// MariaDB is not installed, or did not become ready. The error includes the end of its log.
 pub fn start_mariadb(more_arguments: &[&str]) -> Outcome<Server> {
     let folder = TemporaryFolder::new("mariadb")?;
-    let data = format!("--datadir={}", folder.path().join("data").display());
+    let data = folder.path().join("data");
+    start(folder, &data, more_arguments)
+}
+
+/// As [`start_mariadb`], with a data folder that outlives the server. It is created if it does not exist.
+///
+/// # Errors
+/// As [`start_mariadb`].
+pub fn start_mariadb_on(data_folder: &Path, more_arguments: &[&str]) -> Outcome<Server> {
+    start(TemporaryFolder::new("mariadb")?, data_folder, more_arguments)
+}
+
+fn start(folder: TemporaryFolder, data_folder: &Path, more_arguments: &[&str]) -> Outcome<Server> {
+    let data = format!("--datadir={}", data_folder.display());
     let user = format!("--user={}", user_name()?);
-    let mut install = Command::new("mariadb-install-db");
-    install.args(["--no-defaults", &user, &data, "--auth-root-authentication-method=normal", "--skip-test-db"]);
-    let finished = command::run(&mut install, READY_TIME_MAX)?;
-    if !finished.status.success() {
-        return Err(Failure::new(format!("mariadb-install-db: {}{}", finished.output, finished.errors)));
+    if !data_folder.exists() {
+        let mut install = Command::new("mariadb-install-db");
+        install.args(["--no-defaults", &user, &data, "--auth-root-authentication-method=normal", "--skip-test-db"]);
+        let finished = command::run(&mut install, READY_TIME_MAX)?;
+        if !finished.status.success() {
+            return Err(Failure::new(format!("mariadb-install-db: {}{}", finished.output, finished.errors)));
+        }
     }
     let address = free_address()?;
     let mut daemon = command_killed_with_parent(&daemon_path());

@@ -10,6 +10,6 @@ pub mod measure;
 pub mod server;
 
 pub use folder::TemporaryFolder;
-pub use junctor::{JunctorOptions, start_junctor};
-pub use mariadb::start_mariadb;
+pub use junctor::{JunctorOptions, start_junctor, start_junctor_observed};
+pub use mariadb::{start_mariadb, start_mariadb_on};
 pub use server::Server;

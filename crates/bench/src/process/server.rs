@@ -11,7 +11,7 @@ use super::{TemporaryFolder, command, measure};
 use crate::mysql::Connection;
 use crate::{Failure, Outcome};
 
-const STOP_TIME_MAX: Duration = Duration::from_secs(60);
+const STOP_TIME_MAX: Duration = Duration::from_secs(300);
 
 /// A running server. It is killed on drop unless it was stopped earlier.
 pub struct Server {
