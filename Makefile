@@ -76,7 +76,7 @@ kill: tools
 
 faults: tools
 	JUNCTOR_FAULTS=$(FAULTS) timeout 14400 cargo test --package junctor --test durability -- --nocapture \
-		--test-threads 1 faults:: crash_points::
+		--test-threads 1 faults:: crash_points:: backup::
 
 rot:
 	JUNCTOR_ROT=1 timeout 7200 cargo test --package junctor --test durability -- --nocapture rot::

@@ -12,6 +12,7 @@
 mod check;
 mod clock;
 mod contents;
+mod crash;
 mod data_directory;
 mod error;
 mod object;
@@ -22,7 +23,9 @@ mod store;
 mod take;
 
 pub use check::{CheckOptions, CheckReport, check};
+pub use data_directory::Files;
 pub use error::BackupError;
-pub use restore::{RestoreOptions, RestoreSummary, restore};
+pub use restore::{RestoreOptions, RestoreSummary, restore, restore_newest};
 pub use server::ServerOptions;
-pub use take::{BackupOptions, BackupSummary, backup, list};
+pub use store::BackupStore;
+pub use take::{BackupOptions, BackupSummary, CopiedBackup, Copier, CopyKind, backup, list};

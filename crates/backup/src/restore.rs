@@ -6,15 +6,18 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use junctor_kernel::CrashWatch;
 use junctor_model::checkpoint::checkpoint_path;
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
+use junctor_signals::crash_point::BACKUP_RESTORE;
 use junctor_storage::log::{BLOCK_BYTES, GroupError, GroupHeader, SegmentSize, decode_group, encode_slot, move_group};
 
 use crate::BackupError;
 use crate::clock::{utc_moment_us, utc_text};
 use crate::contents::{Contents, Object};
+use crate::crash::{reach, watch_of_environment};
 use crate::data_directory::{IDENTITY_USE, SETTINGS_USE, segment_name, sync_folder};
 use crate::object::read_object;
 use crate::progress::Progress;
@@ -56,14 +59,18 @@ pub struct RestoreSummary {
 /// is left at the directory's path then.
 pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> {
     block_on(async {
-        let store = BackupStore::open(&options.store)?;
+        let (store, crashes) = (BackupStore::open(&options.store)?, watch_of_environment()?);
         let until_us = options.until.as_deref().map(utc_moment_us).transpose()?;
         let plan = Plan::new(&store, options.name.as_deref(), until_us).await?;
         // The directory gets its name once it is complete.
         let folder = temporary_folder(&options.data_dir)?;
-        let summary = plan.write(&store, &folder).await;
+        // From here on, the restored log differs from the original one. A new id distinguishes the two.
+        let target = Target { folder: &folder, log_id: random()?, crashes: &crashes };
+        let summary = plan.write(&store, target).await;
         let summary = summary.and_then(|summary| {
+            reach(&crashes, BACKUP_RESTORE.before())?;
             std::fs::rename(&folder, &options.data_dir).map_err(BackupError::of_file(&options.data_dir))?;
+            reach(&crashes, BACKUP_RESTORE.after())?;
             Ok(summary)
         });
         if summary.is_err() {
@@ -74,6 +81,36 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
         sync_folder(options.data_dir.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new(".")))?;
         Ok(summary)
     })
+}
+
+/// Writes the newest backup of a store into an empty folder, whose log gets this id. For simulations, which
+/// restore the same bytes each time.
+///
+/// # Errors
+/// The store or a file fails, or an object is damaged.
+pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> Result<RestoreSummary, BackupError> {
+    let crashes = CrashWatch::default();
+    Plan::new(store, None, None).await?.write(store, Target { folder, log_id, crashes: &crashes }).await
+}
+
+/// Where a restore writes.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    folder: &'a Path,
+    /// The id of the restored log.
+    log_id: u64,
+    crashes: &'a CrashWatch,
+}
+
+impl Target<'_> {
+    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), BackupError> {
+        reach(self.crashes, BACKUP_RESTORE.before())?;
+        let path = self.folder.join(name);
+        let mut file = NewFile::create(&path)?;
+        file.write_all(bytes).map_err(BackupError::of_file(&path))?;
+        file.sync()?;
+        reach(self.crashes, BACKUP_RESTORE.after())
+    }
 }
 
 /// The backups that a restore reads.
@@ -126,17 +163,17 @@ impl Plan {
     }
 
     /// Writes the directory. Its identity comes last.
-    async fn write(&self, store: &BackupStore, folder: &Path) -> Result<RestoreSummary, BackupError> {
-        let contents = &self.contents;
-        // From here on, the restored log differs from the original one. A new id distinguishes the two.
-        let log_id = random()?;
+    async fn write(&self, store: &BackupStore, target: Target<'_>) -> Result<RestoreSummary, BackupError> {
+        let (contents, Target { folder, log_id, crashes }) = (&self.contents, target);
         for below in ["checkpoint", "log"] {
             make_folder(&folder.join(below))?;
         }
         let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
         for file in &contents.files {
-            let target = NewFile::create(&folder.join(&*checkpoint_path(file.number)))?;
-            read_object(store, &file.backup, &file.object, target).await?.sync()?;
+            reach(crashes, BACKUP_RESTORE.before())?;
+            let restored = NewFile::create(&folder.join(&*checkpoint_path(file.number)))?;
+            read_object(store, &file.backup, &file.object, restored).await?.sync()?;
+            reach(crashes, BACKUP_RESTORE.after())?;
             progress.add(file.object.bytes);
         }
         progress.finish();
@@ -147,13 +184,15 @@ impl Plan {
             manifest.log_id = log_id;
             newest = manifest.newest;
             let slot = encode_slot(MANIFEST_USE, stored.generation, &manifest.encode());
-            write_file(&folder.join(format!("manifest.{}", stored.generation % 2)), &slot)?;
+            target.write_file(&format!("manifest.{}", stored.generation % 2), &slot)?;
         }
         if let Some(object) = &contents.settings {
             let content = read_object(store, &self.name, object, Vec::new()).await?;
-            write_file(&folder.join("settings.1"), &encode_slot(SETTINGS_USE, 1, &content))?;
+            target.write_file("settings.1", &encode_slot(SETTINGS_USE, 1, &content))?;
         }
-        let log = self.write_log(store, folder, log_id).await?;
+        reach(crashes, BACKUP_RESTORE.before())?;
+        let log = self.write_log(store, target).await?;
+        reach(crashes, BACKUP_RESTORE.after())?;
         let Some(last) = log.last else { return Err(BackupError::refused("the backup has no group of the log")) };
         if last.stable < newest {
             return Err(BackupError::refused(format!(
@@ -165,18 +204,18 @@ impl Plan {
             sync_folder(&folder.join(below))?;
         }
         let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes: contents.segment_bytes };
-        write_file(&folder.join("identity.1"), &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
+        target.write_file("identity.1", &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
         sync_folder(folder)?;
         Ok(RestoreSummary { name: self.name.clone(), last_commit: last.stable, until: utc_text(last.wall_clock_us) })
     }
 
-    async fn write_log(&self, store: &BackupStore, folder: &Path, log_id: u64) -> Result<LogWriter, BackupError> {
+    async fn write_log(&self, store: &BackupStore, target: Target<'_>) -> Result<LogWriter, BackupError> {
         let size = SegmentSize::of_bytes(self.contents.segment_bytes)
             .ok_or_else(|| BackupError::refused("the backup has an invalid size of segments"))?;
         let mut log = LogWriter {
-            folder: folder.to_owned(),
+            folder: target.folder.to_owned(),
             size,
-            log_id,
+            log_id: target.log_id,
             from: self.contents.log.replay_from,
             until_us: self.until_us,
             received: Vec::new(),
@@ -312,20 +351,15 @@ impl Write for NewFile {
     }
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), BackupError> {
-    let mut file = NewFile::create(path)?;
-    file.write_all(bytes).map_err(BackupError::of_file(path))?;
-    file.sync()
-}
-
-/// The backup whose log ends last by the wall clock.
+/// The backup whose log ends last by the wall clock. Of several with the same end, the one that was completed
+/// last: persisted settings are not in the log.
 async fn newest(store: &BackupStore) -> Result<Box<str>, BackupError> {
-    let mut newest: Option<(u64, Box<str>)> = None;
+    let mut newest: Option<(u64, i64, Box<str>)> = None;
     for name in store.backups().await? {
         let end = store.contents(&name).await?.log.wall_clock_us;
-        newest = newest.max(Some((end, name)));
+        newest = newest.max(Some((end, store.completed_us(&name).await?, name)));
     }
-    let (_, name) = newest.ok_or_else(|| BackupError::refused("the store has no complete backup"))?;
+    let (_, _, name) = newest.ok_or_else(|| BackupError::refused("the store has no complete backup"))?;
     Ok(name)
 }
 
@@ -343,6 +377,10 @@ fn temporary_folder(data_dir: &Path) -> Result<PathBuf, BackupError> {
     let mut name = data_dir.file_name().unwrap_or_default().to_owned();
     name.push(".restoring");
     let folder = data_dir.with_file_name(name);
+    if folder.exists() {
+        let text = "is there already, from a restore that is running or that was killed; if none is running, delete it";
+        return Err(BackupError::refused(format!("{} {text}", folder.display())));
+    }
     make_folder(&folder)?;
     Ok(folder)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_lite::StreamExt;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
@@ -37,6 +38,11 @@ impl BackupStore {
         std::fs::create_dir_all(folder).map_err(BackupError::of_file(folder))?;
         let objects = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false).with_fsync(true);
         Ok(BackupStore { objects: Arc::new(objects), prefix: Path::default() })
+    }
+
+    /// A store in the memory of the process, for simulations.
+    pub fn in_memory() -> BackupStore {
+        BackupStore { objects: Arc::new(InMemory::new()), prefix: Path::default() }
     }
 
     /// The objects of the store.
@@ -82,6 +88,15 @@ impl BackupStore {
             found => found?,
         };
         Contents::decode(backup, &found.bytes().await?)
+    }
+
+    /// The time at which a backup was completed, in microseconds since 1970, by the clock of the store.
+    ///
+    /// # Errors
+    /// The backup does not exist or is incomplete, or the store fails.
+    pub async fn completed_us(&self, backup: &str) -> Result<i64, BackupError> {
+        let list = self.objects.head(&self.path(backup, CONTENTS_NAME)).await?;
+        Ok(list.last_modified.timestamp_micros())
     }
 
     /// Writes the list of contents, which completes the backup.

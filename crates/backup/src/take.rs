@@ -1,19 +1,20 @@
 //! Takes a backup of a running server.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use junctor_kernel::CrashWatch;
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::Identity;
-use junctor_model::stored_manifest::Manifest;
+use junctor_model::stored_manifest::{CheckpointFile, Manifest};
+use junctor_signals::crash_point;
 
 use crate::BackupError;
 use crate::clock::utc_text;
 use crate::contents::{self, Contents, Object, StoredFile, StoredLog};
-use crate::data_directory::DataDirectory;
+use crate::crash::{reach, watch_of_environment};
+use crate::data_directory::{DataDirectory, Files, FolderFiles};
 use crate::object::ObjectWriter;
 use crate::progress::Progress;
 use crate::server::{LockedServer, ServerOptions};
@@ -59,16 +60,66 @@ pub struct BackupSummary {
 /// The server, the store or a file fails. Nothing counts as a backup then.
 pub fn backup(options: &BackupOptions) -> Result<BackupSummary, BackupError> {
     block_on(async {
-        let store = BackupStore::open(&options.store)?;
+        let (store, crashes) = (BackupStore::open(&options.store)?, watch_of_environment()?);
         let mut server = LockedServer::open(&options.server)?;
-        let directory = DataDirectory::new(server.data_directory()?);
-        let running = BackupInProgress::begin(&store, directory, options).await?;
-        let (contents, summary) = running.run().await?;
-        // The list comes last, and only if the server has kept everything to the end.
+        let files = FolderFiles(server.data_directory()?);
+        let name = options.name.clone().unwrap_or_else(default_name);
+        let kind = CopyKind { incremental: options.incremental, level: options.level };
+        let copied = Copier { store: &store, crashes: &crashes }.copy(files, &name, kind).await?;
         server.unlock()?;
-        store.put_contents(&summary.name, &contents).await?;
-        Ok(summary)
+        copied.complete(&store, &crashes).await
     })
+}
+
+/// What to copy, and how to compress it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyKind {
+    /// Whether to copy only what the newest backup in the store lacks.
+    pub incremental: bool,
+    /// Compression level of zstd, 1 to 19.
+    pub level: i32,
+}
+
+/// Copies data directories of servers that run and keep their files for a backup.
+#[derive(Clone, Copy, Debug)]
+pub struct Copier<'a> {
+    /// Where the copies go.
+    pub store: &'a BackupStore,
+    /// The crash points of the copy.
+    pub crashes: &'a CrashWatch,
+}
+
+/// The objects of a backup. They count as a backup after [`CopiedBackup::complete`].
+#[derive(Debug)]
+pub struct CopiedBackup {
+    contents: Contents,
+    summary: BackupSummary,
+}
+
+impl Copier<'_> {
+    /// Copies the checkpoint and the log. `name` becomes the name of the backup.
+    ///
+    /// # Errors
+    /// The store or a file fails, or there is no backup that the copy can continue.
+    pub async fn copy<F: Files>(&self, files: F, name: &str, kind: CopyKind) -> Result<CopiedBackup, BackupError> {
+        let running = BackupInProgress::begin(*self, DataDirectory::new(files), name, kind).await?;
+        let (contents, summary) = running.run().await?;
+        Ok(CopiedBackup { contents, summary })
+    }
+}
+
+impl CopiedBackup {
+    /// Writes the list of contents. The caller knows that the server has kept its files to the end of the
+    /// copy.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn complete(self, store: &BackupStore, crashes: &CrashWatch) -> Result<BackupSummary, BackupError> {
+        reach(crashes, crash_point::BACKUP_LIST.before())?;
+        store.put_contents(&self.summary.name, &self.contents).await?;
+        reach(crashes, crash_point::BACKUP_LIST.after())?;
+        Ok(self.summary)
+    }
 }
 
 /// The backups of a store: name, base, end of the log in UTC, bytes in the store.
@@ -99,41 +150,42 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Resu
 }
 
 /// A backup that is being taken.
-struct BackupInProgress<'a> {
+struct BackupInProgress<'a, F> {
     store: &'a BackupStore,
-    directory: DataDirectory,
+    crashes: &'a CrashWatch,
+    directory: DataDirectory<F>,
     identity: Identity,
     name: Box<str>,
     level: i32,
     base: Option<(Box<str>, Contents)>,
 }
 
-impl<'a> BackupInProgress<'a> {
+impl<'a, F: Files> BackupInProgress<'a, F> {
     async fn begin(
-        store: &'a BackupStore,
-        directory: DataDirectory,
-        options: &BackupOptions,
-    ) -> Result<BackupInProgress<'a>, BackupError> {
-        let identity = directory.identity()?;
-        let name = options.name.clone().unwrap_or_else(default_name).into_boxed_str();
+        Copier { store, crashes }: Copier<'a>,
+        directory: DataDirectory<F>,
+        name: &str,
+        CopyKind { incremental, level }: CopyKind,
+    ) -> Result<BackupInProgress<'a, F>, BackupError> {
+        let identity = directory.identity().await?;
         if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)) {
             return Err(BackupError::refused("a backup's name consists of letters, digits, '-', '_' and '.'"));
         }
-        if store.has_objects(&name).await? {
+        if store.has_objects(name).await? {
             return Err(BackupError::refused(format!("the store has objects of a backup '{name}' already")));
         }
         let mut base = None;
-        if options.incremental {
+        if incremental {
             base = newest_of_log(store, identity.log_id).await?;
             if base.is_none() {
                 return Err(BackupError::refused("the store has no backup of this server that could be the base"));
             }
         }
-        Ok(BackupInProgress { store, directory, identity, name, level: options.level, base })
+        Ok(BackupInProgress { store, crashes, directory, identity, name: name.into(), level, base })
     }
 
     async fn run(self) -> Result<(Contents, BackupSummary), BackupError> {
-        let slot = self.directory.manifest()?;
+        let slot = self.directory.manifest().await?;
         let decode =
             |content: &[u8]| Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()));
         let manifest = slot.as_ref().map(|slot| decode(&slot.content)).transpose()?;
@@ -142,7 +194,7 @@ impl<'a> BackupInProgress<'a> {
             let object = self.put("manifest.zst", &slot.content).await?;
             stored_manifest = Some(contents::Manifest { generation: slot.generation, object });
         }
-        let settings = match self.directory.settings()? {
+        let settings = match self.directory.settings().await? {
             Some(slot) => Some(self.put("settings.zst", &slot.content).await?),
             None => None,
         };
@@ -173,7 +225,7 @@ impl<'a> BackupInProgress<'a> {
         object.finish().await
     }
 
-    /// Copies the files of the checkpoint that the base lacks. Files never change once a manifest names them.
+    /// Copies the files of the checkpoint that the base lacks.
     async fn copy_files(&self, manifest: Option<&Manifest>) -> Result<Vec<StoredFile>, BackupError> {
         let files = manifest.map(|manifest| &manifest.files[..]).unwrap_or_default();
         let known: BTreeMap<u32, &StoredFile> = match &self.base {
@@ -184,32 +236,53 @@ impl<'a> BackupInProgress<'a> {
         let progress = Progress::new("checkpoint", missing.map(|file| file.bytes).sum());
         let mut stored = Vec::new();
         for file in files {
-            if let Some(known) = known.get(&file.number) {
+            if let Some(known) = known.get(&file.number)
+                && self.is_same(file, known).await?
+            {
                 stored.push((*known).clone());
                 continue;
             }
-            let path = self.directory.checkpoint_file(file.number);
             let name = format!("checkpoint/{}.data.zst", file.number);
             let mut object = ObjectWriter::create(self.store, &self.name, &name, self.level).await?;
-            let mut source = File::open(&path).map_err(BackupError::of_file(&path))?.take(file.bytes);
-            let mut bytes = vec![0; READ_BYTES];
-            loop {
-                let count = source.read(&mut bytes).map_err(BackupError::of_file(&path))?;
-                if count == 0 {
-                    break;
+            let mut offset = 0;
+            while offset < file.bytes {
+                reach(self.crashes, crash_point::BACKUP_FRAME.before())?;
+                let length = READ_BYTES.min((file.bytes - offset) as usize);
+                let bytes = self.directory.read_checkpoint(file.number, offset, length).await?;
+                if bytes.is_empty() {
+                    let text = format!("checkpoint file {} has {offset} of its {} bytes", file.number, file.bytes);
+                    return Err(BackupError::refused(text));
                 }
-                object.write(&bytes[..count]).await?;
-                progress.add(count as u64);
+                object.write(&bytes).await?;
+                reach(self.crashes, crash_point::BACKUP_FRAME.after())?;
+                offset += bytes.len() as u64;
+                progress.add(bytes.len() as u64);
             }
             let object = object.finish().await?;
-            if object.bytes != file.bytes {
-                let text = format!("{} has {} of its {} bytes", path.display(), object.bytes, file.bytes);
-                return Err(BackupError::refused(text));
-            }
             stored.push(StoredFile { number: file.number, backup: self.name.clone(), object });
         }
         progress.finish();
         Ok(stored)
+    }
+
+    /// Whether a file of the checkpoint has the content that the base stored under its number. A loss of
+    /// power may take a manifest that the base copied before it was synced. The numbers of its files are then
+    /// used again.
+    async fn is_same(&self, file: &CheckpointFile, known: &StoredFile) -> Result<bool, BackupError> {
+        if known.object.bytes != file.bytes {
+            return Ok(false);
+        }
+        let (mut offset, mut checksum) = (0, 0);
+        while offset < file.bytes {
+            let length = READ_BYTES.min((file.bytes - offset) as usize);
+            let bytes = self.directory.read_checkpoint(file.number, offset, length).await?;
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            checksum = crc32c::crc32c_append(checksum, &bytes);
+            offset += bytes.len() as u64;
+        }
+        Ok(checksum == known.object.checksum)
     }
 
     /// Copies the log to its current end. The copy begins at the end of the base, so that a restore can reach
@@ -231,38 +304,43 @@ impl<'a> BackupInProgress<'a> {
                 _ => return Err(BackupError::refused(format!("the log has no group at position {replay_from}"))),
             },
         };
-        if stable < newest {
+        if let Some(stable) = stable.filter(|stable| *stable < newest) {
             let text = format!("the log ends at commit {stable}, but the checkpoint contains commit {newest}");
             return Err(BackupError::refused(text));
         }
         Ok(log)
     }
 
-    /// Copies the groups from a position on, with the stable number of the last one. `None` if the first
-    /// group does not follow the base.
+    /// Copies the groups from a position on. Returns them with the stable number of the last one, if the log
+    /// has any. `None` if the first group does not follow the base.
     async fn copy_groups(
         &self,
         first: u64,
         replay_from: u64,
         base: Option<&StoredLog>,
-    ) -> Result<Option<(StoredLog, CommitNumber)>, BackupError> {
+    ) -> Result<Option<(StoredLog, Option<CommitNumber>)>, BackupError> {
         let mut reader = self.directory.log(&self.identity, first)?;
-        let mut group = reader.next_group()?;
+        let mut group = reader.next_group().await?;
         if let (Some(base), Some(group)) = (base, &group)
             && group.header.previous_checksum != base.last_checksum
         {
             return Ok(None);
         }
-        let mut log = StoredLog { first, end: first, replay_from, ..StoredLog::default() };
-        let mut stable = CommitNumber(0);
+        // Without new groups, the log ends as that of the base does.
+        let (last_checksum, wall_clock_us) = base.map_or((0, 0), |base| (base.last_checksum, base.wall_clock_us));
+        let object = Object::default();
+        let mut log = StoredLog { first, end: first, replay_from, last_checksum, wall_clock_us, object };
+        let mut stable = None;
         let mut object = ObjectWriter::create(self.store, &self.name, "log.zst", self.level).await?;
         while let Some(found) = group {
+            reach(self.crashes, crash_point::BACKUP_LOG.before())?;
             object.write(&found.bytes).await?;
+            reach(self.crashes, crash_point::BACKUP_LOG.after())?;
             log.last_checksum = found.checksum;
             log.wall_clock_us = found.header.wall_clock_us;
-            stable = found.header.stable;
+            stable = Some(found.header.stable);
             log.end = reader.position();
-            group = reader.next_group()?;
+            group = reader.next_group().await?;
         }
         log.object = object.finish().await?;
         Ok(Some((log, stable)))

@@ -1,9 +1,9 @@
 //! Named points in block code at which a test may end the node.
 //!
-//! A block marks a point with [`Outbox::crash_point`](crate::Outbox::crash_point). On a node without a
-//! [`CrashWatch`], a point costs one branch. A watch counts the hits of each point, and the armed hit of the
-//! armed point is fatal: in the simulator the node dies, in a real node the process kills itself as `kill -9`
-//! would.
+//! A block marks a point with [`Outbox::crash_point`](crate::Outbox::crash_point), a program beside the node
+//! with [`CrashWatch::hit`]. On a node without a [`CrashWatch`], a point costs one branch. A watch counts the
+//! hits of each point, and the armed hit of the armed point is fatal: in the simulator the node dies, in a
+//! real node the process kills itself as `kill -9` would.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -72,7 +72,7 @@ impl CrashWatch {
     }
 
     /// Counts a hit. Returns whether it is fatal; the crash is then no longer armed.
-    pub(crate) fn hit(&self, point: CrashPoint) -> bool {
+    pub fn hit(&self, point: CrashPoint) -> bool {
         let mut state = self.state();
         *state.hits.entry(point).or_default() += 1;
         let Some(armed) = state.armed.as_mut().filter(|armed| armed.point == point) else { return false };

@@ -11,7 +11,7 @@ use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::Protocol;
 use junctor_front::account::{Account, Accounts};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
-use junctor_kernel::{ArmedCrash, ConnectError, MemoryStream, NodeLayout};
+use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::{Signal, crash_point};
 
 use crate::data_folder;
@@ -116,10 +116,6 @@ impl RunningServer {
     }
 }
 
-/// The environment variable with which a test kills the process at a crash point: the name of the point, and
-/// optionally a colon and the number of the fatal hit. `docs/generated/crash-points.md` lists the names.
-pub const CRASH_VARIABLE: &str = "JUNCTOR_CRASH_AT";
-
 /// Interval at which a recovering node checks whether it is being stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
@@ -160,7 +156,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         pin: config.cpu_binding,
         spin: config.spin.settings(),
         send: config.send,
-        crash: armed_crash(std::env::var(CRASH_VARIABLE).ok())?,
+        crash: crash_point::armed(std::env::var(crash_point::CRASH_VARIABLE).ok()).map_err(StartError)?,
         ..NodeOptions::default()
     };
     let make_host = move |assignment: junctor_kernel::ThreadAssignment| NodeHost::new(&assignment, &shared);
@@ -193,17 +189,6 @@ fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, 
     plan.map_err(|error| StartError(format!("ThreadConfig: {error}")))
 }
 
-/// The crash that a test requests with [`CRASH_VARIABLE`]: `POINT` or `POINT:HIT`.
-fn armed_crash(text: Option<String>) -> Result<Option<ArmedCrash>, StartError> {
-    let Some(text) = text else { return Ok(None) };
-    let (name, hit) = text.rsplit_once(':').unwrap_or((&text, "1"));
-    let armed = crash_point::by_name(name).zip(hit.parse().ok()).map(|(point, hit)| ArmedCrash { point, hit });
-    match armed {
-        Some(armed) => Ok(Some(armed)),
-        None => Err(StartError(format!("{CRASH_VARIABLE}: '{text}' is not POINT or POINT:HIT"))),
-    }
-}
-
 /// The address at which a protocol listens; `None` if it does not.
 fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr> {
     let port = match protocol {
@@ -219,20 +204,4 @@ fn accounts(config: &NodeConfig) -> Accounts {
         accounts.insert(name, Account::with_password(password.as_bytes()));
     }
     accounts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crash_is_requested_by_the_name_of_its_point() {
-        let armed = |text: &str| armed_crash(Some(text.to_owned())).map_err(|error| error.0);
-        let point = crash_point::LOG_WRITE.after();
-        assert_eq!(armed("log.write.after:7"), Ok(Some(ArmedCrash { point, hit: 7 })));
-        assert_eq!(armed("log.write.after"), Ok(Some(ArmedCrash { point, hit: 1 })));
-        assert!(armed("log.write:7").unwrap_err().contains("'log.write:7' is not POINT"));
-        assert!(armed("log.write.after:soon").is_err());
-        assert!(armed_crash(None).is_ok_and(|armed| armed.is_none()));
-    }
 }

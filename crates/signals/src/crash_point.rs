@@ -5,7 +5,11 @@
 //! request or signal that begins the step. The point after a step is marked when its result is known, before
 //! anything follows from the result.
 
-use junctor_kernel::CrashPoint;
+use junctor_kernel::{ArmedCrash, CrashPoint};
+
+/// The environment variable with which a test kills a process at a crash point: the name of the point, and
+/// optionally a colon and the number of the fatal hit. `docs/generated/crash-points.md` lists the names.
+pub const CRASH_VARIABLE: &str = "JUNCTOR_CRASH_AT";
 
 /// A step, with one crash point before it and one after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +80,7 @@ crash_points! {
     RECOVERY_START = "recovery.start": "Recovery begins the next incarnation with a start group.";
     RECOVERY_CLEAN = "recovery.clean": "Recovery deletes unnamed files and undoes unfinished jobs.";
     BACKUP_PIN = "backup.pin": "A backup pins a checkpoint and its position in the log.";
+    BACKUP_UNPIN = "backup.unpin": "The checkpoint and the log may be trimmed again after a backup.";
     BACKUP_FRAME = "backup.frame": "A backup copies a frame of a checkpoint.";
     BACKUP_LOG = "backup.log": "A backup copies groups of the log.";
     BACKUP_LIST = "backup.list": "A backup writes its list of contents.";
@@ -99,6 +104,17 @@ pub fn by_name(name: &str) -> Option<CrashPoint> {
     }
 }
 
+/// The crash that the value of [`CRASH_VARIABLE`] requests: `POINT` or `POINT:HIT`.
+///
+/// # Errors
+/// A message for the user: the text has another form, or names an unknown point.
+pub fn armed(text: Option<String>) -> Result<Option<ArmedCrash>, String> {
+    let Some(text) = text else { return Ok(None) };
+    let (name, hit) = text.rsplit_once(':').unwrap_or((&text, "1"));
+    let armed = by_name(name).zip(hit.parse().ok()).map(|(point, hit)| ArmedCrash { point, hit });
+    armed.map(Some).ok_or_else(|| format!("{CRASH_VARIABLE}: '{text}' is not POINT or POINT:HIT"))
+}
+
 /// All points, in the order of their numbers.
 pub fn all() -> impl Iterator<Item = CrashPoint> {
     STEPS.iter().flat_map(|(step, _, _)| [step.before(), step.after()])
@@ -109,6 +125,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_crash_is_requested_by_the_name_of_its_point() {
+        let armed = |text: &str| armed(Some(text.to_owned()));
+        let point = LOG_WRITE.after();
+        assert_eq!(armed("log.write.after:7"), Ok(Some(ArmedCrash { point, hit: 7 })));
+        assert_eq!(armed("log.write.after"), Ok(Some(ArmedCrash { point, hit: 1 })));
+        assert!(armed("log.write:7").unwrap_err().contains("'log.write:7' is not POINT"));
+        assert!(armed("log.write.after:soon").is_err());
+        assert!(super::armed(None).is_ok_and(|armed| armed.is_none()));
+    }
 
     #[test]
     fn every_point_is_found_by_its_unique_name() {

@@ -20,11 +20,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["wire", "model"]),
     ("sql", &["gateway", "wire", "signals", "expression", "model"]),
     ("front", &["sql", "gateway", "wire", "signals", "expression", "kernel", "model"]),
-    // Every crate that sim may use, except the last two: node itself and history.
-    ("node", LOWER_LEVELS_OF_SIM.split_at(LOWER_LEVELS_OF_SIM.len() - 2).0),
+    // Every crate that sim may use, except the last three: node itself, history and backup.
+    ("node", LOWER_LEVELS_OF_SIM.split_at(LOWER_LEVELS_OF_SIM.len() - 3).0),
     ("sim", LOWER_LEVELS_OF_SIM),
     ("bench", LOWER_LEVELS_OF_SERVER),
-    ("backup", &["storage", "model"]),
+    ("backup", &["storage", "signals", "kernel", "model"]),
     ("server", &["node", "bench", "backup", "model"]),
     ("xtask", &[]),
 ];
@@ -45,6 +45,7 @@ const LOWER_LEVELS_OF_SERVER: &[&str] = &[
     "front",
     "node",
     "history",
+    "backup",
     "sim",
 ];
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use futures_lite::future::block_on;
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::Identity;
 use junctor_model::stored_manifest::Manifest;
@@ -15,7 +16,7 @@ use junctor_storage::log::{
 
 use super::CheckReport;
 use crate::BackupError;
-use crate::data_directory::{DataDirectory, segment_name};
+use crate::data_directory::{DataDirectory, FolderFiles, segment_name};
 
 /// Blocks behind the end of the log in which a later group shows damage, as in recovery.
 const TAIL_BLOCKS: u64 = (64 << 20) / BLOCK_BYTES as u64;
@@ -44,12 +45,13 @@ pub(super) fn check_log(
         let segment = segment_name(size.segment_of(position));
         format!("{segment}, byte {}", size.offset_of(position))
     };
-    let mut reader = DataDirectory::new(folder.into()).log(identity, from)?;
+    let directory = DataDirectory::new(FolderFiles(folder.into()));
+    let mut reader = directory.log(identity, from)?;
     let mut analysis = LogAnalysis::new(begin);
     let mut streams: BTreeMap<StreamId, StreamReader> = BTreeMap::new();
     let mut end: Option<(ChainPosition, GroupKind)> = None;
     let mut groups = 0u64;
-    while let Some(raw) = reader.next_group()? {
+    while let Some(raw) = block_on(reader.next_group())? {
         let header = &raw.header;
         // The reader has checked the group.
         let Ok(group) = decode_group(&raw.bytes) else { break };

@@ -2,14 +2,14 @@
 //! is free or its timeout expires.
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
 use junctor_signals::counter::{counter_rows, thread_counter_rows};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
-use junctor_signals::{Signal, SqlSignal};
+use junctor_signals::{Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
@@ -56,17 +56,13 @@ impl MainBlock {
                 self.user_locks.holder(&name).map_or(Value::Null, |holder| Value::UInt(u64::from(holder.0)))
             }
             UserLockAction::LockForBackup => {
-                self.backup_locks.lock(connection);
+                self.lock_for_backup(connection, outbox);
                 Value::Int(1)
             }
-            UserLockAction::UnlockForBackup => {
-                let unlocked = self.backup_locks.unlock(connection);
-                self.free_superseded(outbox);
-                match unlocked {
-                    Ok(()) => Value::Int(1),
-                    Err(error) => return refuse(operation, reply_to, error, outbox),
-                }
-            }
+            UserLockAction::UnlockForBackup => match self.unlock_for_backup(connection, outbox) {
+                Ok(()) => Value::Int(1),
+                Err(error) => return refuse(operation, reply_to, error, outbox),
+            },
         };
         answer(operation, reply_to, value, outbox);
     }
@@ -82,8 +78,30 @@ impl MainBlock {
         let (_, granted) = self.user_locks.release_all(signal.connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
         // Nobody is left to learn of a revoked lock.
-        let _ = self.backup_locks.unlock(signal.connection);
-        self.free_superseded(outbox);
+        let _ = self.unlock_for_backup(signal.connection, outbox);
+    }
+
+    fn lock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
+        let is_first = !self.backup_locks.is_held();
+        if is_first {
+            outbox.crash_point(crash_point::BACKUP_PIN.before());
+        }
+        self.backup_locks.lock(connection);
+        if is_first {
+            outbox.crash_point(crash_point::BACKUP_PIN.after());
+        }
+    }
+
+    /// Releases the backup lock of a session. If no other session holds one, trims the log and deletes files.
+    fn unlock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) -> Result<()> {
+        let was_held = self.backup_locks.is_held();
+        let unlocked = self.backup_locks.unlock(connection);
+        if was_held && !self.backup_locks.is_held() {
+            outbox.crash_point(crash_point::BACKUP_UNPIN.before());
+            self.free_superseded(outbox);
+            outbox.crash_point(crash_point::BACKUP_UNPIN.after());
+        }
+        unlocked
     }
 
     /// Replies with the rows of `junctor_info.user_locks` or `junctor_info.checkpoints`, or with the counters

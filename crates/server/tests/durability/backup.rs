@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::server::{Server, folder, rows, run};
 
+/// Number of kills on each side of each step of a backup and a restore, if the test is thorough.
+const PROGRAM_KILLS: u32 = 50;
+
 /// A server that begins a checkpoint after each 64 KiB of log.
 fn start_with_checkpoints(folder: &Path) -> Server {
     std::fs::create_dir_all(folder).expect("a writable folder");
@@ -27,6 +30,15 @@ fn await_checkpoint_after(server: &Server, generation: u64) -> u64 {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Runs the program until it kills itself at a crash point. Returns whether it did; otherwise it succeeded.
+fn kill_at(point: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
+    let output = command.args(arguments).env("JUNCTOR_CRASH_AT", point).output().expect("the program runs");
+    let is_killed = std::os::unix::process::ExitStatusExt::signal(&output.status) == Some(9);
+    assert!(is_killed || output.status.success(), "{point}: {output:?}");
+    is_killed
 }
 
 /// Runs the program, and returns its standard output, or its standard error if it fails.
@@ -122,6 +134,153 @@ fn a_backup_holds_the_checkpoint_and_an_increment_only_what_is_new() {
     let full = folder("backup-checkpoint-full");
     junctor(&["restore", path(&store), path(&full), "--name", "full"]).expect("a restore");
     assert_eq!(sums(&full), [["300", "44850", "1500000"]]);
+}
+
+#[test]
+fn increments_of_an_idle_server_add_nothing_and_can_be_continued() {
+    let (data, store) = (folder("backup-idle"), folder("backup-idle-store"));
+    let server = start_with_checkpoints(&data);
+    let port = server.address.port().to_string();
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
+    for id in 0..20 {
+        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))")]);
+    }
+    await_checkpoint_after(&server, 0);
+    let take = |name: &str, options: &[&str]| {
+        let arguments = [&["backup", path(&store), "--port", &port, "--name", name], options].concat();
+        junctor(&arguments).expect("a backup is taken");
+    };
+    take("one", &[]);
+    // The server may end the log with a closing group meanwhile. The last increments have nothing new.
+    for (name, value) in [("two", 201), ("three", 202), ("four", 203)] {
+        run(&mut session, &[&format!("SET PERSIST wait_timeout = {value}")]);
+        take(name, &["--incremental"]);
+    }
+    let newest = folder("backup-idle-newest");
+    junctor(&["restore", path(&store), path(&newest)]).expect("a restore");
+    let restored = Server::start(&newest);
+    assert_eq!(rows(&mut restored.session(), "SELECT @@global.wait_timeout"), [["203"]]);
+    restored.kill();
+    let listed = junctor(&["backups", path(&store)]).expect("a list");
+    assert!(!listed.contains("1970"), "{listed}");
+    run(&mut session, &["INSERT INTO shop.a VALUES (100, 100, 'last')"]);
+    take("five", &["--incremental"]);
+    let expected = rows(&mut session, "SELECT COUNT(*), SUM(v), SUM(CHAR_LENGTH(t)) FROM shop.a");
+    server.kill();
+    let restored = folder("backup-idle-restored");
+    junctor(&["restore", path(&store), path(&restored)]).expect("a restore");
+    assert_eq!(sums(&restored), expected);
+}
+
+#[test]
+fn an_increment_takes_a_file_anew_whose_number_was_used_again() {
+    let (data, store) = (folder("backup-number"), folder("backup-number-store"));
+    let server = start_with_checkpoints(&data);
+    let port = server.address.port().to_string();
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
+    for id in 0..20 {
+        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))")]);
+    }
+    await_checkpoint_after(&server, 0);
+    let take = |name: &str, options: &[&str]| {
+        let arguments = [&["backup", path(&store), "--port", &port, "--name", name], options].concat();
+        junctor(&arguments).expect("a backup is taken");
+        let entries = std::fs::read_dir(store.join(name).join("checkpoint"));
+        entries.map_or(0, |entries| entries.count())
+    };
+    let files = take("full", &[]);
+    assert!(files > 0);
+    // Another content under the same number and of the same length, as after a loss of power that took the
+    // manifest with the number away. The server does not read its checkpoint while it runs.
+    for entry in std::fs::read_dir(data.join("data/checkpoint")).expect("the folder exists") {
+        let file = entry.expect("an entry").path();
+        let mut content = std::fs::read(&file).expect("the file exists");
+        let last = content.len() - 1;
+        content[last] ^= 1;
+        std::fs::write(&file, content).expect("a writable file");
+    }
+    assert!(take("more", &["--incremental"]) > 0, "the increment has the changed files");
+    server.kill();
+}
+
+#[test]
+fn a_backup_that_is_killed_does_not_count_and_harms_nobody() {
+    let kills = if std::env::var_os("JUNCTOR_FAULTS").is_some() { PROGRAM_KILLS } else { 2 };
+    let (data, store) = (folder("backup-killed"), folder("backup-killed-store"));
+    let server = start_with_checkpoints(&data);
+    let port = server.address.port().to_string();
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
+    let insert = |id: u32| format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))");
+    for id in 0..20 {
+        run(&mut session, &[&insert(id)]);
+    }
+    await_checkpoint_after(&server, 0);
+    junctor(&["backup", path(&store), "--port", &port, "--name", "base"]).expect("a backup is taken");
+    let mut complete = vec!["base".to_owned()];
+    let mut next_row = 20;
+    for step in ["backup.frame", "backup.log", "backup.list"] {
+        for (side, kill) in ["before", "after"].into_iter().flat_map(|side| (1..=kills).map(move |kill| (side, kill))) {
+            run(&mut session, &[&insert(next_row)]);
+            next_row += 1;
+            let is_incremental = step != "backup.frame" && kill % 2 == 0;
+            let is_whole = (step, side) == ("backup.list", "after");
+            // Later hits are not always reached. The first one is.
+            for hit in [1 + kill % 3, 1] {
+                let (point, name) = (format!("{step}.{side}:{hit}"), format!("{step}-{side}-{kill}-{hit}"));
+                let mut arguments = vec!["backup", path(&store), "--port", &port, "--name", &name];
+                arguments.extend(is_incremental.then_some("--incremental"));
+                let is_killed = kill_at(&point, &arguments);
+                if !is_killed || is_whole {
+                    complete.push(name);
+                }
+                if is_killed {
+                    break;
+                }
+                assert!(hit > 1, "{point} is reached");
+            }
+        }
+        // The killed sessions hold no lock, and a whole backup is possible between the killed ones.
+        let name = format!("whole-{step}");
+        junctor(&["backup", path(&store), "--port", &port, "--name", &name]).expect("a backup is taken");
+        complete.push(name);
+    }
+    let listed = junctor(&["backups", path(&store)]).expect("a list");
+    let mut names: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    names.sort_unstable();
+    complete.sort_unstable();
+    assert_eq!(names, complete);
+    junctor(&["backup", path(&store), "--port", &port, "--name", "last", "--incremental"]).expect("an increment");
+    let expected = rows(&mut session, "SELECT COUNT(*), SUM(v), SUM(CHAR_LENGTH(t)) FROM shop.a");
+    server.kill();
+    let restored = folder("backup-killed-restored");
+    junctor(&["restore", path(&store), path(&restored)]).expect("a restore");
+    assert_eq!(sums(&restored), expected);
+    kill_restores(&store, kills, &expected);
+}
+
+/// Kills restores. Nothing is left at the path of the directory, or all of it.
+fn kill_restores(store: &Path, kills: u32, expected: &[Vec<String>]) {
+    let target = folder("backup-killed-target");
+    let unfinished = target.with_extension("restoring");
+    let _ = std::fs::remove_dir_all(&unfinished);
+    for (side, kill) in ["before", "after"].into_iter().flat_map(|side| (1..=kills).map(move |kill| (side, kill))) {
+        let _ = std::fs::remove_dir_all(&target);
+        let point = format!("backup.restore.{side}:{}", 1 + kill % 5);
+        assert!(kill_at(&point, &["restore", path(store), path(&target)]), "{point} is reached");
+        if target.exists() {
+            assert_eq!(sums(&target), expected, "{point}");
+            continue;
+        }
+        let refused = junctor(&["restore", path(store), path(&target)]).unwrap_err();
+        assert!(refused.contains("from a restore that is running or that was killed"), "{point}: {refused}");
+        std::fs::remove_dir_all(&unfinished).expect("the folder that the message names");
+    }
+    let _ = std::fs::remove_dir_all(&target);
+    junctor(&["restore", path(store), path(&target)]).expect("a restore");
+    assert_eq!(sums(&target), expected);
 }
 
 #[test]

@@ -413,8 +413,10 @@ impl MainBlock {
     fn revoke_backup_locks_if_full(&mut self, outbox: &mut Outbox<Signal>) {
         let (used_bytes, limit_bytes) = self.checkpoints.log_usage();
         if self.backup_locks.is_held() && used_bytes > limit_bytes / 100 * BACKUP_LOG_PERCENT_MAX {
+            outbox.crash_point(crash_point::BACKUP_UNPIN.before());
             self.backup_locks.revoke();
             self.free_superseded(outbox);
+            outbox.crash_point(crash_point::BACKUP_UNPIN.after());
         }
     }
 
