@@ -39,8 +39,11 @@ pub(super) struct SettingsFile {
 enum Step {
     #[default]
     Nothing,
-    /// One of the two files, at the start of the node. `first` is the content of file 0.
-    Read { slot: u8, file: Option<FileId>, first: Option<PairSlot> },
+    /// One of the two files, at the start of the node. `first` is the content of file 0, `bytes` that of this
+    /// file once it has been read.
+    Read { slot: u8, file: Option<FileId>, first: Option<PairSlot>, bytes: FileBuffer },
+    /// The sync of the newest slot, at the start of the node.
+    Resync { content: FileBuffer },
     /// The sql blocks, at the start of the node.
     Restore { outstanding: usize },
     /// The write of a slot, or the sync of the folder.
@@ -62,7 +65,7 @@ struct Write {
 impl MainBlock {
     /// Reads the persisted settings at the start of a node with a log. Afterwards, clients are admitted.
     pub(super) fn read_settings(&mut self, outbox: &mut Outbox<Signal>) {
-        self.settings.step = Step::Read { slot: 0, file: None, first: None };
+        self.settings.step = Step::Read { slot: 0, file: None, first: None, bytes: FileBuffer::new() };
         open(0, FileMode::Read, outbox);
     }
 
@@ -116,7 +119,7 @@ impl MainBlock {
     pub(super) fn on_settings_file(&mut self, result: FileResult, bytes: FileBuffer, outbox: &mut Outbox<Signal>) {
         match &mut self.settings.step {
             Step::Nothing | Step::Restore { .. } => {}
-            Step::Read { slot, file, .. } => match result {
+            Step::Read { slot, file, bytes: content, .. } => match result {
                 Ok(FileOutcome::Opened { file: opened, length, .. }) => {
                     *file = Some(opened);
                     let length = length.min(u64::from(WorldRequest::READ_BYTES_MAX)) as u32;
@@ -130,10 +133,15 @@ impl MainBlock {
                     });
                 }
                 Ok(FileOutcome::Read { .. }) => {
+                    *content = bytes;
                     if let Some(file) = file.take() {
                         outbox.request(WorldRequest::CloseFile { file, token: SETTINGS_FILE });
                     }
-                    self.take_settings(&bytes, outbox);
+                }
+                // All answers have the same token. A late one would be taken for one of the next step.
+                Ok(FileOutcome::Closed) => {
+                    let content = std::mem::take(content);
+                    self.take_settings(&content, outbox);
                 }
                 Err(FileError::NotFound) => self.take_settings(&[], outbox),
                 Ok(_) => {}
@@ -142,18 +150,23 @@ impl MainBlock {
                     halt(&text, outbox);
                 }
             },
+            Step::Resync { content } => match result {
+                Ok(FileOutcome::Opened { file, .. }) => write_slot(file, std::mem::take(content), outbox),
+                Ok(FileOutcome::Closed) => sync_folder(outbox),
+                Ok(FileOutcome::FolderSynced) => {
+                    outbox.crash_point(crash_point::RECOVERY_RESYNC.after());
+                    self.restore_settings(outbox);
+                }
+                Ok(_) => {}
+                Err(error) => halt(&format!("cannot sync the settings: {error}"), outbox),
+            },
             Step::Write(write) => match result {
                 Ok(FileOutcome::Opened { file, .. }) => {
-                    let bytes = std::mem::take(&mut write.content);
-                    let token = SETTINGS_FILE;
-                    outbox.request(WorldRequest::WriteFile { file, offset: 0, bytes, token });
-                    outbox.request(WorldRequest::SyncFile { file, token });
-                    outbox.request(WorldRequest::CloseFile { file, token });
+                    write_slot(file, std::mem::take(&mut write.content), outbox);
                 }
                 Ok(FileOutcome::Closed) if write.error.is_none() => {
                     write.is_closed = true;
-                    let (path, lane) = (".".into(), FileLane::Control);
-                    outbox.request(WorldRequest::SyncFolder { path, lane, token: SETTINGS_FILE });
+                    sync_folder(outbox);
                 }
                 Ok(FileOutcome::Closed) => self.end_settings_write(None, outbox),
                 Ok(FileOutcome::FolderSynced) => {
@@ -190,7 +203,17 @@ impl MainBlock {
                 Err(error) => return halt(&error.to_string(), outbox),
             }
             self.settings.generation = newest.generation;
+            // The slot may be in the operating system's cache only. The next write will overwrite the slot
+            // before it, so without this sync a loss of power could take both.
+            outbox.crash_point(crash_point::RECOVERY_RESYNC.before());
+            let content = FileBuffer::from(&encode_slot(SETTINGS_USE, newest.generation, &newest.content)[..]);
+            self.settings.step = Step::Resync { content };
+            return open((newest.generation % 2) as u8, FileMode::ReadWrite, outbox);
         }
+        self.restore_settings(outbox);
+    }
+
+    fn restore_settings(&mut self, outbox: &mut Outbox<Signal>) {
         let (own, persisted) = (self.own, Arc::clone(&self.settings.persisted));
         self.settings.step = Step::Restore { outstanding: self.sql_blocks.len() };
         for to in &self.sql_blocks {
@@ -235,6 +258,18 @@ impl MainBlock {
 fn open(slot: u8, mode: FileMode, outbox: &mut Outbox<Signal>) {
     let (path, lane) = (format!("settings.{slot}").into(), FileLane::Control);
     outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: SETTINGS_FILE });
+}
+
+fn write_slot(file: FileId, bytes: FileBuffer, outbox: &mut Outbox<Signal>) {
+    let token = SETTINGS_FILE;
+    outbox.request(WorldRequest::WriteFile { file, offset: 0, bytes, token });
+    outbox.request(WorldRequest::SyncFile { file, token });
+    outbox.request(WorldRequest::CloseFile { file, token });
+}
+
+fn sync_folder(outbox: &mut Outbox<Signal>) {
+    let (path, lane) = (".".into(), FileLane::Control);
+    outbox.request(WorldRequest::SyncFolder { path, lane, token: SETTINGS_FILE });
 }
 
 fn reply_error(request: &SetGlobals, error: Box<Error>, outbox: &mut Outbox<Signal>) {

@@ -15,13 +15,15 @@ struct Node {
     open: Option<String>,
     /// The result of writes.
     failure: Option<FileError>,
+    /// Paths of the files that were synced, in order.
+    synced: Vec<String>,
     /// Signals to sql and recv, in order.
     sent: Vec<Signal>,
 }
 
 impl Node {
     fn new(files: BTreeMap<String, Vec<u8>>) -> Node {
-        Node { stage: Stage::durable(), files, open: None, failure: None, sent: Vec::new() }
+        Node { stage: Stage::durable(), files, open: None, failure: None, synced: Vec::new(), sent: Vec::new() }
     }
 
     /// Starts the part of the node after the recovery of its data. Returns the restored values.
@@ -61,8 +63,11 @@ impl Node {
     fn work(&mut self, mut outbox: Outbox<Signal>) {
         let mut requests: Vec<WorldRequest> = Vec::new();
         loop {
-            self.sent.extend(outbox.take_sent().into_iter().map(|(_, signal)| signal));
+            let sent = outbox.take_sent();
             requests.extend(outbox.take_requests());
+            // The answer to such a request would be taken for one to a request of the next step.
+            assert!(sent.is_empty() || requests.is_empty(), "a step has ended with requests under way: {requests:?}");
+            self.sent.extend(sent.into_iter().map(|(_, signal)| signal));
             if requests.is_empty() {
                 return;
             }
@@ -103,7 +108,10 @@ impl Node {
                 self.files.insert(path, bytes.to_vec());
                 return (Ok(FileOutcome::Written { offset: 0, length }), bytes);
             }
-            WorldRequest::SyncFile { .. } => Ok(FileOutcome::Synced),
+            WorldRequest::SyncFile { .. } => {
+                self.synced.push(path);
+                Ok(FileOutcome::Synced)
+            }
             WorldRequest::CloseFile { .. } => Ok(FileOutcome::Closed),
             WorldRequest::SyncFolder { .. } => Ok(FileOutcome::FolderSynced),
             other => panic!("{other:?}"),
@@ -124,6 +132,21 @@ fn persisted_values_return_at_the_next_start() {
     // The next write goes to the slot of the older generation.
     assert_eq!(later.persist("c", Some(3)).map(|names| names.len()), Ok(2));
     assert_eq!(Node::new(later.files).start().len(), 2);
+}
+
+#[test]
+fn the_newest_slot_is_synced_before_the_next_write_overwrites_the_other() {
+    let mut node = Node::new(BTreeMap::new());
+    node.start();
+    assert!(node.synced.is_empty());
+    node.persist("a", Some(1)).expect("the disk works");
+    // The process may have ended before the slot of generation 2 was synced.
+    node.persist("a", Some(2)).expect("the disk works");
+    let mut later = Node::new(node.files);
+    assert_eq!(later.start(), [("a".to_owned(), Value::Int(2))]);
+    assert_eq!(later.synced, ["settings.0"]);
+    later.persist("a", Some(3)).expect("the disk works");
+    assert_eq!(later.synced, ["settings.0", "settings.1"]);
 }
 
 #[test]
