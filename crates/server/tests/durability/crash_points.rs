@@ -16,8 +16,17 @@ const THOROUGH: &str = "JUNCTOR_FAULTS";
 const HITS: [u32; 9] = [1, 2, 3, 5, 14, 41, 100, 200, 365];
 /// How long a server stays idle in a second attempt at the points that a first attempt did not reach.
 const IDLE_TIME: Duration = Duration::from_secs(5);
-/// Prefixes of the names of steps that this test skips, because the script does not reach them.
-const OTHERS: [&str; 4] = ["backup.", "pair.settings", "checkpoint.abandon", "job.undo"];
+/// Steps of `junctor backup` and `junctor restore`, which are killed in `backup.rs`.
+const OF_PROGRAMS: [&str; 4] = ["backup.frame", "backup.log", "backup.list", "backup.restore"];
+/// Steps that simulated nodes reach less often than others, with the highest hit that the script is sure to
+/// reach. A thorough test kills the server [`RARE_KILLS`] times on each side of them.
+const RARE: [(&str, u32); 5] =
+    [("backup.pin", 30), ("backup.unpin", 30), ("pair.settings", 30), ("job.undo", 30), (ABANDON, 3)];
+const RARE_KILLS: u32 = 50;
+/// A checkpoint is abandoned only if its file cannot be made.
+const ABANDON: &str = "checkpoint.abandon";
+/// Number of checkpoint files that [`block_checkpoints`] prevents.
+const BLOCKED_FILES: u32 = 200;
 
 /// Every step that has crash points, from the generated page.
 fn crash_steps() -> Vec<String> {
@@ -27,9 +36,25 @@ fn crash_steps() -> Vec<String> {
     names.filter(|name| name.contains('.')).map(str::to_owned).collect()
 }
 
+/// The hits of a step at which the server is killed.
+fn hits_of(step: &str, is_thorough: bool) -> Vec<u32> {
+    let rare = RARE.iter().find(|(rare, _)| *rare == step);
+    match rare {
+        Some((_, last)) if is_thorough => (0..RARE_KILLS).map(|kill| 1 + kill % last).collect(),
+        _ => HITS[..if is_thorough { HITS.len() } else { 1 }].to_vec(),
+    }
+}
+
+/// Makes a data directory in which folders have the names of the first checkpoint files.
+fn block_checkpoints(folder: &Path) {
+    for file in 1..=BLOCKED_FILES {
+        std::fs::create_dir_all(folder.join(format!("checkpoint/{file:010}.data"))).expect("a writable folder");
+    }
+}
+
 /// Plays the script until the server kills itself at the point, and stops a server that has not. Returns the
-/// number of acknowledged steps, or `None` if the point was not hit. A server that has played the whole script
-/// stays up to `idle_time` before its stop, so that work in the background can reach the point.
+/// number of acknowledged steps, or `None` if the point was not hit. A server that has played the whole
+/// script stays up to `idle_time` before its stop, so that work in the background can reach the point.
 fn play_until(script: &Script, folder: &Path, point: &str, before: usize, idle_time: Duration) -> Option<usize> {
     let mut command = small_files_command(folder);
     command.env(CRASH, point);
@@ -64,16 +89,18 @@ fn check(script: &Script, folder: &PathBuf, acknowledged: usize, case: &str) {
 fn a_crash_at_any_point_loses_nothing() {
     let is_thorough = std::env::var_os(THOROUGH).is_some();
     let (folder, full) = (folder("crash"), folder("crash-full"));
-    let script = Script::new(if is_thorough { 34 } else { 11 }, &full);
+    let script = Script::with_rare_steps(if is_thorough { 34 } else { 11 }, &full);
     let all = script.len();
     let mut reached = BTreeMap::new();
     let mut steps = crash_steps();
-    steps.retain(|step| !OTHERS.iter().any(|other| step.starts_with(other)));
-    let hits = &HITS[..if is_thorough { HITS.len() } else { 1 }];
+    steps.retain(|step| !OF_PROGRAMS.contains(&step.as_str()));
     for idle_time in [Duration::ZERO, IDLE_TIME] {
         for (step, side) in steps.iter().flat_map(|step| [(step, "before"), (step, "after")]) {
-            for hit in hits {
+            for hit in hits_of(step, is_thorough) {
                 let point = format!("{step}.{side}:{hit}");
+                if step == ABANDON {
+                    block_checkpoints(&folder);
+                }
                 // A new directory first. The points of recovery need one with contents.
                 let mut acknowledged = play_until(&script, &folder, &point, 0, idle_time);
                 if acknowledged.is_none() {

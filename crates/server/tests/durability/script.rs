@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::net::TcpStream;
 use std::path::Path;
 
-use junctor_bench::mysql::Connection;
+use junctor_bench::mysql::{ClientError, Connection};
 
 use super::server::{Server, rows, run, small_files_command};
 
@@ -19,6 +19,10 @@ const SYSTEM_DATABASES: [&str; 5] = ["information_schema", "junctor_info", "mysq
 const MANY_ROWS: u64 = 150;
 /// Steps between two schema changes.
 const STEPS_PER_CHANGE: u64 = 12;
+/// A schema change that fails after it has begun, because rows have equal keys.
+const REFUSED: &str = "ALTER TABLE shop.many ADD INDEX unused (code), ADD UNIQUE refused (n)";
+/// The error of a schema change that finds equal keys.
+const DUPLICATE: u16 = 1062;
 
 /// The script, with the contents of the server after each number of steps.
 pub struct Script {
@@ -27,7 +31,7 @@ pub struct Script {
 }
 
 /// Steps that take effect whole or not at all. Each is a statement or a transaction.
-fn steps(rounds: u64) -> Vec<Vec<String>> {
+fn steps(rounds: u64, has_rare: bool) -> Vec<Vec<String>> {
     let one = |text: &str| vec![text.to_owned()];
     let many: Vec<String> = (1..=MANY_ROWS).map(|id| format!("({id}, {id}, 0)")).collect();
     let accounts: Vec<String> = (0..10).map(|id| format!("({id}, 1000)")).collect();
@@ -42,8 +46,22 @@ fn steps(rounds: u64) -> Vec<Vec<String>> {
         one(&format!("INSERT INTO shop.account VALUES {}", accounts.join(","))),
         one(&format!("INSERT INTO shop.many VALUES {}", many.join(","))),
     ];
-    steps.extend((0..rounds * STEPS_PER_CHANGE).map(step));
+    for round in 0..rounds {
+        steps.extend((round * STEPS_PER_CHANGE..(round + 1) * STEPS_PER_CHANGE).map(step));
+        if has_rare {
+            steps.extend(rare_steps(round));
+        }
+    }
     steps
+}
+
+/// Steps that a server may survive although its disk fails.
+fn rare_steps(round: u64) -> [Vec<String>; 3] {
+    [
+        vec![format!("SET PERSIST wait_timeout = {}", 10_000 + round)],
+        vec![REFUSED.to_owned()],
+        vec!["LOCK INSTANCE FOR BACKUP".to_owned(), "UNLOCK INSTANCE".to_owned()],
+    ]
 }
 
 fn step(number: u64) -> Vec<String> {
@@ -116,13 +134,23 @@ impl Script {
     /// Plays a script with this number of schema changes, and twelve steps for each, on an undisturbed
     /// server.
     pub fn new(rounds: u64, folder: &Path) -> Script {
+        Script::of_steps(steps(rounds, false), folder)
+    }
+
+    /// Such a script that also sets persisted variables, begins schema changes that fail, and holds the
+    /// backup lock. A failing disk does not stop the server in all of these steps.
+    pub fn with_rare_steps(rounds: u64, folder: &Path) -> Script {
+        Script::of_steps(steps(rounds, true), folder)
+    }
+
+    fn of_steps(steps: Vec<Vec<String>>, folder: &Path) -> Script {
         let server = Server::spawn(small_files_command(folder)).expect("the server starts");
         let (mut player, mut reader) = (server.session(), server.session());
         let mut contents = vec![read_contents(&mut reader)];
-        let steps = steps(rounds);
         for step in &steps {
-            let statements: Vec<&str> = step.iter().map(String::as_str).collect();
-            run(&mut player, &statements);
+            for statement in step {
+                execute(&mut player, statement).unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+            }
             contents.push(read_contents(&mut reader));
         }
         server.kill();
@@ -132,7 +160,7 @@ impl Script {
     /// Plays the script until the server fails. Returns the number of acknowledged steps.
     pub fn play(&self, server: &Server) -> usize {
         let Ok(mut session) = Connection::open(server.address, "") else { return 0 };
-        let mut is_done = |step: &&Vec<String>| step.iter().all(|statement| session.query(statement).is_ok());
+        let mut is_done = |step: &&Vec<String>| step.iter().all(|statement| execute(&mut session, statement).is_ok());
         self.steps.iter().take_while(|step| is_done(step)).count()
     }
 
@@ -166,9 +194,20 @@ impl Script {
     }
 }
 
-/// Everything that users can read: databases, definitions and rows. Checks each index against the rows.
+/// Executes a statement of the script. [`REFUSED`] succeeds if the server refuses it.
+fn execute(session: &mut Session, statement: &str) -> Result<(), ClientError> {
+    match session.query(statement) {
+        Ok(_) if statement == REFUSED => panic!("a unique index was built from equal keys"),
+        Err(error) if statement == REFUSED && error.errno() == DUPLICATE => Ok(()),
+        executed => executed.map(drop),
+    }
+}
+
+/// Everything that users can read: persisted variables, databases, definitions and rows. Checks each index
+/// against the rows.
 fn read_contents(session: &mut Session) -> String {
-    let mut contents = String::new();
+    let persisted = rows(session, "SELECT variable_name, variable_value FROM performance_schema.persisted_variables");
+    let mut contents = format!("persisted {persisted:?}\n");
     for database in rows(session, "SHOW DATABASES").into_iter().flatten() {
         if SYSTEM_DATABASES.contains(&database.as_str()) {
             continue;
