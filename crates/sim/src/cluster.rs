@@ -2,12 +2,13 @@
 //! the others are backups. A restart assembles a node from nothing but its configuration and its files.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
-use junctor_kernel::{Duration, NodeId, NodeLayout, Random};
+use junctor_kernel::{CrashPoint, Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
@@ -16,6 +17,7 @@ use junctor_storage::guard::ReaderSlot;
 use junctor_storage::log::SegmentSize;
 use junctor_transaction::GuardedPartition;
 
+use crate::backup_program::BackupProgram;
 use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
 use crate::trouble::flip_bit;
@@ -53,6 +55,10 @@ pub struct Cluster {
     slow_reader_slots: Vec<ReaderSlot>,
     /// The serving node's disk as it was before one of its bits flipped, and the highest number taken then.
     sound_disk: Option<(Disk, CommitNumber)>,
+    /// The backup program beside the serving node, if the plan has one.
+    pub(crate) backup_program: Option<Rc<RefCell<BackupProgram>>>,
+    /// The hits of the serving node's crash points before its present life.
+    pub(crate) earlier_hits: BTreeMap<CrashPoint, u64>,
     /// The highest commit number that the serving node has taken on its present disk.
     highest_taken: CommitNumber,
 }
@@ -93,6 +99,8 @@ impl Cluster {
             memory,
             slow_reader_slots: Vec::new(),
             sound_disk: None,
+            backup_program: None,
+            earlier_hits: BTreeMap::new(),
             highest_taken: CommitNumber(0),
         };
         cluster.make_memory()?;
@@ -129,6 +137,7 @@ impl Cluster {
         end_all(&mut self.simulation, self.plans.len(), end);
         self.disarm();
         self.slow_reader_slots.clear();
+        self.earlier_hits = self.simulation.crash_point_hits(SERVING);
         self.highest_taken = self.highest_taken();
         let old: Vec<_> = self.memory.borrow_mut().drain(..).map(|node| Arc::downgrade(&node)).collect();
         if old.iter().any(|node| node.strong_count() > 0) {
@@ -144,6 +153,18 @@ impl Cluster {
     fn highest_taken(&self) -> CommitNumber {
         let taken = self.memory.borrow().first().map(|node| node.sequence().taken());
         self.highest_taken.max(taken.unwrap_or(CommitNumber(0)))
+    }
+
+    /// Ends all nodes, gives the serving node this disk, and starts the nodes again.
+    ///
+    /// # Errors
+    /// A node cannot be assembled.
+    pub fn restart_from(&mut self, disk: Disk) -> Result<(), String> {
+        end_all(&mut self.simulation, self.plans.len(), NodeEnd::Process);
+        if let Some(present) = self.simulation.disk_mut(SERVING) {
+            *present = disk;
+        }
+        self.restart(NodeEnd::Process)
     }
 
     /// Flips a bit of a stored file of the serving node, which is down. Returns whether it did. The node may

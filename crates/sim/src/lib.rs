@@ -3,10 +3,12 @@
 //!
 //! Modules in reading order:
 //! - [`plan`]: the plan file of a run; [`draw`]: the parameters that the seed chooses;
-//! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`shrink`]:
-//!   reduces a failing plan; [`planted`]: bugs that the plans must find;
+//! - [`run`]: one run from its seed to its outcome; [`ci`]: many seeds, each in two processes; [`coverage`]:
+//!   crashes at each crash point; [`shrink`]: reduces a failing plan; [`planted`]: bugs that the plans must
+//!   find;
 //! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
-//!   nodes end; [`trouble`]: failing, full and rotten disks;
+//!   nodes end; [`crashes`]: how often they crashed at each crash point; [`trouble`]: failing, full and
+//!   rotten disks; [`backup_program`]: backups and restores;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
 //! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at
 //!   the end.
@@ -16,11 +18,14 @@ pub mod draw;
 pub mod plan;
 
 pub mod ci;
+pub mod coverage;
 pub mod planted;
 pub mod run;
 pub mod shrink;
 
+pub mod backup_program;
 pub mod cluster;
+pub mod crashes;
 pub mod fleet;
 pub mod lives;
 pub mod trouble;

@@ -1,13 +1,17 @@
 //! The ends of the nodes' lives: when a life ends and how, and the driver that ends it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use junctor_kernel::simulated::{Disk, DiskCrash, DiskOperation, NodeEnd};
 use junctor_kernel::{ArmedCrash, CrashPoint, Duration, Random, Time};
 use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
 
+use crate::backup_program::BackupProgram;
 use crate::cluster::{Cluster, ClusterSimulation, SERVING, SlowReader, end_all, stop_all};
+use crate::crashes::Crashes;
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
 use crate::trouble::DiskTrouble;
@@ -41,6 +45,8 @@ pub struct EndCounts {
     pub flips: u64,
     /// Flipped bits because of which the node refused to start.
     pub refusals: u64,
+    /// Directories that were restored from a backup. They begin a life.
+    pub restores: u64,
 }
 
 impl EndCounts {
@@ -107,6 +113,11 @@ impl<'p> Ends<'p> {
         Some(PlannedEnd { at, is_stop, armed, disk, trouble, crash })
     }
 
+    /// Draws whether the next life begins with a directory that is restored from a backup.
+    pub fn next_restore(&mut self) -> bool {
+        self.random.one_in(3)
+    }
+
     /// Draws a random source for the bit that flips before the next life, if one does.
     pub fn next_flip(&mut self) -> Option<Random> {
         let chances = self.plan.map_or(0, |plan| plan.rot_one_in);
@@ -125,6 +136,10 @@ pub struct LifeDriver<'a> {
     nodes: usize,
     planned: Option<PlannedEnd>,
     counts: &'a mut EndCounts,
+    crashes: &'a mut Crashes,
+    backup_program: Option<Rc<RefCell<BackupProgram>>>,
+    /// The hits of the serving node's crash points in its earlier lives.
+    earlier_hits: BTreeMap<CrashPoint, u64>,
     /// Whether a bit of a stored file has flipped, for which a node may refuse to start.
     has_rot: bool,
     is_full: bool,
@@ -138,7 +153,7 @@ impl Cluster {
         &'a mut self,
         (hold_one_in, seed): (u64, u64),
         planned: Option<PlannedEnd>,
-        counts: &'a mut EndCounts,
+        (counts, crashes): (&'a mut EndCounts, &'a mut Crashes),
     ) -> (&'a mut ClusterSimulation, LifeDriver<'a>) {
         let nodes: Vec<_> = self.nodes().collect();
         // Replaces what an earlier driver has armed and nobody has hit.
@@ -150,11 +165,23 @@ impl Cluster {
         let slow = DiskTrouble { slow: trouble.slow, ..DiskTrouble::default() };
         nodes.iter().for_each(|&node| self.simulation.set_disk_faults(node, slow.faults(None)));
         self.simulation.set_disk_faults(SERVING, trouble.faults(None));
-        let has_rot = self.has_rot();
+        let (has_rot, earlier_hits) = (self.has_rot(), self.earlier_hits.clone());
+        let backup_program = self.backup_program.clone();
         let (simulation, slow_reader) = self.with_slow_reader(hold_one_in, seed);
         let nodes = nodes.len();
-        let driver =
-            LifeDriver { slow_reader, nodes, planned, counts, has_rot, is_full: false, has_halted: false, ended: None };
+        let driver = LifeDriver {
+            slow_reader,
+            nodes,
+            planned,
+            counts,
+            crashes,
+            backup_program,
+            earlier_hits,
+            has_rot,
+            is_full: false,
+            has_halted: false,
+            ended: None,
+        };
         (simulation, driver)
     }
 
@@ -195,9 +222,17 @@ impl LifeDriver<'_> {
     /// Ends all nodes if one has crashed at a crash point or in the middle of an operation of its disk, or
     /// has stopped with a message. A stop for which nothing was planned is an error.
     fn notice_end(&mut self, simulation: &mut ClusterSimulation) -> bool {
-        let (points, disk) = (simulation.take_crashes().len() as u64, simulation.take_disk_crashes().len() as u64);
+        let (crashes, disk) = (simulation.take_crashes(), simulation.take_disk_crashes().len() as u64);
+        let points = crashes.len() as u64;
         self.counts.points += points;
         self.counts.disk += disk;
+        for (node, point) in crashes {
+            let mut hits = simulation.crash_point_hits(node);
+            for (point, earlier) in &self.earlier_hits {
+                hits.entry(*point).and_modify(|count| *count -= earlier);
+            }
+            self.crashes.count(point, &hits);
+        }
         let halts = simulation.take_halts();
         if let Some((node, message)) = halts.first() {
             self.has_halted = true;
@@ -212,6 +247,15 @@ impl LifeDriver<'_> {
             self.crash(simulation, self.planned.map_or(NodeEnd::Process, |planned| planned.crash));
         }
         has_ended
+    }
+
+    /// Lets the backup program copy files of the serving node.
+    fn copy_files(&mut self, simulation: &ClusterSimulation) {
+        let Some(mut program) = self.backup_program.as_ref().map(|program| program.borrow_mut()) else { return };
+        if let Some(disk) = simulation.disk(SERVING) {
+            program.work(disk, simulation.now());
+        }
+        program.crashed_at.drain(..).for_each(|point| self.crashes.count_program(point));
     }
 
     /// Fills the disk when its time has come, and makes room again.
@@ -230,6 +274,7 @@ impl LifeDriver<'_> {
 impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
         self.fill_disk(simulation);
+        self.copy_files(simulation);
         let due = self.planned.filter(|planned| simulation.now().plus(duration) >= planned.at);
         let duration = due.map_or(duration, |planned| planned.at.since(simulation.now()));
         self.slow_reader.advance(simulation, duration);

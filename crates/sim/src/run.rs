@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use junctor_kernel::Duration;
 use junctor_kernel::random::mix;
@@ -11,12 +12,13 @@ use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
 use crate::check::{check_at_rest, check_nothing_held, wait_for_rest};
 use crate::cluster::{Cluster, SERVING};
+use crate::crashes::Crashes;
 use crate::draw::RunParameters;
 use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
 use crate::lives::{EndCounts, Ends};
 use crate::plan::Plan;
 use crate::statement::Statement;
-use crate::workload::{Audit, Diagnosis, Script, Workload, by_name};
+use crate::workload::{Audit, Backup, Diagnosis, Script, Workload, by_name};
 
 /// The database of all workloads.
 const DATABASE: &str = "sim";
@@ -37,6 +39,8 @@ pub struct Outcome {
     pub held: u64,
     /// How often the nodes ended.
     pub ends: EndCounts,
+    /// The crashes at crash points.
+    pub crashes: Crashes,
     /// The hits of each crash point that was hit, by name.
     pub crash_points: BTreeMap<String, u64>,
     /// Statistics of the clients.
@@ -52,9 +56,9 @@ impl fmt::Display for Outcome {
         write!(formatter, "statements={} disconnects={} ", clients.statements, clients.disconnects)?;
         write!(formatter, "held={} errors={:?}", self.held, clients.errors)?;
         if self.ends != EndCounts::default() {
-            let EndCounts { stops, moments, points, disk, halts, full, flips, refusals } = self.ends;
+            let EndCounts { stops, moments, points, disk, halts, full, flips, refusals, restores } = self.ends;
             write!(formatter, " stops={stops} crashes={moments} point_crashes={points} disk_crashes={disk}")?;
-            write!(formatter, " halts={halts} full={full} flips={flips} refusals={refusals}")?;
+            write!(formatter, " halts={halts} full={full} flips={flips} refusals={refusals} restores={restores}")?;
         }
         if !self.crash_points.is_empty() {
             write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
@@ -135,6 +139,7 @@ fn run_sessions(
     let goes_on = plan.restarts.as_ref().is_some_and(|restarts| restarts.durable);
     let mut ends = Ends::new(plan.restarts.as_ref(), parameters.restart_seed);
     let mut workloads = make_workloads(plan)?;
+    cluster.backup_program = workloads.iter().find_map(|workload| workload.backup_program());
     set_up(&workloads, parameters, cluster)?;
     let mut fleet = make_fleet(plan, parameters, &mut workloads, parameters.client_seed);
     loop {
@@ -152,6 +157,10 @@ fn run_sessions(
         cluster.restart(NodeEnd::Process)?;
         if goes_on {
             recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
+            if cluster.backup_program.is_some() && ends.next_restore() {
+                move_to_backup(parameters, cluster, outcome)?;
+                recheck(parameters, cluster, &mut workloads, &mut ends, outcome)?;
+            }
         } else {
             outcome.clients.add(fleet.report());
             workloads = make_workloads(plan)?;
@@ -163,6 +172,7 @@ fn run_sessions(
         // A COMMIT whose client is gone may still be under way. The checks need its outcome.
         wait_for_rest(cluster).map_err(|held| held.join("; "))?;
         recheck(parameters, cluster, &mut workloads, &mut Ends::new(None, 0), outcome)?;
+        move_to_backup(parameters, cluster, outcome)?;
     }
     for workload in &mut workloads {
         let mut audit = Audit::new(&mut **workload);
@@ -219,7 +229,7 @@ fn run_life(
     outcome: &mut Outcome,
 ) -> Result<FleetEnd, String> {
     let planned = ends.next_end(cluster.simulation.now());
-    let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, &mut outcome.ends);
+    let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, (&mut outcome.ends, &mut outcome.crashes));
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
     outcome.held += driver.held();
     driver.into_result()?;
@@ -240,7 +250,7 @@ fn recheck(
     while checked < workloads.len() {
         let mut recheck = Audit::recheck(&mut *workloads[checked]);
         let planned = ends.next_end_of_recovery(cluster.simulation.now());
-        let (simulation, mut driver) = cluster.with_driver((0, 0), planned, &mut outcome.ends);
+        let (simulation, mut driver) = cluster.with_driver((0, 0), planned, (&mut outcome.ends, &mut outcome.crashes));
         let mut member: [&mut dyn Workload; 1] = [&mut recheck];
         let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &member, parameters.client_seed);
         let end = fleet.run(&mut member, simulation, &mut driver);
@@ -264,6 +274,24 @@ fn recheck(
     cluster.end_rot(false);
     cluster.check_numbers()?;
     check_at_rest(cluster).map_err(|faults| format!("after a recheck: {}", faults.join("; ")))
+}
+
+/// Takes a backup while nothing else happens, and restarts the nodes with a directory that is restored from
+/// it. Nothing that was acknowledged may be missing then. Does nothing without a backup program.
+fn move_to_backup(parameters: &RunParameters, cluster: &mut Cluster, outcome: &mut Outcome) -> Result<(), String> {
+    let Some(program) = cluster.backup_program.clone() else { return Ok(()) };
+    let mut backup = Backup::once(Rc::clone(&program));
+    let (simulation, mut driver) = cluster.with_driver((0, 0), None, (&mut outcome.ends, &mut outcome.crashes));
+    let mut members: [&mut dyn Workload; 1] = [&mut backup];
+    let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &members, parameters.client_seed);
+    fleet.run(&mut members, simulation, &mut driver)?;
+    driver.into_result()?;
+    if backup.completed() == 0 {
+        return Err("a backup of an idle node did not complete".to_owned());
+    }
+    let disk = program.borrow_mut().restore()?;
+    outcome.ends.restores += 1;
+    cluster.restart_from(disk)
 }
 
 fn calm_sockets(parameters: &RunParameters) -> SocketFaults {

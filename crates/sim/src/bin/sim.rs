@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_sim::ci::{read_plan, run_all};
+use junctor_sim::coverage::Coverage;
 use junctor_sim::draw::RunParameters;
 use junctor_sim::plan::Plan;
 use junctor_sim::planted::find_all;
@@ -44,6 +45,21 @@ enum Action {
         #[arg(long, value_name = "FOLDER", default_value = "crates/sim/plans/fast")]
         plans: PathBuf,
     },
+    /// Crash nodes at each crash point, with consecutive seeds, and print how often they crashed where.
+    CrashPoints {
+        /// Plan file.
+        #[arg(long, value_name = "FILE", default_value = "crates/sim/plans/fast/crash_points.toml")]
+        plan: PathBuf,
+        /// First seed.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+        /// Number of crashes that each point needs.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        least: u64,
+        /// The only points to crash at, such as log.sync.before; may be repeated.
+        #[arg(long = "point", value_name = "NAME")]
+        points: Vec<String>,
+    },
     /// Plant known bugs into the nodes, and check that the plans find them.
     Planted {
         /// Folder of plan files.
@@ -72,6 +88,9 @@ fn main() -> ExitCode {
         Action::Ci { plans } => std::env::current_exe()
             .map_err(|error| error.to_string())
             .and_then(|program| run_all(&program, &plans, |line| println!("{line}"))),
+        Action::CrashPoints { plan, seed, least, points } => read_plan(&plan)
+            .and_then(|plan| Coverage::new(plan, seed, least, &points))
+            .map(|coverage| coverage.run(|line| println!("{line}"))),
         Action::Planted { plans, bug } => find_all(&plans, bug.as_deref(), |line| println!("{line}")),
         Action::Shrink { plan, seed } => read_plan(&plan).map(|plan| print_smallest(&plan, seed)),
     };

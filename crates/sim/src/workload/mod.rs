@@ -5,13 +5,18 @@
 //! every statement: the statement must see everything that was acknowledged before it was sent, and nothing
 //! that was not attempted before its answer came.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use junctor_history::level::Level;
 use junctor_kernel::{Duration, Random};
 
+use crate::backup_program::BackupProgram;
 use crate::ledger::Durability;
 use crate::statement::{Reply, Statement};
 
 mod auto_increment;
+mod backup;
 mod bank_transfer;
 mod multi_step_write;
 mod counter;
@@ -19,10 +24,12 @@ mod deadlock_storm;
 mod durable_rows;
 mod read_while_write;
 mod history;
+mod failed_change;
 mod foreign_key;
 mod interruption;
 mod long_transaction;
 mod index_while_update;
+mod persisted_settings;
 mod phantom;
 mod schema_change;
 mod script;
@@ -30,16 +37,19 @@ mod unique_race;
 mod user_lock;
 
 pub use auto_increment::AutoIncrement;
+pub use backup::Backup;
 pub use bank_transfer::BankTransfer;
 pub use counter::Counter;
 pub use deadlock_storm::DeadlockStorm;
 pub use durable_rows::DurableRows;
+pub use failed_change::FailedChange;
 pub use foreign_key::ForeignKey;
 pub use history::Histories;
 pub use index_while_update::IndexWhileUpdate;
 pub use interruption::Interruption;
 pub use long_transaction::LongTransaction;
 pub use multi_step_write::MultiStepWrite;
+pub use persisted_settings::PersistedSettings;
 pub use phantom::Phantom;
 pub use read_while_write::ReadWhileWrite;
 pub use schema_change::SchemaChange;
@@ -109,6 +119,11 @@ pub trait Workload {
     /// # Errors
     /// A description of what is wrong with the answer.
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String>;
+
+    /// The program whose copies a session of the workload protects.
+    fn backup_program(&self) -> Option<Rc<RefCell<BackupProgram>>> {
+        None
+    }
 }
 
 /// Creates the workload with this name. Names of the form `history_LEVEL` select an isolation level of
@@ -122,6 +137,9 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "durable_rows" => Box::new(DurableRows::new(Durability::Disk, sessions, rounds, rows)),
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
+        "persisted_settings" => Box::new(PersistedSettings::new(sessions, rounds)),
+        "failed_change" => Box::new(FailedChange::new(sessions, rounds)),
+        "backup" => Box::new(Backup::new(rounds)),
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
         "foreign_key" => Box::new(ForeignKey::new(sessions, rounds, rows)),
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),

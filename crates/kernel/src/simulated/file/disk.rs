@@ -58,6 +58,21 @@ impl Disk {
         self.paths().filter_map(|path| self.content(path)).map(|content| content.len() as u64).sum()
     }
 
+    /// Adds a file that is on the medium with its folder, as after a copy to a disk at rest.
+    pub fn put(&mut self, path: &str, content: Vec<u8>) {
+        let path = normal(path);
+        let folder = parent(&path);
+        self.inodes_made += 1;
+        let inode = InodeId(self.inodes_made);
+        self.inodes.insert(inode, Inode::at_rest(content));
+        for names in [&mut self.names, &mut self.durable_names] {
+            if !is_root(folder) {
+                names.insert(folder.to_owned(), Entry::Folder);
+            }
+            names.insert(path.clone(), Entry::File(inode));
+        }
+    }
+
     /// Flips one bit of a file at rest. Bit 0 is the lowest. False if the file does not reach that far.
     pub fn flip_bit(&mut self, path: &str, offset: u64, bit: u32) -> bool {
         let inode = self.inode(path).and_then(|inode| self.inodes.get_mut(&inode));

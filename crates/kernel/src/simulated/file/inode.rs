@@ -86,6 +86,11 @@ struct Sector {
 }
 
 impl Inode {
+    /// A file whose content is on the medium.
+    pub(super) fn at_rest(content: Vec<u8>) -> Self {
+        Self { durable_length: content.len() as u64, content, ..Self::default() }
+    }
+
     pub(super) fn content(&self) -> &[u8] {
         &self.content
     }
