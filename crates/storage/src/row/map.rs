@@ -47,10 +47,11 @@ impl RowMap {
     #[inline]
     pub(crate) fn touch(&mut self, row: RowId) {
         let cell = row.0 / ROWS_PER_CELL;
-        // Every page in use has its marks, and a row that is written is in one.
-        if let Some(cells) = self.touched.get_mut(row.0 as usize / ENTRIES_PER_PAGE) {
-            *cells |= 1 << (cell % CELLS_PER_PAGE);
-        }
+        let Some(cells) = self.touched.get_mut(row.0 as usize / ENTRIES_PER_PAGE) else {
+            // A missed mark would lose the row from checkpoints.
+            crate::invariant::fail("a row that is written is in a page with marks", format_args!("row {row}"))
+        };
+        *cells |= 1 << (cell % CELLS_PER_PAGE);
     }
 
     /// The marks of each page.
@@ -314,4 +315,16 @@ fn previous_of(entry: u64) -> u32 {
 
 fn next_of(entry: u64) -> u32 {
     entry as u32 & NO_ROW
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a row that is written is in a page with marks")]
+    fn a_write_outside_of_all_pages_is_found() {
+        let pool = PagePool::new(16 * PAGE_BYTES).expect("address space");
+        RowMap::new(pool).touch(RowId(0));
+    }
 }
