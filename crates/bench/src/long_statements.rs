@@ -20,7 +20,7 @@ const ONE_THREAD: &str = "recv={count=1},ldm={count=0},main={count=0},io={count=
 
 /// The statements, by name. Each reads or locks every row. The speed of those that return many rows also
 /// depends on the client.
-const STATEMENTS: [(&str, &str); 11] = [
+const STATEMENTS: [(&str, &str); 12] = [
     ("LIKE", "SELECT COUNT(*) FROM t WHERE c LIKE '%abc%def%'"),
     ("COUNT(DISTINCT)", "SELECT COUNT(DISTINCT c) FROM t"),
     ("ORDER BY, last rows", "SELECT id FROM t ORDER BY c LIMIT 10 OFFSET {last}"),
@@ -32,6 +32,7 @@ const STATEMENTS: [(&str, &str); 11] = [
     ("FOR UPDATE, ORDER BY", "SELECT id, c FROM t ORDER BY c FOR UPDATE"),
     ("FOR SHARE, all rows", "SELECT id, k, c FROM t FOR SHARE"),
     ("UPDATE, ORDER BY, 1,000 rows", "UPDATE t SET c = REVERSE(c) ORDER BY c LIMIT 1000"),
+    ("UPDATE, ORDER BY, half of the rows", "UPDATE t SET c = REVERSE(c) ORDER BY c LIMIT {half}"),
 ];
 
 /// Options of `long-statements`.
@@ -75,7 +76,8 @@ pub fn run(options: &LongStatementsOptions) -> Outcome<()> {
     for (name, statement) in std::iter::once(("nothing", "")).chain(STATEMENTS) {
         let statement = statement
             .replace("{last}", &(options.rows - 10).to_string())
-            .replace("{third}", &(options.rows / 3).to_string());
+            .replace("{third}", &(options.rows / 3).to_string())
+            .replace("{half}", &(options.rows / 2).to_string());
         let (statements, elapsed, selects) = measure(options, &server, &statement)?;
         let ms = |per_mille| selects.percentile_us(per_mille) / 1000.0;
         let p99_ms = ms(990);

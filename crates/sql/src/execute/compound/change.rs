@@ -29,6 +29,9 @@ use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ChangePlan, OrderedChange};
 use crate::result::Progress;
 
+/// Maximum number of rows that one step writes.
+const ROWS_WRITTEN_MAX: usize = 128;
+
 /// An UPDATE or DELETE at one of its steps.
 pub(super) struct Change<'s> {
     plan: &'s ChangePlan,
@@ -152,7 +155,7 @@ pub(super) fn on_outcome(
             }
             check_returned(returned.len())?;
             work.outputs.push(returned);
-            change.write_next(context)
+            change.continue_writing(context)
         }
         _ => unexpected_step("the outcome of a change"),
     }
@@ -178,7 +181,7 @@ impl Change<'_> {
     }
 
     /// Takes the next locked rows and writes them. If they are not sorted yet, requests another step.
-    pub(super) fn take_rows(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+    fn take_rows(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         let ChangeWork { locked: Some(locked), rows, writing, .. } = &mut *self.work else {
             unexpected_step("locked rows of a change that has locked none")
         };
@@ -187,7 +190,7 @@ impl Change<'_> {
         match locked.take_rows(context, &self.plan.table.definition, rows)? {
             LockedStep::Rows => self.write_next(context),
             LockedStep::More => {
-                self.steps.step = Step::SortRows;
+                self.steps.step = Step::ContinueRows;
                 self.steps.operation = NO_OPERATION;
                 context.request_step();
                 Ok(Next::Wait)
@@ -196,13 +199,27 @@ impl Change<'_> {
         }
     }
 
-    /// Writes the locked rows after those written last: one, or all that were taken.
-    fn write_next(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+    /// Writes the next rows: now, or after the thread's other work if many were written. If all blocks run on
+    /// one thread, each step gets its answer within the turn, so several steps would make one long turn.
+    fn continue_writing(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
+        if self.work.writing.len() < ROWS_WRITTEN_MAX {
+            return self.write_next(context);
+        }
+        self.steps.step = Step::ContinueRows;
+        self.steps.operation = NO_OPERATION;
+        context.request_step();
+        Ok(Next::Wait)
+    }
+
+    /// Writes the locked rows after those written last: one, or up to [`ROWS_WRITTEN_MAX`]. If all are
+    /// written, takes more.
+    pub(super) fn write_next(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         let (start, end) = (self.work.writing.end, self.work.rows.len());
         if start == end {
             return self.take_rows(context);
         }
-        self.work.writing = start..if self.ordered.one_by_one { start + 1 } else { end };
+        let count = if self.ordered.one_by_one { 1 } else { ROWS_WRITTEN_MAX };
+        self.work.writing = start..end.min(start + count);
         let sent: &[u8] = if self.ordered.write.reads_parameters { &self.steps.parameters } else { &[] };
         let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
         inputs.begin(self.plan.table.definition.partition_count, buffers);

@@ -131,9 +131,9 @@ pub(in crate::execute) fn continue_compound(context: &mut StatementContext<'_, '
     let CompoundState { steps, work } = &mut *state;
     let next = match work {
         Work::Insert(plan, work) => continue_source(context, &mut Insert { plan, steps, work }),
-        Work::Change(plan, work) if matches!(steps.step, Step::SortRows) => Some(match steps.is_stopped {
+        Work::Change(plan, work) if matches!(steps.step, Step::ContinueRows) => Some(match steps.is_stopped {
             true => Err(interrupted()),
-            false => Change::new(plan, steps, work).take_rows(context),
+            false => Change::new(plan, steps, work).write_next(context),
         }),
         Work::Change(..) => None,
     };

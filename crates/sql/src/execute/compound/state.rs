@@ -90,8 +90,9 @@ pub(super) enum Step {
     Update,
     /// The locking read of all rows of an UPDATE or DELETE.
     Lock,
-    /// The locked rows are being sorted. The session waits for a step that it has requested, not for a reply.
-    SortRows,
+    /// The locked rows are being sorted, or many are to be written. The session waits for a step that it has
+    /// requested, not for a reply.
+    ContinueRows,
     /// The write of all rows by the statement's condition.
     WriteAll,
     /// The write of one or several locked rows by their keys.
