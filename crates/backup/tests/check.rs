@@ -138,7 +138,7 @@ fn write_log(folder: &Path) -> usize {
         let piece = Piece { stream: StreamId(0), first_record: Some(0), bytes: records };
         let pieces = if records.is_empty() { &[][..] } else { &[piece][..] };
         let mut group = vec![0; group_blocks(pieces.len(), records.len()) as usize * BLOCK_BYTES];
-        previous_checksum = encode_group(&header, pieces, &mut group);
+        previous_checksum = encode_group(&header, pieces.iter().copied(), &mut group);
         segment.extend_from_slice(&group);
         position as usize
     };

@@ -8,8 +8,8 @@
 //! - [`consistency`]: compares a table with its indexes;
 //! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`relaxed_writes`], [`restarts`],
 //!   [`checkpoints`], [`log_limit`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
-//!   [`long_statements`], [`long_transactions`], [`demo`], [`instructions`], [`event_load`] (the command
-//!   `load`: very many connections), [`scale`];
+//!   [`long_statements`], [`long_transactions`], [`redo`], [`demo`], [`instructions`], [`event_load`] (the
+//!   command `load`: very many connections), [`scale`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.
@@ -47,6 +47,7 @@ pub mod lab;
 pub mod log_limit;
 pub mod long_statements;
 pub mod long_transactions;
+pub mod redo;
 pub mod relaxed_writes;
 pub mod restarts;
 pub mod scale;

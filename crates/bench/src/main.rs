@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use junctor_bench::{
     Outcome, api, applications, checkpoints, compare, connections, consistency, deadlocks, demo, durable_writes, echo,
-    event_load, history, instructions, lab, log_limit, long_statements, long_transactions, relaxed_writes, restarts,
-    scale, sysbench_matrix, torn_reads,
+    event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo, relaxed_writes,
+    restarts, scale, sysbench_matrix, torn_reads,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -54,6 +54,8 @@ enum Command {
     LongStatements(long_statements::LongStatementsOptions),
     /// Measure the pauses of other sessions during transactions of very many rows
     LongTransactions(long_transactions::LongTransactionsOptions),
+    /// Measure the bytes of the log for each update
+    Redo(redo::RedoOptions),
     /// Count the server's instructions per statement with callgrind
     Instructions(instructions::InstructionsOptions),
     /// Compare reads by key through the Rust client with the same reads through SQL, in one process
@@ -85,6 +87,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Deadlocks(options) => deadlocks::run(&options),
         Command::LongStatements(options) => long_statements::run(&options),
         Command::LongTransactions(options) => long_transactions::run(&options),
+        Command::Redo(options) => redo::run(&options),
         Command::Instructions(options) => instructions::run(&options),
         Command::Api(options) => api::run(&options),
         Command::CodeSize(options) => lab::code_size::run(&options),

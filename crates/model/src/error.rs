@@ -338,6 +338,22 @@ impl Error {
         Error::new(ErrorCode::DiskFull, text)
     }
 
+    /// Error 1297: the log has no space until a checkpoint has freed a part of it.
+    #[cold]
+    pub fn log_overloaded() -> Box<Error> {
+        let text = "Got temporary error 410 'REDO log files overloaded (decrease TimeBetweenLocalCheckpoints or \
+                    increase NoOfFragmentLogFiles)'";
+        Error::new(ErrorCode::TemporaryOverload, text)
+    }
+
+    /// Error 1297: a transaction needs more of the log than one transaction may.
+    #[cold]
+    pub fn transaction_exceeds_log() -> Box<Error> {
+        let text = "Got temporary error 1220 'REDO log files overloaded (increase FragmentLogFileSize)'; the \
+                    transaction needs more than half of the log";
+        Error::new(ErrorCode::TemporaryOverload, text)
+    }
+
     /// Error 1412: the plan was made for another version of a table. The statement may be planned again.
     #[cold]
     pub fn table_definition_changed() -> Box<Error> {

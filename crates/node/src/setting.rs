@@ -51,8 +51,10 @@ pub struct NodeConfig {
     pub is_durable: bool,
     /// Size of the log's files. A data directory keeps the size with which it was created.
     pub log_segment_size: SegmentSize,
-    /// Number of the log's files above which new writes wait for a checkpoint.
+    /// Maximum number of the log's files.
     pub log_segments_max: u64,
+    /// Maximum time that a write waits for space in the log, in seconds.
+    pub redo_over_commit_limit_s: u32,
     /// When commits are acknowledged, for new sessions.
     pub commit_durability: CommitDurability,
     /// Maximum time between two syncs of commits that no client awaits, in milliseconds.
@@ -107,6 +109,7 @@ impl Default for NodeConfig {
             is_durable: false,
             log_segment_size: SegmentSize::default(),
             log_segments_max: SEGMENTS_MAX_DEFAULT,
+            redo_over_commit_limit_s: 20,
             commit_durability: CommitDurability::Disk,
             time_between_global_checkpoints_ms: 2000,
             checkpoints: CheckpointSettings::default(),
@@ -294,8 +297,11 @@ pub static SETTINGS: &[Setting] = &[
         "Size of each file of the log, rounded down to whole blocks of 4 KiB. A data directory keeps the size that it was created with.",
         Number(value) => |config| if let Some(size) = SegmentSize::of_bytes(value & !4095) { config.log_segment_size = size }),
     setting!("NoOfFragmentLogFiles", SettingKind::Count(3, u32::MAX as u64), "16",
-        "Number of files that the log should not exceed. Above 85 per cent of their size, new writes wait until a checkpoint has freed a part of the log; after 20 seconds they fail with error 1297.",
+        "Maximum number of files of the log. Above 85 per cent of their size, new writes wait until a checkpoint has freed a part of the log. A transaction that needs more than half of the log fails with error 1297.",
         Number(value) => |config| config.log_segments_max = value),
+    setting!("RedoOverCommitLimit", SettingKind::Count(1, 4_294_967_039), "20",
+        "Time in seconds that a statement or a commit waits for space in the log. Then it fails with error 1297.",
+        Number(value) => |config| config.redo_over_commit_limit_s = value as u32),
     setting!("SpinMethod",
         SettingKind::Text("StaticSpinning, CostBasedSpinning, LatencyOptimisedSpinning or DatabaseMachineSpinning"), "CostBasedSpinning",
         "How threads spin before they sleep: for a fixed time, or as long as measurement shows that it pays.",

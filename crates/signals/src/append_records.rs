@@ -33,6 +33,45 @@ pub struct AwaitDurable {
     pub reply_to: Address,
 }
 
+/// What a holder tells the log. Quantities are in blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceExchange {
+    /// Blocks that the holder asks for, in place of an earlier request that is not granted; `None` leaves
+    /// that request as it is.
+    pub wanted: Option<u64>,
+    /// Blocks of commits that are stable.
+    pub spent: u64,
+    /// Blocks that the holder does not need.
+    pub returned: u64,
+}
+
+/// What the log tells a holder. Quantities are in blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpaceGrant {
+    /// Blocks for the holder.
+    pub granted: u64,
+    /// Blocks that the holder may keep in advance.
+    pub line: u64,
+    /// Maximum number of blocks of one transaction.
+    pub transaction_max: u64,
+}
+
+/// Exchanges reservations of blocks of the log. From tc to log.
+#[derive(Debug)]
+pub struct ReserveLogSpace {
+    /// The tc.
+    pub reply_to: Address,
+    /// The blocks that tc wants, has spent, and returns.
+    pub exchange: SpaceExchange,
+}
+
+/// The reply to [`ReserveLogSpace`], sent once the log has the blocks. The log also sends it at its start.
+#[derive(Debug)]
+pub struct ReserveLogSpaceReply {
+    /// The blocks granted.
+    pub grant: SpaceGrant,
+}
+
 /// From log to every tc and main: how much room the log has.
 #[derive(Debug)]
 pub struct LogSpaceChanged {
@@ -47,8 +86,11 @@ pub enum LogSpace {
     #[default]
     Free,
     /// The log is close to the limit of its size. New writes wait until a checkpoint has freed a part, or
-    /// fail with error 1297. Commits go on.
+    /// fail with error 1297. Commits go on as far as blocks can be reserved for them.
     Limited,
+    /// As `Limited`, and main, too, must not write: the log needs the rest of its space for groups that free
+    /// some.
+    Exhausted,
     /// The device is full. Writes are refused with error 1021. Commits that already have a number wait for
     /// space.
     DeviceFull,

@@ -123,8 +123,12 @@ pub struct ReadLogUsage {
 pub struct ReadLogUsageReply {
     /// Bytes from the start of the oldest segment that is kept to the end of the log.
     pub used_bytes: u64,
-    /// Configured limit of these bytes.
+    /// Limit of these bytes.
     pub limit_bytes: u64,
+    /// Bytes reserved for commits that are not durable yet.
+    pub reserved_bytes: u64,
+    /// Whether a commit waits until a checkpoint has freed a part of the log.
+    pub is_waited_for: bool,
     /// Bytes written since the start of the node.
     pub written_bytes: u64,
     /// Duration of recent syncs in microseconds, averaged; 0 before the first.

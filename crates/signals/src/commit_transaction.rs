@@ -23,6 +23,8 @@ pub struct PrepareTransactionReply {
     pub transaction: TransactionId,
     /// The answering ldm.
     pub from: Address,
+    /// Blocks of the log that the records formed so far need at most.
+    pub chunk_blocks: u64,
     /// Why the transaction cannot commit.
     pub error: Option<Box<Error>>,
 }
@@ -72,6 +74,8 @@ pub struct UndoTransactionReply {
     pub transaction: TransactionId,
     /// The answering ldm.
     pub from: Address,
+    /// Blocks of the log that the remaining records of the transaction need at most.
+    pub log_blocks: u32,
 }
 
 /// From tc to tc: send `CommitStable` to the transaction's tc when this number is stable.

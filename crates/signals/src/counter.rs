@@ -107,6 +107,7 @@ counters! {
         guard_waits: "Writes deferred because readers were inside the partition guard.";
         commits: "Transactions committed in its partitions.";
         aborts: "Transactions rolled back in its partitions.";
+        log_bytes: "Bytes of log records formed.";
     }
     QueryCounters of "query" {
         signals: "Signals and events handled.";

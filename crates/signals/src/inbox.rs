@@ -120,6 +120,7 @@ inbox! {
         CommitStable: Reserved, 4;
         AwaitDurableReply: Reserved, 16;
         LogSpaceChanged: Reserved, 1;
+        ReserveLogSpaceReply: Reserved, 16;
         AwaitStable: Reserved, 1;
         LockWaitStarted: Reserved, 16;
         LockWaitEnded: Reserved, 2;
@@ -203,6 +204,7 @@ inbox! {
     LogSignal {
         AppendRecords: Reserved, 64;
         AwaitDurable: Reserved, 64;
+        ReserveLogSpace: Reserved, 64;
         StartLog: Reserved, 16;
         RecoverLog: Reserved, 16;
         ReplayLog: Reserved, 64;

@@ -41,6 +41,10 @@ pub enum StatusTable {
     /// position of the replay in blocks, partitions, files, bytes written and left, bytes per second,
     /// milliseconds, bytes of the log in use and their limit, error (or NULL).
     Checkpoints,
+    /// `junctor_info.logspaces`: from main, a row on a durable node. Columns: type (`REDO`), state (`FREE`,
+    /// `LIMITED`, `EXHAUSTED`, `DEVICE FULL`), bytes in use, their limit, bytes reserved for commits,
+    /// bytes written since the start, and whether a commit waits for space (0 or 1).
+    LogSpaces,
     /// `junctor_info.restart_info`: from main, a row for each phase of the node's start. Columns: phase,
     /// state (`RUNNING`, `DONE`), milliseconds, rows, bytes.
     RestartInfo,

@@ -34,7 +34,9 @@ pub struct WriteRows {
     pub protocol: RowProtocol,
     /// How rows are read.
     pub reading: Reading,
-    /// Whether this part is the whole transaction, so that a partition without backups commits it directly.
+    /// Whether this part is the whole transaction, so that a partition without backups commits it directly,
+    /// unless the part is long or causes work elsewhere. tc has reserved `ONE_PHASE_BLOCKS_MAX` blocks of the
+    /// log.
     pub one_phase: bool,
     /// The planned work.
     pub program: Arc<WriteProgram>,
@@ -128,9 +130,14 @@ pub struct WriteRowsReply {
     pub input: Buffer,
     /// Rows of a locking read or of RETURNING.
     pub output: Buffer,
+    /// Blocks of the log that the transaction's records at this ldm need at most; 0 without a log.
+    pub log_blocks: u32,
     /// Whether the transaction has written so much at this ldm that it must be prepared there, even as the
     /// only participant.
     pub is_long: bool,
+    /// Whether a part with `one_phase` has committed, or had nothing to commit. Otherwise the transaction is
+    /// still open.
+    pub is_committed: bool,
     /// Work for other partitions, in order.
     pub follow_ups: Box<[FollowUp]>,
     /// Whether this carries follow-ups only, and the reply itself comes later. A long write sends its

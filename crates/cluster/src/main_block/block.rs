@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
 use junctor_model::id::TableId;
 use junctor_signals::Module;
+use junctor_signals::append_records::LogSpace;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::{MainSignal, Signal};
@@ -55,8 +56,8 @@ pub struct MainBlock {
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     pub(super) records: RecordStream,
-    /// Whether the device of the log is full, so that schema changes are refused.
-    pub(super) is_log_full: bool,
+    /// The room that the log has. Schema changes are refused if it has none.
+    pub(super) log_space: LogSpace,
     /// The values of SET PERSIST.
     pub(super) settings: SettingsFile,
     /// Random bits that identify this start of the node, in the log too.
@@ -89,7 +90,7 @@ impl MainBlock {
         MainBlock {
             own,
             records: RecordStream::new(configuration.log.clone()),
-            is_log_full: false,
+            log_space: LogSpace::Free,
             settings: SettingsFile::default(),
             checkpoints: Checkpoints::new(configuration.checkpoints),
             configuration,

@@ -15,6 +15,7 @@ use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::value::Value;
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::{Signal, SqlSignal};
@@ -90,10 +91,11 @@ impl MainBlock {
     pub(super) fn on_reserve_auto_increment(&mut self, request: ReserveAutoIncrement, outbox: &mut Outbox<Signal>) {
         self.counted.auto_increment_ranges += 1;
         let table = request.table;
+        let refusal = self.log_refusal();
         match self.counters.get_mut(&table) {
             None => refuse(request, Error::table_definition_changed(), outbox),
-            Some(counter) if self.is_log_full && counter.needed(&request) > counter.durable => {
-                refuse(request, Error::disk_full(), outbox);
+            Some(counter) if refusal.is_some() && counter.needed(&request) > counter.durable => {
+                refuse(request, refusal.unwrap_or_else(Error::disk_full), outbox);
             }
             Some(counter) => {
                 counter.waiting.push_back(request);
@@ -104,11 +106,41 @@ impl MainBlock {
 
     /// Refuses the reservations that wait for the log when its device becomes full.
     pub(super) fn on_log_space_changed(&mut self, signal: LogSpaceChanged, outbox: &mut Outbox<Signal>) {
-        // Main writes little, so it does not wait for a checkpoint.
-        self.is_log_full = signal.space == LogSpace::DeviceFull;
-        if self.is_log_full {
+        self.log_space = signal.space;
+        // The records that others wait for have their space below the limit.
+        if self.log_space == LogSpace::DeviceFull {
             let waiting = self.counters.values_mut().flat_map(|counter| counter.waiting.drain(..));
             waiting.for_each(|request| refuse(request, Error::disk_full(), outbox));
+        }
+    }
+
+    /// The rows of `junctor_info.logspaces`.
+    pub(super) fn log_space_rows(&self) -> Vec<Vec<Value>> {
+        if !self.records.is_enabled() {
+            return Vec::new();
+        }
+        let state = match self.log_space {
+            LogSpace::Free => "FREE",
+            LogSpace::Limited => "LIMITED",
+            LogSpace::Exhausted => "EXHAUSTED",
+            LogSpace::DeviceFull => "DEVICE FULL",
+        };
+        let usage = self.checkpoints.log_usage();
+        let text = |text: &str| Value::Bytes(text.into());
+        let mut row = vec![text("REDO"), text(state)];
+        let bytes = [usage.used_bytes, usage.limit_bytes, usage.reserved_bytes, usage.written_bytes];
+        row.extend(bytes.map(Value::UInt));
+        row.push(Value::UInt(u64::from(usage.is_waited_for)));
+        vec![row]
+    }
+
+    /// Why main may write no more records. Main writes little: it does not wait for a checkpoint as long as
+    /// the log has a reserve.
+    pub(super) fn log_refusal(&self) -> Option<Box<Error>> {
+        match self.log_space {
+            LogSpace::Free | LogSpace::Limited => None,
+            LogSpace::Exhausted => Some(Error::log_overloaded()),
+            LogSpace::DeviceFull => Some(Error::disk_full()),
         }
     }
 

@@ -118,6 +118,7 @@ impl MainBlock {
             vec![text(name), Value::UInt(u64::from(connection.0)), text(state), Value::UInt(count)]
         };
         let rows = match request.table {
+            StatusTable::LogSpaces => self.log_space_rows(),
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::RestartInfo => self.restart_info.rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),

@@ -58,8 +58,8 @@ impl MainBlock {
             return reply(requester, Vec::new(), Some(error), outbox);
         }
         let is_of_session = matches!(*change, SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. });
-        if self.is_log_full && !ends && !is_of_session {
-            return reply(requester, Vec::new(), Some(Error::disk_full()), outbox);
+        if let Some(error) = self.log_refusal().filter(|_| !ends && !is_of_session) {
+            return reply(requester, Vec::new(), Some(error), outbox);
         }
         let goes_on = ends || self.is_under_way(&change);
         let waiting = self.waiting_change(requester, change, context.turn_start);

@@ -79,7 +79,7 @@ impl NodeHost {
             Module::Tc => {
                 let block = TcBlock::new(own, directory, Arc::clone(&shared.sequence));
                 self.tc = Some(match shared.log_target(own.node) {
-                    Some(target) => block.with_log(target.log),
+                    Some(target) => block.with_log(target.log, shared.log_wait_max()),
                     None => block,
                 });
             }

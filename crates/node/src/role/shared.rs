@@ -7,7 +7,7 @@ use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::{MainConfiguration, MainLog};
 use junctor_front::Readiness;
 use junctor_front::account::Accounts;
-use junctor_kernel::{Address, NodeId, ThreadAssignment};
+use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;
 use junctor_signals::end_transaction::CommitDurability;
@@ -123,6 +123,11 @@ impl Shared {
     pub(super) fn log_target(&self, node: NodeId) -> Option<LogTarget> {
         let formed = Arc::clone(self.formed.as_ref()?);
         Some(LogTarget { log: Address::new(node, Module::Log, 0), formed })
+    }
+
+    /// Maximum time that a statement or a commit waits for space in the log.
+    pub(super) fn log_wait_max(&self) -> Duration {
+        Duration::from_seconds(u64::from(self.config.redo_over_commit_limit_s))
     }
 
     /// The log block of this node.

@@ -165,6 +165,11 @@ impl SegmentSize {
         position / self.blocks
     }
 
+    /// Number of blocks from a position to the end of its segment.
+    pub const fn blocks_left(self, position: u64) -> u64 {
+        self.blocks - position % self.blocks
+    }
+
     /// Offset of a position in its segment, in bytes.
     pub const fn offset_of(self, position: u64) -> u64 {
         position % self.blocks * BLOCK_BYTES as u64
@@ -207,9 +212,14 @@ pub const fn group_blocks(piece_count: usize, piece_bytes: usize) -> u64 {
 }
 
 /// Writes a group to `target`, which has exactly its blocks. Returns the checksum of the header.
-pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8]) -> u32 {
-    let piece_bytes = pieces.iter().map(|piece| piece.bytes.len()).sum();
-    let blocks = group_blocks(pieces.len(), piece_bytes);
+pub fn encode_group<'a>(
+    header: &GroupHeader,
+    pieces: impl Iterator<Item = Piece<'a>> + Clone,
+    target: &mut [u8],
+) -> u32 {
+    let piece_bytes = pieces.clone().map(|piece| piece.bytes.len()).sum();
+    let piece_count = pieces.clone().count();
+    let blocks = group_blocks(piece_count, piece_bytes);
     require!(target.len() as u64 == blocks * BLOCK_BYTES as u64, "a group fills its blocks: {blocks}");
     require!(target.len() <= GROUP_BYTES_MAX, "a group has at most {GROUP_BYTES_MAX} bytes: {}", target.len());
     require!(
@@ -218,7 +228,7 @@ pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8
     );
     let (fixed, rest) = target.split_at_mut(GROUP_HEADER_BYTES);
     let mut at = 0;
-    for piece in pieces {
+    for piece in pieces.clone() {
         set_u16(rest, at, piece.stream.0);
         set_u16(rest, at + 2, 0);
         set_u32(rest, at + 4, piece.first_record.unwrap_or(FIRST_RECORD_NONE));
@@ -248,7 +258,7 @@ pub fn encode_group(header: &GroupHeader, pieces: &[Piece<'_>], target: &mut [u8
     set_u64(fixed, 80, header.previous_cut.0);
     set_u64(fixed, 88, header.wall_clock_us);
     set_u16(fixed, 96, kind_to_word(header.kind));
-    set_u16(fixed, 98, pieces.len() as u16);
+    set_u16(fixed, 98, piece_count as u16);
     set_u16(fixed, 100, GROUP_VERSION);
     let checksum = checksum_without(fixed, CHECKSUM_AT);
     set_u32(fixed, CHECKSUM_AT, checksum);

@@ -12,6 +12,7 @@ mod pair;
 mod record;
 mod recovery;
 mod scan;
+mod space;
 mod stream;
 
 pub use formed::FormedRecords;
@@ -27,6 +28,10 @@ pub use record::{
 };
 pub use recovery::{Decision, Incarnation, LogAnalysis, LogDamage, RecoveryPlan};
 pub use scan::{ChainPosition, LogScan, ScanStep, is_beyond_end};
+pub use space::{
+    CHUNK_UNDO_BLOCKS, ONE_PHASE_BLOCKS_MAX, WrittenExtent, commit_blocks, long_participant_blocks, record_blocks,
+    short_participant_blocks,
+};
 pub use stream::{MAIN_STREAM, StreamCutter, StreamId, StreamReader};
 
 #[cfg(all(test, loom))]

@@ -15,8 +15,8 @@ pub const CHUNK_BYTES_MAX: usize = 256 * 1024;
 pub const RECORD_BYTES_MAX: usize = 1 << 30;
 
 pub(super) const RECORD_HEADER_BYTES: usize = 32;
-const SECTION_HEADER_BYTES: usize = 16;
-const OPERATION_HEADER_BYTES: usize = 8;
+pub(super) const SECTION_HEADER_BYTES: usize = 16;
+pub(super) const OPERATION_HEADER_BYTES: usize = 8;
 const CHECKSUM_AT: usize = 4;
 /// The bit of an operation's row id that marks a deletion. Row ids are below 2^31.
 const DELETION: u32 = 1 << 31;
@@ -338,10 +338,10 @@ fn read_header(kind: RecordKind, record: &[u8]) -> RecordHeader {
     }
 }
 
-/// The headers of records of long transactions (chunks, their commits and undos) that begin in `bytes`. The
-/// bytes must be records as [`RecordBuffer`] formed them, whole except that the last one may end after its
-/// header. Nothing is checked.
-pub fn chunk_headers(bytes: &[u8]) -> impl Iterator<Item = RecordHeader> {
+/// The headers and lengths of records of long transactions (chunks, their commits and undos) that begin in
+/// `bytes`. The bytes must be records as [`RecordBuffer`] formed them, whole except that the last one may end
+/// after its header. Nothing is checked.
+pub fn chunk_headers(bytes: &[u8]) -> impl Iterator<Item = (RecordHeader, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -352,7 +352,7 @@ pub fn chunk_headers(bytes: &[u8]) -> impl Iterator<Item = RecordHeader> {
             if let Some(kind @ (RecordKind::Chunk | RecordKind::ChunkCommit | RecordKind::ChunkUndo)) =
                 RecordKind::from_byte(record[8])
             {
-                return Some(read_header(kind, record));
+                return Some((read_header(kind, record), length));
             }
         }
     })

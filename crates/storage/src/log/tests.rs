@@ -89,7 +89,7 @@ fn header(position: u64, previous_checksum: u32) -> GroupHeader {
 fn encode(header: &GroupHeader, pieces: &[Piece<'_>]) -> (Vec<u8>, u32) {
     let bytes = pieces.iter().map(|piece| piece.bytes.len()).sum();
     let mut target = vec![0xEE; group_blocks(pieces.len(), bytes) as usize * BLOCK_BYTES];
-    let checksum = encode_group(header, pieces, &mut target);
+    let checksum = encode_group(header, pieces.iter().copied(), &mut target);
     (target, checksum)
 }
 

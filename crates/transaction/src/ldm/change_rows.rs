@@ -48,7 +48,7 @@ impl LdmBlock {
         };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
         let (transaction, statement) = (work.request.transaction, work.request.statement);
-        participant.check_write(statement);
+        participant.begin_write(statement);
         let touched = &mut participant.rows;
         let (first, savepoint) = (work.request.first, work.request.savepoint);
         let partition = work.request.partition;
@@ -93,7 +93,7 @@ impl LdmBlock {
             work.batch.done += 1;
         }
         drop(store);
-        participant.written_bytes += work.batch.bytes.len();
+        participant.written_bytes += work.batch.bytes.len() + work.batch.key_bytes;
         self.waits.queue_granted();
         Ok(if work.is_exhausted { StepEnd::Done } else { StepEnd::More })
     }
@@ -106,7 +106,7 @@ impl LdmBlock {
             return Err(Error::table_definition_changed());
         };
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return Ok(StepEnd::Busy) };
-        participant.check_write(work.request.statement);
+        participant.begin_write(work.request.statement);
         let input = std::mem::take(&mut work.request.input);
         let mut reader = InputReader::new(&input);
         reader.seek(work.item);

@@ -383,6 +383,7 @@ impl Evaluation<'_> {
                     emit_returned(self.emitter, returning, work, view, self.parameters)?;
                 }
                 unique_entry::deleted(self.program, view, &mut work.follow_ups);
+                work.batch.key_bytes += self.rows.primary_key_bytes(&self.program.table, view);
                 work.batch.changes.push(RowChange::Delete { row });
                 work.changed += 1;
             }
@@ -411,6 +412,7 @@ impl Evaluation<'_> {
                         let key = work.batch.add_bytes(&self.rows.key);
                         let new = junctor_model::row::RowView::new(&self.program.table.row_format, &self.rows.current);
                         unique_entry::updated(self.program, partition, (view, new), true, &mut work.follow_ups);
+                        work.batch.key_bytes += self.rows.primary_key_bytes(&self.program.table, view);
                         work.batch.changes.push(RowChange::Rekey { row, hash, key, image });
                         work.changed += 1;
                     }
@@ -420,6 +422,7 @@ impl Evaluation<'_> {
                         let (key, image) = (self.rows.key.clone(), self.rows.current.clone());
                         let moved = junctor_signals::write_rows::FollowUp::MoveRow { partition, hash, key, image };
                         work.follow_ups.push(moved);
+                        work.batch.key_bytes += self.rows.primary_key_bytes(&self.program.table, view);
                         work.batch.changes.push(RowChange::Delete { row });
                         work.changed += 1;
                     }

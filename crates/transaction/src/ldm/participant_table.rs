@@ -105,6 +105,8 @@ impl ParticipantTable {
         participant.rows.clear();
         participant.rows.shrink_to(ROWS_KEPT);
         participant.written_bytes = 0;
+        participant.bytes_before.clear();
+        participant.bytes_before.shrink_to(ROWS_KEPT);
         participant.collected = None;
         participant.written.clear();
         participant.prepared.clear();

@@ -9,20 +9,16 @@ use junctor_signals::commit_transaction::{
 };
 use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
-use junctor_storage::log::CHUNK_BYTES_MAX;
+use junctor_storage::log::{CHUNK_BYTES_MAX, record_blocks};
 use junctor_storage::row::VersionState;
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
-use super::state::{CommitDecision, Resolution, ResolutionKind, TouchedRow};
+use super::state::{CommitDecision, RECORDED_PER_TURN_MAX, Resolution, ResolutionKind, TouchedRow};
 
-/// Maximum number of rows that one step of a prepare sorts and records.
-const ROWS_COLLECTED_MAX: usize = 256;
 /// Maximum number of such steps in one turn.
 const COLLECTED_PER_TURN_MAX: usize = 8;
-/// Bytes of log records that one prepare forms in one turn, apart from the last row's.
-const RECORDED_PER_TURN_MAX: usize = 64 * 1024;
 
 impl LdmBlock {
     pub(super) fn on_prepare_transaction(
@@ -47,7 +43,7 @@ impl LdmBlock {
             // transaction, so its writes are lost.
             None => Some(transaction_unknown(transaction)),
         };
-        let reply = PrepareTransactionReply { transaction, from: self.own, error };
+        let reply = PrepareTransactionReply { transaction, from: self.own, chunk_blocks: 0, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 
@@ -77,7 +73,7 @@ impl LdmBlock {
     pub(super) fn on_undo_transaction(&mut self, signal: UndoTransaction, outbox: &mut Outbox<Signal>) {
         let UndoTransaction { transaction, reply_to, newer_than, ends } = signal;
         let Some(handle) = self.participants.find(transaction) else {
-            let reply = UndoTransactionReply { transaction, from: self.own };
+            let reply = UndoTransactionReply { transaction, from: self.own, log_blocks: 0 };
             return outbox.send(reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         };
         let kind = ResolutionKind::Undo { newer_than, ends };
@@ -151,10 +147,7 @@ impl LdmBlock {
                 return self.records.held_prepares.push_back(handle);
             }
             let Some(bytes) = self.collect_next(handle, outbox) else {
-                return match self.participant(handle).prepare_reply_to {
-                    Some(_) => self.reply_prepare(handle, outbox),
-                    None => self.number_one_phase(handle, outbox),
-                };
+                return self.reply_prepare(handle, outbox);
             };
             if bytes > left {
                 break;
@@ -172,10 +165,10 @@ impl LdmBlock {
         let builder = &mut memory.row_builder;
         let participant = participants.record(handle);
         let transaction = participant.transaction;
-        let row_bytes = participant.written_bytes / participant.rows.len().max(1) + 1;
+        let rows_per_step = participant.rows_per_step();
         let collected = participant.collected.get_or_insert_default();
         let next = collected.next;
-        let count = ROWS_COLLECTED_MAX.min(RECORDED_PER_TURN_MAX / row_bytes + 1).min(participant.rows.len() - next);
+        let count = rows_per_step.min(participant.rows.len() - next);
         if count == 0 {
             return None;
         }
@@ -215,15 +208,17 @@ impl LdmBlock {
                     }
                     records.add_newest(store, row, transaction, builder);
                     if records.open_bytes() >= CHUNK_BYTES_MAX / 2 {
-                        bytes += records.open_bytes();
-                        records.end();
+                        let length = records.end();
+                        bytes += length;
+                        collected.chunk_blocks += record_blocks(length);
                     }
                 }
             });
         }
         if records.open_bytes() > 0 {
-            bytes += records.open_bytes();
-            records.end();
+            let length = records.end();
+            bytes += length;
+            collected.chunk_blocks += record_blocks(length);
         }
         records.deliver_if_long(own, outbox);
         Some(bytes)
@@ -237,7 +232,8 @@ impl LdmBlock {
             junctor_kernel::invariant::fail("a prepare is answered once", format_args!("{transaction}"))
         };
         let error = participant.prepare_error.take();
-        let reply = PrepareTransactionReply { transaction, from, error };
+        let chunk_blocks = participant.collected.as_ref().map_or(0, |collected| collected.chunk_blocks);
+        let reply = PrepareTransactionReply { transaction, from, chunk_blocks, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 }

@@ -34,6 +34,7 @@ impl LdmBlock {
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets
             | StatusTable::Checkpoints
+            | StatusTable::LogSpaces
             | StatusTable::RestartInfo
             | StatusTable::UserLocks => Vec::new(),
         };
@@ -44,7 +45,8 @@ impl LdmBlock {
     /// The block's counters, including those of its reader.
     pub(super) fn counters(&self) -> LdmCounters {
         let ReadCounts { reads, keys, ranges, rows_examined, rows_returned } = self.memory.reader.counts;
-        LdmCounters { reads, keys, ranges, rows_examined, rows_returned, ..self.counted }
+        let log_bytes = self.records.delivered_bytes();
+        LdmCounters { reads, keys, ranges, rows_examined, rows_returned, log_bytes, ..self.counted }
     }
 
     fn lock_rows(&self) -> Vec<Vec<Value>> {

@@ -45,6 +45,8 @@ pub(super) struct RecordStream {
     /// Records formed in this life, and how many of them are delivered.
     formed: u64,
     delivered: u64,
+    /// Bytes delivered in this life.
+    delivered_bytes: u64,
     /// Bytes in delivered buffers that the log has not returned.
     untaken_bytes: usize,
     untaken_bytes_max: usize,
@@ -63,6 +65,7 @@ impl RecordStream {
             buffer: RecordBuffer::new(),
             formed: 0,
             delivered: 0,
+            delivered_bytes: 0,
             untaken_bytes: 0,
             untaken_bytes_max: UNTAKEN_BYTES_MAX_DEFAULT,
             spare: Vec::new(),
@@ -139,14 +142,15 @@ impl RecordStream {
     }
 
     /// Ends the open record and publishes that it is formed. The caller stamps, replies or marks only
-    /// afterwards.
-    pub fn end(&mut self) {
+    /// afterwards. Returns the length of the record.
+    pub fn end(&mut self) -> usize {
         let Some(target) = &self.target else {
             junctor_kernel::invariant::fail("only a durable node forms records", format_args!("{}", self.instance))
         };
-        self.buffer.end();
+        let length = self.buffer.end();
         self.formed += 1;
         target.formed.publish(usize::from(self.instance), self.formed);
+        length
     }
 
     /// Bytes of the open record so far.
@@ -161,6 +165,11 @@ impl RecordStream {
 
     pub fn set_untaken_bytes_max(&mut self, bytes: usize) {
         self.untaken_bytes_max = bytes;
+    }
+
+    /// Bytes of the records formed in this life, those of this turn excluded.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.delivered_bytes
     }
 
     /// Bytes formed that the log has not taken.
@@ -179,6 +188,7 @@ impl RecordStream {
         let Some(target) = self.target.as_ref().filter(|_| self.formed > self.delivered) else { return };
         let bytes = self.buffer.take(self.spare.pop().unwrap_or_default());
         self.untaken_bytes += bytes.len();
+        self.delivered_bytes += bytes.len() as u64;
         self.delivered = self.formed;
         let signal = AppendRecords { from, stream: self.instance, records_formed: self.formed, bytes };
         outbox.send(target.log, Signal::Log(LogSignal::AppendRecords(signal)));

@@ -11,6 +11,7 @@ use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
 use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;
+use junctor_storage::log::commit_blocks;
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
@@ -37,15 +38,7 @@ impl LdmBlock {
         require!(participant.resolution.is_none(), "a transaction is resolved once");
         require!(participant.touched.len() == 1, "a transaction of one phase has one partition");
         require!(participant.prepared.is_empty(), "a commit of one phase has no backups");
-        match participant.is_long() {
-            true => self.collect_rows(handle, outbox),
-            false => self.number_one_phase(handle, outbox),
-        }
-    }
-
-    /// Takes the number of a transaction of one phase, whose chunks are formed if it is long.
-    pub(super) fn number_one_phase(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
-        let participant = self.participant(handle);
+        require!(!participant.is_long(), "a long participant is prepared");
         let Some((reply_to, _)) = participant.one_phase_reply else {
             junctor_kernel::invariant::fail("a commit of one phase answers its write", format_args!("{handle:?}"))
         };
@@ -152,7 +145,11 @@ impl LdmBlock {
                 }
             });
         }
-        records.end();
+        let blocks = commit_blocks(records.end());
+        require!(
+            blocks <= u64::from(participant.log_blocks()),
+            "a participant needs no more blocks of the log than it said: {blocks} for {transaction}"
+        );
     }
 
     /// Stamps rows of one partition, as many as one hold allows.
@@ -297,7 +294,7 @@ impl LdmBlock {
     }
 
     fn end_resolution(&mut self, handle: ParticipantHandle, resolution: Resolution, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
+        let (own, has_log) = (self.own, self.records.is_enabled());
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         participant.resolution = None;
@@ -314,8 +311,10 @@ impl LdmBlock {
             }
             ResolutionKind::Undo { .. } => {}
         }
-        if let ResolutionKind::Undo { ends: false, .. } = resolution.kind {
-            let reply = UndoTransactionReply { transaction, from: own };
+        if let ResolutionKind::Undo { ends: false, newer_than } = resolution.kind {
+            participant.undo_bytes(newer_than);
+            let log_blocks = if has_log { participant.log_blocks() } else { 0 };
+            let reply = UndoTransactionReply { transaction, from: own, log_blocks };
             return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
         let one_phase_reply = participant.one_phase_reply.take();
@@ -332,7 +331,7 @@ impl LdmBlock {
             }
             ResolutionKind::Undo { .. } => {
                 self.counted.aborts += 1;
-                let reply = UndoTransactionReply { transaction, from: own };
+                let reply = UndoTransactionReply { transaction, from: own, log_blocks: 0 };
                 outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
             }
             ResolutionKind::CommitOnePhase { number } => {

@@ -10,6 +10,7 @@ use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::lock::WaiterId;
+use junctor_storage::log::{WrittenExtent, long_participant_blocks, short_participant_blocks};
 use junctor_storage::partition_store::{PartitionStore, ScanCursor};
 use junctor_storage::row::RowVersion;
 
@@ -20,6 +21,11 @@ use super::partition_table::SlotIndex;
 const SHORT_ROWS_MAX: usize = ROWS_PER_HOLD_MAX;
 /// Maximum number of bytes that a short participant has written.
 const SHORT_BYTES_MAX: usize = 64 * 1024;
+
+/// Maximum number of rows that one step of a prepare sorts and records.
+const ROWS_COLLECTED_MAX: usize = 256;
+/// Bytes of log records that one prepare forms in one turn, apart from the last row's.
+pub(super) const RECORDED_PER_TURN_MAX: usize = 64 * 1024;
 
 /// Rows written at a backup for a transaction of another node. The partition stays until the rows are
 /// resolved.
@@ -40,8 +46,10 @@ pub(super) struct Participant {
     /// One entry for every version made, in statement order until the prepare or the commit groups the
     /// entries by partition.
     pub rows: Vec<TouchedRow>,
-    /// Bytes of images and keys written, as an estimate of the participant's log records.
+    /// Bytes of images and keys written: at least those in the participant's log records.
     pub written_bytes: usize,
+    /// `written_bytes` before each statement that has written, for undo.
+    pub bytes_before: Vec<(StatementNumber, usize)>,
     /// Partitions in which the transaction locks or writes.
     pub touched: Vec<SlotIndex>,
     /// Partitions that were reported to tc as written.
@@ -80,13 +88,44 @@ impl Participant {
         self.rows.len() > SHORT_ROWS_MAX || self.written_bytes > SHORT_BYTES_MAX && !self.rows.is_empty()
     }
 
+    /// Maximum number of rows that one step of the prepare sorts and records. The rows have
+    /// [`RECORDED_PER_TURN_MAX`] bytes on average.
+    pub fn rows_per_step(&self) -> usize {
+        let row_bytes = self.written_bytes / self.rows.len().max(1) + 1;
+        ROWS_COLLECTED_MAX.min(RECORDED_PER_TURN_MAX / row_bytes + 1)
+    }
+
+    /// Blocks of the log that the participant's records need at most; 0 without writes.
+    pub fn log_blocks(&self) -> u32 {
+        if self.written.is_empty() {
+            return 0;
+        }
+        let (rows, bytes, partitions) = (self.rows.len(), self.written_bytes, self.written.len());
+        let extent = WrittenExtent { rows, bytes, partitions };
+        let blocks = match self.is_long() {
+            true => long_participant_blocks(extent, self.rows_per_step()),
+            false => short_participant_blocks(extent),
+        };
+        u32::try_from(blocks).unwrap_or(u32::MAX)
+    }
+
+    /// Forgets the bytes of the statements after `newer_than`.
+    pub fn undo_bytes(&mut self, newer_than: StatementNumber) {
+        while let Some((_, before)) = self.bytes_before.pop_if(|(statement, _)| *statement > newer_than) {
+            self.written_bytes = before;
+        }
+    }
+
     /// Checks that a write may add versions. Undo and redo rely on the order of the rows.
     #[inline]
-    pub fn check_write(&self, statement: StatementNumber) {
+    pub fn begin_write(&mut self, statement: StatementNumber) {
         require!(self.collected.is_none(), "no row is written after the prepare: {}", self.transaction);
         require!(self.resolution.is_none(), "no row is written while the transaction ends: {}", self.transaction);
         let last = self.rows.last().map_or(StatementNumber(0), |last| last.statement);
         require!(last <= statement, "statements write in their order: {last:?} before {statement:?}");
+        if self.bytes_before.last().is_none_or(|(last, _)| *last < statement) {
+            self.bytes_before.push((statement, self.written_bytes));
+        }
     }
 }
 
@@ -97,8 +136,9 @@ pub(super) struct Collected {
     pub rows: Vec<(SlotIndex, Vec<RowId>)>,
     /// Number of `Participant::rows` that are collected.
     pub next: usize,
-    /// Chunk records formed.
+    /// Chunk records formed, and the blocks of the log that they need at most.
     pub chunks: u32,
+    pub chunk_blocks: u64,
 }
 
 /// A row with a version of the transaction.
@@ -195,6 +235,8 @@ pub(super) struct Batch {
     pub changes: Vec<RowChange>,
     /// Images and keys that `changes` refer to.
     pub bytes: Vec<u8>,
+    /// Length of the primary keys of the rows that `changes` delete.
+    pub key_bytes: usize,
     /// Number of changes that are applied.
     pub done: usize,
 }
@@ -233,6 +275,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.changes.clear();
         self.bytes.clear();
+        self.key_bytes = 0;
         self.done = 0;
     }
 

@@ -83,6 +83,14 @@ impl RowBuilder {
         Ok(())
     }
 
+    /// Length of a row's primary key.
+    pub fn primary_key_bytes(&mut self, table: &TableLayout, row: RowView<'_>) -> usize {
+        let definition = &table.definition;
+        self.old_key.clear();
+        append_row_key(&definition.columns, &definition.primary().columns, row, &mut self.old_key);
+        self.old_key.len()
+    }
+
     /// Compares `current` with the original row. If the primary key changed, `key` holds the new one.
     pub fn updated(
         &mut self,

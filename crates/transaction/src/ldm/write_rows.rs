@@ -12,6 +12,7 @@ use junctor_signals::program::{Access, WriteAction};
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::WaiterId;
+use junctor_storage::log::ONE_PHASE_BLOCKS_MAX;
 use junctor_storage::partition_store::ScanCursor;
 
 use super::block::LdmBlock;
@@ -218,11 +219,14 @@ impl LdmBlock {
         }
         let is_whole = is_written || error.is_some();
         require!(is_whole, "a write that succeeds has made all its changes: {}", request.transaction);
-        let commits = request.one_phase && error.is_none() && !has_follow_ups;
+        let has_log = self.records.is_enabled();
         let record = self.participant(participant);
         if changed > 0 && !record.written.contains(&slot) {
             record.written.push(slot);
         }
+        let log_blocks = if has_log { record.log_blocks() } else { 0 };
+        let is_short = !record.is_long() && u64::from(log_blocks) <= ONE_PHASE_BLOCKS_MAX;
+        let commits = request.one_phase && error.is_none() && !has_follow_ups && is_short;
         let reply = WriteRowsReply {
             operation: request.operation,
             transaction: request.transaction,
@@ -236,6 +240,8 @@ impl LdmBlock {
             follow_ups: follow_ups.into_boxed_slice(),
             is_part: false,
             is_long: record.is_long(),
+            log_blocks,
+            is_committed: commits,
             error,
         };
         if commits {
@@ -295,6 +301,8 @@ fn empty_reply(request: &WriteRows) -> WriteRowsReply {
         follow_ups: Box::default(),
         is_part: false,
         is_long: false,
+        log_blocks: 0,
+        is_committed: false,
         error: None,
     }
 }

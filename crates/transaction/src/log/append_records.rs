@@ -3,9 +3,9 @@
 //! Records arrive, and blocks await their durability.
 
 use junctor_kernel::{Context, Duration, Outbox, WorldRequest, require};
-use junctor_signals::Signal;
 use junctor_signals::append_records::{AppendRecords, AwaitDurable};
-use junctor_storage::log::{GROUP_BYTES_MAX, GroupKind};
+use junctor_signals::{Module, Signal};
+use junctor_storage::log::{GROUP_BYTES_MAX, GroupKind, commit_blocks};
 
 use super::block::{LogBlock, Pending};
 use super::cycle::{GROUPS_PER_CYCLE_MAX, Phase, SYNC_TIMER};
@@ -21,6 +21,9 @@ impl LogBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let AppendRecords { from, stream, records_formed, bytes } = signal;
+        if from.module == Module::Main {
+            self.space.allow(commit_blocks(bytes.len()));
+        }
         let stream = &mut self.streams[usize::from(stream)];
         require!(
             stream.received < records_formed && !bytes.is_empty(),

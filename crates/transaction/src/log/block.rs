@@ -14,6 +14,7 @@ use super::cycle::{Cycle, Phase};
 use super::group_index::GroupIndex;
 use super::recover_log::Recovery;
 use super::segment::Segments;
+use super::space::SpaceAccount;
 
 /// Shared with the blocks whose records the log writes: part of the closed list of invariant 2.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub struct LogShared {
     pub formed: Arc<FormedRecords>,
 }
 
-/// Number of segments that the log should not exceed, unless configured otherwise.
+/// Maximum number of segments, unless configured otherwise.
 pub const SEGMENTS_MAX_DEFAULT: u64 = 16;
 
 /// Configuration of the log.
@@ -40,7 +41,7 @@ pub struct LogConfiguration {
     pub writers: Vec<Address>,
     /// Maximum time in milliseconds that records wait for a sync that no commit awaits.
     pub sync_interval_ms: u64,
-    /// Number of segments that the log should not exceed. New writes wait for a checkpoint before that.
+    /// Maximum number of segments. Writes wait for a checkpoint before the log would exceed it.
     pub segments_max: u64,
 }
 
@@ -52,6 +53,7 @@ pub struct LogBlock {
     pub(super) streams: Vec<Stream>,
     pub(super) segments: Segments,
     pub(super) cycle: Cycle,
+    pub(super) space: SpaceAccount,
     /// The groups that recovery would replay.
     pub(super) groups: GroupIndex,
     /// The last number whose commits survive a crash.
@@ -98,6 +100,7 @@ impl LogBlock {
             shared,
             streams: streams.collect(),
             segments: Segments::new(&configuration),
+            space: SpaceAccount::of(&configuration),
             configuration,
             cycle: Cycle::default(),
             groups: GroupIndex::default(),
@@ -108,14 +111,11 @@ impl LogBlock {
         }
     }
 
-    /// Sets the number of segments that the log should not exceed.
-    pub fn set_segments_max(&mut self, segments: u64) {
+    /// Sets the maximum number of segments, before the log is started.
+    #[cfg(test)]
+    pub(super) fn set_segments_max(&mut self, segments: u64) {
         self.configuration.segments_max = segments;
-    }
-
-    /// Limit of the log's size in bytes.
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.configuration.segments_max.saturating_mul(self.configuration.segment_size.bytes())
+        self.segments = Segments::new(&self.configuration);
     }
 
     /// The last number whose commits survive a crash. For checkers.
@@ -128,12 +128,13 @@ impl LogBlock {
         match signal {
             LogSignal::AppendRecords(signal) => self.on_append_records(signal, context, outbox),
             LogSignal::AwaitDurable(signal) => self.on_await_durable(signal, context, outbox),
+            LogSignal::ReserveLogSpace(signal) => self.on_reserve_log_space(signal, context, outbox),
             LogSignal::StartLog(signal) => self.on_start_log(signal, outbox),
             LogSignal::RecoverLog(signal) => self.on_recover_log(signal, outbox),
             LogSignal::ReplayLog(signal) => self.on_replay_log(signal, outbox),
             LogSignal::ReplayRowsReply(signal) => self.on_replay_rows_reply(signal, outbox),
             LogSignal::BeginCheckpoint(signal) => self.on_begin_checkpoint(signal, outbox),
-            LogSignal::TrimLog(signal) => self.on_trim_log(signal, outbox),
+            LogSignal::TrimLog(signal) => self.on_trim_log(signal, context, outbox),
             LogSignal::ReadLogUsage(signal) => self.on_read_log_usage(signal, outbox),
         }
     }
@@ -157,7 +158,9 @@ impl LogBlock {
 
     fn on_start_log(&mut self, signal: StartLog, outbox: &mut Outbox<Signal>) {
         require!(self.starting.is_none() && self.cycle.phase == Phase::Stopped, "the log is started once");
-        self.cycle.begin_life(&signal, self.configuration.segment_size);
+        self.cycle.begin_life(&signal);
+        self.space = SpaceAccount::of(&self.configuration);
+        self.space.begin_life(self.used_blocks());
         self.durable = signal.highest_number;
         self.segments.open_first(self.cycle.position, outbox);
         self.starting = Some(signal);
@@ -167,6 +170,7 @@ impl LogBlock {
     pub(super) fn finish_start(&mut self, outbox: &mut Outbox<Signal>) {
         if let Some(start) = self.starting.take() {
             self.segments.delete_surplus(outbox);
+            self.grant_first_blocks(outbox);
             outbox.send(start.reply_to, Signal::Main(MainSignal::StartLogReply(StartLogReply {})));
         }
     }

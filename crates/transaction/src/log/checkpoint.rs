@@ -1,7 +1,7 @@
 //! The log's part in checkpoints: it reads the numbers with which a round begins, frees the segments that a
 //! complete checkpoint makes unnecessary, and reports how much of its space is in use.
 
-use junctor_kernel::Outbox;
+use junctor_kernel::{Context, Outbox};
 use junctor_signals::checkpoint::{BeginCheckpoint, BeginCheckpointReply, ReadLogUsage, ReadLogUsageReply, TrimLog};
 use junctor_signals::{MainSignal, Signal, crash_point};
 use junctor_storage::log::BLOCK_BYTES;
@@ -18,19 +18,22 @@ impl LogBlock {
         outbox.send(signal.reply_to, Signal::Main(MainSignal::BeginCheckpointReply(reply)));
     }
 
-    pub(super) fn on_trim_log(&mut self, signal: TrimLog, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_trim_log(&mut self, signal: TrimLog, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         outbox.crash_point(crash_point::CHECKPOINT_TRIM.before());
         self.segments.trim(signal.replay_from);
         self.segments.delete_surplus(outbox);
-        self.report_trimmed(outbox);
+        self.space.trim(self.used_blocks());
+        self.on_trimmed(context, outbox);
         outbox.crash_point(crash_point::CHECKPOINT_TRIM.after());
     }
 
     pub(super) fn on_read_log_usage(&mut self, signal: ReadLogUsage, outbox: &mut Outbox<Signal>) {
         let block_bytes = BLOCK_BYTES as u64;
         let reply = ReadLogUsageReply {
-            used_bytes: self.used_bytes(),
-            limit_bytes: self.bytes_max(),
+            used_bytes: self.space.used() * block_bytes,
+            limit_bytes: self.space.limit().saturating_mul(block_bytes),
+            reserved_bytes: self.space.reserved() * block_bytes,
+            is_waited_for: self.space.is_waited_for(),
             written_bytes: (self.cycle.position - self.cycle.start_position) * block_bytes,
             sync_us: self.cycle.sync_us,
             sync_us_min: self.cycle.sync_us_min,

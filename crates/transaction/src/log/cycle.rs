@@ -7,12 +7,12 @@ use junctor_kernel::{
 };
 use junctor_model::id::CommitNumber;
 use junctor_model::planted_bug::PlantedBug;
-use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpace, LogSpaceChanged};
+use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpace};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::log::{
-    BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GroupHeader, GroupKind, PIECE_HEADER_BYTES, Piece, SegmentSize,
-    chunk_headers, encode_group, group_blocks,
+    BLOCK_BYTES, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, GroupHeader, GroupKind, PIECE_HEADER_BYTES, Piece, chunk_headers,
+    encode_group, group_blocks, record_blocks,
 };
 
 use super::block::{LogBlock, Pending};
@@ -28,12 +28,6 @@ const CEILING_DISTANCE_MIN: u64 = 1 << 31;
 
 /// Time without a group after which a closing group confirms that the last one is synced.
 const CLOSE_AFTER_MS: u64 = 100;
-/// Share of the log's limit, in per cent, above which new writes wait for a checkpoint. The rest is for open
-/// transactions and for groups without records. It is no hard limit: a transaction that was admitted can
-/// commit, even if the log grows beyond its limit meanwhile.
-const LIMITED_PERCENT: u64 = 85;
-/// Share from which they go on.
-const FREE_PERCENT: u64 = 75;
 /// Time between two attempts to write a group to a full disk.
 const RETRY_MS: u64 = 1000;
 
@@ -92,8 +86,12 @@ pub(super) struct Cycle {
     /// Whether a write of the cycle found the disk full.
     is_full: bool,
     /// The room that the blocks that write know of.
-    reported: LogSpace,
+    pub reported: LogSpace,
     spare: Vec<FileBuffer>,
+    /// The pieces of the group that is being encoded.
+    cuts: Vec<Cut>,
+    /// Blocks that were reserved for the chunks, and undos of chunks, in the groups of the cycle.
+    chunk_blocks: u64,
 
     log_id: u64,
     life: u64,
@@ -124,9 +122,26 @@ pub(super) struct Cycle {
     is_stopping: bool,
 }
 
+/// A piece of a group.
+#[derive(Debug)]
+struct Cut {
+    /// The buffer, by its position in `collected`.
+    position: usize,
+    /// Where the piece begins in the buffer.
+    start: usize,
+    length: usize,
+    first_record: Option<u32>,
+}
+
+impl Cut {
+    fn of<'a>(&self, pending: &'a Pending) -> &'a [u8] {
+        &pending.bytes[self.start..self.start + self.length]
+    }
+}
+
 impl Cycle {
     /// Continues the chain with a new incarnation.
-    pub fn begin_life(&mut self, start: &StartLog, segments: SegmentSize) {
+    pub fn begin_life(&mut self, start: &StartLog) {
         self.log_id = start.log_id;
         self.life = start.life;
         self.incarnation = start.incarnation;
@@ -135,7 +150,7 @@ impl Cycle {
         self.stable = start.highest_number;
         self.last_stable = start.highest_number;
         self.ceiling = CommitNumber(start.highest_number.0 + CEILING_DISTANCE);
-        self.position = segments.place(start.position, 1);
+        self.position = start.position;
         self.start_position = self.position;
         self.synced = start.position;
     }
@@ -162,6 +177,7 @@ impl LogBlock {
         outbox.crash_point(crash_point::LOG_COLLECT.before());
         // The order matters: every commit up to the stable number has its records counted by now.
         self.cycle.stable = self.shared.sequence.stable();
+        self.space.begin_cycle();
         self.cycle.wanted.clear();
         self.cycle.wanted.extend((0..self.streams.len()).map(|stream| self.shared.formed.count(stream)));
         if PlantedBug::IgnoreFormedRecords.is_planted() {
@@ -203,38 +219,32 @@ impl LogBlock {
     }
 
     fn encode_next_group(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let LogBlock { cycle, groups, streams, shared, configuration, .. } = self;
-        let mut room = GROUP_BYTES_MAX - GROUP_HEADER_BYTES;
-        // For each piece: the buffer by its position in `collected`, where the piece lies, and its first
-        // record.
-        let mut cuts: Vec<(usize, std::ops::Range<usize>, Option<u32>)> = Vec::new();
+        let LogBlock { cycle, groups, streams, shared, configuration, space, .. } = self;
+        let position = cycle.position;
+        // A group ends with its segment at the latest, so that no block remains unused.
+        let blocks_max = (GROUP_BYTES_MAX / BLOCK_BYTES) as u64;
+        let blocks_max = blocks_max.min(configuration.segment_size.blocks_left(position)) as usize;
+        let mut room = blocks_max * BLOCK_BYTES - GROUP_HEADER_BYTES;
+        cycle.cuts.clear();
         for (position, (stream, pending)) in cycle.collected.iter_mut().enumerate() {
             if room <= PIECE_HEADER_BYTES {
                 break;
             }
             let cutter = &mut streams[*stream].cutter;
-            let (length, first) = cutter.cut(&pending.bytes[pending.written..], room - PIECE_HEADER_BYTES);
+            let (length, first_record) = cutter.cut(&pending.bytes[pending.written..], room - PIECE_HEADER_BYTES);
             if length == 0 {
                 break;
             }
-            cuts.push((position, pending.written..pending.written + length, first));
+            cycle.cuts.push(Cut { position, start: pending.written, length, first_record });
             pending.written += length;
             room -= PIECE_HEADER_BYTES + length;
             if pending.written < pending.bytes.len() {
                 break;
             }
         }
-        let pieces: Vec<Piece<'_>> = cuts
-            .iter()
-            .map(|(position, range, first_record)| {
-                let (stream, pending) = &cycle.collected[*position];
-                Piece { stream: streams[*stream].id, first_record: *first_record, bytes: &pending.bytes[range.clone()] }
-            })
-            .collect();
         let is_last = cycle.collected.iter().all(|(_, pending)| pending.written == pending.bytes.len());
         let kind = if is_last { cycle.kind.take() } else { None };
-        let blocks = group_blocks(pieces.len(), pieces.iter().map(|piece| piece.bytes.len()).sum());
-        let position = configuration.segment_size.place(cycle.position, blocks);
+        let blocks = group_blocks(cycle.cuts.len(), cycle.cuts.iter().map(|cut| cut.length).sum());
         // Read after the records were collected, so that it covers all of them.
         let taken = shared.sequence.taken();
         if taken.0 + CEILING_DISTANCE_MIN > cycle.ceiling.0 {
@@ -257,21 +267,33 @@ impl LogBlock {
             wall_clock_us: context.wall_clock_us,
         };
         groups.add_group(position, taken);
-        for (index, range, first_record) in &cuts {
-            let (stream, pending) = &cycle.collected[*index];
+        for cut in &cycle.cuts {
+            let (stream, pending) = &cycle.collected[cut.position];
             // Only chunks need this: other records are found by their numbers.
-            if let Some(first) = first_record {
-                for header in chunk_headers(&pending.bytes[range.clone()][*first as usize..]) {
+            if let Some(first) = cut.first_record {
+                for (header, length) in chunk_headers(&cut.of(pending)[first as usize..]) {
                     groups.add_chunk_record(position, *stream, &header);
+                    if header.number.0 == 0 {
+                        cycle.chunk_blocks += record_blocks(length);
+                    }
                 }
             }
         }
         let mut bytes = cycle.spare.pop().unwrap_or_default();
         bytes.set_length(blocks as usize * BLOCK_BYTES);
-        cycle.previous_checksum = encode_group(&header, &pieces, &mut bytes);
+        let pieces = cycle.cuts.iter().map(|cut| {
+            let (stream, pending) = &cycle.collected[cut.position];
+            Piece { stream: streams[*stream].id, first_record: cut.first_record, bytes: cut.of(pending) }
+        });
+        cycle.previous_checksum = encode_group(&header, pieces, &mut bytes);
         cycle.last_stable = stable;
         cycle.position = position + blocks;
         cycle.is_closed = header.kind == GroupKind::Closing;
+        space.write(blocks, !cycle.cuts.is_empty());
+        if is_last {
+            // The blocks of all chunks are in use now, and no longer reserved.
+            space.release(std::mem::take(&mut cycle.chunk_blocks));
+        }
         cycle.unwritten.push_back((position, bytes));
         self.give_back_written(outbox);
     }
@@ -328,15 +350,16 @@ impl LogBlock {
         // A file carries out its requests in order, so the sync need not wait for the answers to the writes.
         outbox.crash_point(crash_point::LOG_SYNC.before());
         self.cycle.phase = Phase::Syncing;
-        for segment in std::mem::take(&mut self.cycle.unsynced) {
+        let Cycle { unsynced, syncs, .. } = &mut self.cycle;
+        for segment in unsynced.drain(..) {
             let Some(file) = self.segments.file_at(segment) else {
                 junctor_kernel::invariant::fail("a segment stays open until it is synced", format_args!("{segment}"))
             };
-            self.cycle.syncs += 1;
+            *syncs += 1;
             outbox.request(WorldRequest::SyncFile { file, token: SYNC << TOKEN_KIND_SHIFT | segment });
         }
         // The next segment is ready by the time this one is full.
-        self.segments.prepare(size.segment_of(self.cycle.position) + 1, outbox);
+        self.segments.prepare_ahead(size.segment_of(self.cycle.position) + 1, outbox);
     }
 
     pub(super) fn on_file_done(
@@ -420,6 +443,7 @@ impl LogBlock {
         if !self.cycle.collected.is_empty() || self.cycle.kind.is_some() {
             return self.write_groups(context, outbox);
         }
+        self.space.end_cycle();
         self.report_space(self.space_below_limit(), outbox);
         self.cycle.phase = Phase::Idle;
         outbox.crash_point(crash_point::LOG_PUBLISH.before());
@@ -432,16 +456,19 @@ impl LogBlock {
         self.answer_waiting(outbox);
         outbox.crash_point(crash_point::LOG_PUBLISH.after());
         if !self.waiting.is_empty() {
-            return self.begin_cycle(GroupKind::Data, context, outbox);
+            self.begin_cycle(GroupKind::Data, context, outbox);
+            return self.grant_blocks(outbox);
+        }
+        self.grant_blocks_or_sync(context, outbox);
+        if self.cycle.phase != Phase::Idle {
+            return;
         }
         if self.cycle.is_closed {
             outbox.crash_point(crash_point::LOG_CLOSE.after());
         } else if self.cycle.is_stopping {
             self.close(context, outbox);
-        } else if !self.cycle.close_timer_runs {
-            self.cycle.close_timer_runs = true;
-            let after = Duration::from_millis(CLOSE_AFTER_MS);
-            outbox.request(WorldRequest::StartTimer { after, token: CLOSE_TIMER });
+        } else {
+            self.start_close_timer(outbox);
         }
         if self.cycle.bytes_waiting > 0 {
             self.start_sync_timer(outbox);
@@ -475,8 +502,9 @@ impl LogBlock {
             }
             CLOSE_TIMER => {
                 self.cycle.close_timer_runs = false;
-                // While records wait, the log is not idle.
-                if self.cycle.phase == Phase::Idle && !self.cycle.is_closed && self.cycle.bytes_waiting == 0 {
+                // While records wait, the log is not idle. A log without space goes without the group.
+                let is_idle = self.cycle.phase == Phase::Idle && self.cycle.bytes_waiting == 0;
+                if is_idle && !self.cycle.is_closed && self.space.has_surplus() {
                     self.close(context, outbox);
                 }
             }
@@ -508,52 +536,19 @@ impl LogBlock {
         }
     }
 
+    pub(super) fn start_close_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.cycle.is_closed && !std::mem::replace(&mut self.cycle.close_timer_runs, true) {
+            let after = Duration::from_millis(CLOSE_AFTER_MS);
+            outbox.request(WorldRequest::StartTimer { after, token: CLOSE_TIMER });
+        }
+    }
+
     /// Whether a group waits for a segment that could not be created.
     fn needs_segment(&self) -> bool {
         !self.cycle.unwritten.is_empty() && self.segments.has_failed()
     }
 
-    /// Bytes from the first segment that recovery would read to the end of the log.
-    pub(super) fn used_bytes(&self) -> u64 {
-        self.cycle.position.saturating_sub(self.segments.first_position()) * BLOCK_BYTES as u64
-    }
-
-    /// Whether the log is close to the limit of its size.
-    fn space_below_limit(&self) -> LogSpace {
-        let percent = match self.cycle.reported {
-            LogSpace::Limited => FREE_PERCENT,
-            LogSpace::Free | LogSpace::DeviceFull => LIMITED_PERCENT,
-        };
-        match self.used_bytes() > self.bytes_max() / 100 * percent {
-            true => LogSpace::Limited,
-            false => LogSpace::Free,
-        }
-    }
-
-    /// Lets writes go on if a checkpoint has freed enough of the log.
-    pub(super) fn report_trimmed(&mut self, outbox: &mut Outbox<Signal>) {
-        if self.cycle.reported == LogSpace::Limited {
-            self.report_space(self.space_below_limit(), outbox);
-        }
-    }
-
-    /// Reports the room that the log has to the blocks that write, unless they know it.
-    fn report_space(&mut self, space: LogSpace, outbox: &mut Outbox<Signal>) {
-        if self.cycle.reported == space {
-            return;
-        }
-        self.cycle.reported = space;
-        for to in &self.configuration.writers {
-            let changed = LogSpaceChanged { space };
-            let signal = match to.module == Module::Tc {
-                true => Signal::Tc(TcSignal::LogSpaceChanged(changed)),
-                false => Signal::Main(MainSignal::LogSpaceChanged(changed)),
-            };
-            outbox.send(*to, signal);
-        }
-    }
-
-    fn start_retry_timer(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn start_retry_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if !self.cycle.retry_timer_runs {
             self.cycle.retry_timer_runs = true;
             let after = Duration::from_millis(RETRY_MS);

@@ -1,9 +1,11 @@
 //! The log block: writes the records of all commits of the node to one file after the other, and tells which
 //! commits are durable.
 //!
-//! - Owns: the files of the log, the *durable* number, the groups that are being written.
+//! - Owns: the files of the log, the *durable* number, the groups that are being written, the account of the
+//!   log's space.
 //! - Signals in: `RecoverLog`, `ReplayLog`, `ReplayRowsReply` and `StartLog` once at the start; then
-//!   `AppendRecords` and `AwaitDurable`; `BeginCheckpoint`, `TrimLog` and `ReadLogUsage` for checkpoints.
+//!   `ReserveLogSpace`, `AppendRecords` and `AwaitDurable`; `BeginCheckpoint`, `TrimLog` and `ReadLogUsage`
+//!   for checkpoints.
 //! - Signals out: the replies to these, and `ReplayRows` to ldm.
 //! - Never: reads what it wrote in this life; changes a row.
 //!
@@ -22,7 +24,12 @@ mod checkpoint;
 mod cycle;
 mod group_index;
 mod recover_log;
+mod reserve_log_space;
 mod segment;
+mod space;
+
+#[cfg(test)]
+pub(crate) use space::SpaceAccount;
 
 pub use block::{LogBlock, LogConfiguration, LogShared, SEGMENTS_MAX_DEFAULT};
 

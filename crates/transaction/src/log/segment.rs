@@ -25,6 +25,8 @@ const SPARES_MAX: usize = 8;
 pub(super) struct Segments {
     folder: Box<str>,
     size: SegmentSize,
+    /// Maximum number of files.
+    segments_max: u64,
     /// Open segments by number: the present one, and the next once it is ready. Older ones are closed once
     /// all their groups are synced.
     open: Vec<(u64, FileId)>,
@@ -62,11 +64,12 @@ enum Step {
 
 impl Segments {
     pub fn new(configuration: &LogConfiguration) -> Segments {
-        let LogConfiguration { folder, segment_size, .. } = configuration;
+        let LogConfiguration { folder, segment_size, segments_max, .. } = configuration;
         let folder = folder.clone();
         Segments {
             folder,
             size: *segment_size,
+            segments_max: *segments_max,
             open: Vec::new(),
             existing: BTreeSet::new(),
             spare: VecDeque::new(),
@@ -91,10 +94,11 @@ impl Segments {
         self.spare.extend(std::mem::replace(&mut self.existing, needed));
     }
 
-    /// Deletes the spare segments beyond those that are kept for renaming. A deletion that fails or that a
-    /// crash undoes does no harm: the next start finds the file below the trimmed position.
+    /// Deletes the spare segments beyond those that are kept for renaming, and those beyond the limit. A
+    /// deletion that fails or that a crash undoes does no harm: the next start finds the file below the
+    /// trimmed position.
     pub fn delete_surplus(&mut self, outbox: &mut Outbox<Signal>) {
-        while self.spare.len() > SPARES_MAX
+        while (self.spare.len() > SPARES_MAX || self.files() > self.segments_max)
             && let Some(segment) = self.spare.pop_front()
         {
             let path = segment_path(&self.folder, segment);
@@ -123,6 +127,19 @@ impl Segments {
         // A segment that has no group yet may be one that a crash left unfinished.
         let step = if self.size.is_start(position) { Step::CreateFolder } else { Step::Open };
         self.begin_step(segment, step, outbox);
+    }
+
+    /// Number of files.
+    fn files(&self) -> u64 {
+        (self.existing.len() + self.spare.len()) as u64
+    }
+
+    /// Prepares a segment ahead of need, unless it would exceed the limit. The log needs it only after a
+    /// checkpoint then.
+    pub fn prepare_ahead(&mut self, segment: u64, outbox: &mut Outbox<Signal>) {
+        if segment < self.size.segment_of(self.replay_from) + self.segments_max {
+            self.prepare(segment, outbox);
+        }
     }
 
     /// Prepares a segment, unless it is ready or another one is being prepared.

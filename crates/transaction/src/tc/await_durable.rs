@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use junctor_kernel::{Address, Context, Duration, Outbox, Time, WorldRequest, require};
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::end_transaction::CommitDurability;
@@ -12,14 +12,13 @@ use junctor_signals::{LogSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
 use super::execute_statement::refuse;
+use super::log_credit::LogCredit;
+use super::reserve_log_space::WaitingCommit;
 use super::state::{Phase, TransactionHandle};
 
 /// Maximum number of commits that one signal answers. The others wait for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 8;
 
-/// Time in milliseconds that a statement waits for a checkpoint to free a part of the log. NDB calls it
-/// RedoOverCommitLimit.
-const HELD_MS_MAX: u64 = 20_000;
 /// Time in milliseconds between two looks at the held statements.
 const HELD_TIMER_MS: u64 = 10;
 /// Maximum number of held statements that one timer starts or refuses.
@@ -30,7 +29,7 @@ pub(super) const HELD_TIMER: u64 = 1;
 /// The commits of one tc that are stable and not durable yet.
 #[derive(Debug)]
 pub(super) struct DurableWaits {
-    log: Address,
+    pub log: Address,
     /// The last number that the log has reported.
     durable: CommitNumber,
     waiting: BTreeSet<(CommitNumber, TransactionId)>,
@@ -41,10 +40,16 @@ pub(super) struct DurableWaits {
     /// Statements that wait for room in the log, with their deadlines, in the order of arrival.
     held: VecDeque<(Time, ExecuteStatement)>,
     held_timer_runs: bool,
+    /// Maximum time that a statement or a commit waits for room in the log: `RedoOverCommitLimit`.
+    pub wait_max: Duration,
+    /// Blocks of the log for the next commits.
+    pub credit: LogCredit,
+    /// Commits that wait for blocks, in the order of arrival.
+    pub waiting_space: VecDeque<WaitingCommit>,
 }
 
 impl DurableWaits {
-    pub fn new(log: Address) -> DurableWaits {
+    pub fn new(log: Address, wait_max: Duration) -> DurableWaits {
         DurableWaits {
             log,
             durable: CommitNumber(0),
@@ -53,21 +58,27 @@ impl DurableWaits {
             space: LogSpace::Free,
             held: VecDeque::new(),
             held_timer_runs: false,
+            wait_max,
+            credit: LogCredit::default(),
+            waiting_space: VecDeque::new(),
         }
     }
 }
 
 impl DurableWaits {
-    fn start_held_timer(&mut self, outbox: &mut Outbox<Signal>) {
+    pub fn start_held_timer(&mut self, outbox: &mut Outbox<Signal>) {
         if !std::mem::replace(&mut self.held_timer_runs, true) {
             // With space in the log, the rest follows in the next turn. Otherwise new statements could queue
             // behind held ones for ever.
-            let after = match self.space {
-                LogSpace::Limited => Duration::from_millis(HELD_TIMER_MS),
-                LogSpace::Free | LogSpace::DeviceFull => Duration(0),
-            };
+            let is_waiting = self.is_limited() || !self.waiting_space.is_empty();
+            let after = if is_waiting { Duration::from_millis(HELD_TIMER_MS) } else { Duration(0) };
             outbox.request(WorldRequest::StartTimer { after, token: HELD_TIMER });
         }
+    }
+
+    /// Whether new writes wait for a checkpoint.
+    fn is_limited(&self) -> bool {
+        matches!(self.space, LogSpace::Limited | LogSpace::Exhausted)
     }
 }
 
@@ -81,6 +92,7 @@ impl TcBlock {
         let has_changed = !record.running.one_phase || record.running.changed > 0;
         let awaits_disk = has_changed && record.durability == CommitDurability::Disk;
         let (number, transaction) = (record.number, record.id);
+        self.spend_log_space(handle, outbox);
         let Some(waits) = self.durable_waits.as_mut().filter(|waits| awaits_disk && number > waits.durable) else {
             return self.finish_transaction(handle, outbox);
         };
@@ -103,21 +115,25 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) -> Option<ExecuteStatement> {
         let Some(waits) = &mut self.durable_waits else { return Some(request) };
-        if waits.space != LogSpace::Limited && waits.held.is_empty() {
+        if !waits.is_limited() && waits.held.is_empty() {
             return Some(request);
         }
-        waits.held.push_back((now.plus(Duration::from_millis(HELD_MS_MAX)), request));
+        waits.held.push_back((now.plus(waits.wait_max), request));
         waits.start_held_timer(outbox);
         None
     }
 
-    /// Begins held statements once the log has room, and refuses those that have waited too long.
+    /// Continues commits that have got their blocks, begins held statements once the log has room, and
+    /// refuses what has waited too long.
     pub(super) fn on_held_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let now = context.turn_start;
+        if let Some(waits) = &mut self.durable_waits {
+            waits.held_timer_runs = false;
+        }
+        self.continue_waiting_commits(now, outbox);
         for _ in 0..HELD_PER_TIMER_MAX {
             let Some(waits) = &mut self.durable_waits else { return };
-            waits.held_timer_runs = false;
-            let is_free = waits.space != LogSpace::Limited;
+            let is_free = !waits.is_limited();
             let Some((_, request)) = waits.held.pop_front_if(|(deadline, _)| is_free || *deadline <= now) else {
                 break;
             };
@@ -125,12 +141,12 @@ impl TcBlock {
                 true => self.begin_statement(request, context, outbox),
                 false => {
                     let id = request.transaction;
-                    refuse(request, id, log_overloaded(), context, outbox);
+                    refuse(request, id, Error::log_overloaded(), context, outbox);
                 }
             }
         }
         if let Some(waits) = &mut self.durable_waits
-            && !waits.held.is_empty()
+            && !(waits.held.is_empty() && waits.waiting_space.is_empty())
         {
             waits.start_held_timer(outbox);
         }
@@ -194,11 +210,4 @@ impl TcBlock {
         // The remaining commits are answered in the next turn.
         outbox.send(self.own, Signal::Tc(TcSignal::AwaitDurableReply(reply)));
     }
-}
-
-#[cold]
-fn log_overloaded() -> Box<Error> {
-    let text = "Got temporary error 410 'REDO log files overloaded (decrease TimeBetweenLocalCheckpoints or increase \
-                NoOfFragmentLogFiles)'";
-    Error::new(ErrorCode::TemporaryOverload, text)
 }

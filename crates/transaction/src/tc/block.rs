@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Directory, Outbox, Pool, WorldEvent, require};
+use junctor_kernel::{Address, Context, Directory, Duration, Outbox, Pool, WorldEvent, require};
 use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::Module;
@@ -71,10 +71,11 @@ impl TcBlock {
         }
     }
 
-    /// Answers commits only once this log block has made them durable.
+    /// Answers commits only once this log block has made them durable. Statements and commits wait for space
+    /// in the log at most this long.
     #[must_use]
-    pub fn with_log(self, log: Address) -> TcBlock {
-        TcBlock { durable_waits: Some(DurableWaits::new(log)), ..self }
+    pub fn with_log(self, log: Address, wait_max: Duration) -> TcBlock {
+        TcBlock { durable_waits: Some(DurableWaits::new(log, wait_max)), ..self }
     }
 
     /// How many transactions are open.
@@ -99,6 +100,9 @@ impl TcBlock {
             TcSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, context, outbox),
             TcSignal::UndoTransactionReply(signal) => self.on_undo_transaction_reply(signal, outbox),
             TcSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal),
+            TcSignal::ReserveLogSpaceReply(signal) => {
+                self.on_reserve_log_space_reply(signal, context.turn_start, outbox);
+            }
             TcSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, outbox),
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),

@@ -12,6 +12,7 @@ use junctor_signals::commit_transaction::{
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
+use super::reserve_log_space::SpaceTaken;
 use super::state::{Phase, TransactionHandle};
 
 /// Maximum number of transactions that one signal wakes. The others wait for the next turn.
@@ -20,14 +21,10 @@ const WOKEN_PER_SIGNAL_MAX: usize = 32;
 impl TcBlock {
     /// Begins the commit of a transaction whose statements have all ended.
     pub(super) fn commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
         let record = self.record(handle);
         require!(record.outstanding == 0 && record.waits.is_empty(), "a commit begins when no statement runs");
         require!(record.running.error.is_none(), "a transaction with a failed statement is not committed");
-        let writers = record.participants.iter().filter(|participant| participant.has_written);
-        let (count, is_prepared) =
-            writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups | one.is_long));
-        if count == 0 {
+        if !record.participants.iter().any(|participant| participant.has_written) {
             return self.roll_back(handle, outbox);
         }
         if self.is_log_full() {
@@ -35,7 +32,23 @@ impl TcBlock {
             self.record(handle).running.error = Some(Error::disk_full());
             return self.roll_back(handle, outbox);
         }
+        match self.take_log_space(handle, outbox) {
+            SpaceTaken::Now => self.prepare(handle, outbox),
+            SpaceTaken::Later => {}
+            SpaceTaken::Never => {
+                self.record(handle).running.error = Some(Error::transaction_exceeds_log());
+                self.roll_back(handle, outbox);
+            }
+        }
+    }
+
+    /// Prepares the participants of a commit that has its blocks of the log.
+    pub(super) fn prepare(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
         let record = self.record(handle);
+        let writers = record.participants.iter().filter(|participant| participant.has_written);
+        let (count, is_prepared) =
+            writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups | one.is_long));
         // A single short participant without backups has nothing to prepare: applying a number in memory
         // cannot fail. A long one forms its log records before the number is taken, because later numbers
         // become stable only after this one.
@@ -52,9 +65,13 @@ impl TcBlock {
 
     pub(super) fn on_prepare_transaction_reply(&mut self, reply: PrepareTransactionReply, outbox: &mut Outbox<Signal>) {
         let handle = self.awaiting(reply.transaction);
+        let has_log = self.durable_waits.is_some();
         let record = self.record(handle);
         require!(record.phase == Phase::Preparing, "a prepare is answered while it prepares: {}", reply.transaction);
         let is_last = record.take_reply();
+        if reply.chunk_blocks > 0 && has_log {
+            record.note_chunks(reply.from, reply.chunk_blocks);
+        }
         if let Some(error) = reply.error {
             record.running.error.get_or_insert(error);
         }

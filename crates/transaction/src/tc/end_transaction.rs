@@ -47,6 +47,7 @@ impl TcBlock {
         let owes_statement = record.owes_statement;
         let number = record.number;
         require!(record.outstanding == 0 && record.waits.is_empty(), "a transaction ends when nobody owes it a reply");
+        require!(record.reserved_blocks == 0, "a transaction that ends keeps no blocks of the log: {}", record.id);
         require!(
             is_undone || number <= self.sequence.stable(),
             "a commit is acknowledged when its number is stable: {number}"

@@ -81,8 +81,8 @@ impl TcBlock {
         let table = request.program.table.definition.id;
         let has_backups = self.has_backups(PartitionId { table, index: partition });
         let has_more = !request.program.unique_entries.is_empty() || request.program.foreign_keys.is_some();
-        let one_phase = request.autocommit && is_first && single && !has_more;
-        self.record(handle).running.one_phase = one_phase && !has_backups;
+        let one_phase = request.autocommit && is_first && single && !has_more && !has_backups;
+        self.record(handle).running.one_phase = one_phase && self.take_one_phase_space(handle, outbox);
         match request.parts {
             Parts::One(index, input) => {
                 let partition = PartitionId { table, index };
@@ -161,7 +161,7 @@ impl TcBlock {
 
     pub(super) fn on_write_rows_reply(
         &mut self,
-        reply: WriteRowsReply,
+        mut reply: WriteRowsReply,
         from: Address,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
@@ -183,9 +183,17 @@ impl TcBlock {
         record.take_reply();
         record.running.planned.drop_some();
         if reply.changed > 0 {
-            record.note_written(from, reply.partition, reply.is_long);
+            let participant = record.note_written(from, reply.partition);
+            participant.is_long |= reply.is_long;
+            participant.log_blocks = reply.log_blocks;
         }
-        let running = &mut record.running;
+        if record.running.one_phase {
+            record.running.one_phase = reply.is_committed;
+            self.settle_one_phase_space(handle, if reply.is_committed { reply.log_blocks } else { 0 });
+        } else if reply.is_long && self.exceeds_log(handle) {
+            reply.error.get_or_insert_with(Error::transaction_exceeds_log);
+        }
+        let running = &mut self.record(handle).running;
         if reply.diagnostics.is_some() {
             diagnostics::join(&mut running.diagnostics, reply.diagnostics, running.reading.warnings_max);
         }
@@ -240,11 +248,10 @@ impl TcBlock {
             }
             return self.fail_statement(handle, context, outbox);
         }
-        if !record.running.planned.is_empty() || !record.running.rounds.is_empty() {
-            record.running.one_phase = false;
-            if self.run_follow_ups(handle, context, outbox) {
-                return;
-            }
+        if (!record.running.planned.is_empty() || !record.running.rounds.is_empty())
+            && self.run_follow_ups(handle, context, outbox)
+        {
+            return;
         }
         if !self.record(handle).running.cascades.is_empty() && self.run_foreign_keys(handle, context, outbox) {
             return;

@@ -40,6 +40,8 @@ pub(super) struct TransactionRecord {
     pub changed: u64,
     /// The commit number; 0 until it is taken.
     pub number: CommitNumber,
+    /// Blocks of the log that are reserved for the commit.
+    pub reserved_blocks: u64,
     pub running: Statement,
     /// When the commit is answered.
     pub durability: CommitDurability,
@@ -69,6 +71,8 @@ pub(super) enum Phase {
     UndoingStatement,
     /// Undoing the statements after a savepoint.
     UndoingStatements,
+    /// The commit waits for blocks of the log.
+    WaitingLogSpace,
     /// Participants ensure that the commit cannot fail.
     Preparing,
     /// The number is taken, and participants apply it.
@@ -91,6 +95,7 @@ impl Phase {
             Phase::Executing => "executing",
             Phase::UndoingStatement => "undoing statement",
             Phase::UndoingStatements => "undoing to savepoint",
+            Phase::WaitingLogSpace => "waiting for log space",
             Phase::Preparing => "preparing",
             Phase::Committing => "committing",
             Phase::WaitingStable | Phase::WaitingSeen => "waiting for stable",
@@ -110,6 +115,10 @@ pub(super) struct Participant {
     pub has_backups: bool,
     /// Whether it has so many rows that they are prepared even if it is the only participant.
     pub is_long: bool,
+    /// Blocks of the log that its records need at most.
+    pub log_blocks: u32,
+    /// Whether its prepare has formed records. If the transaction is undone, one more tells the log so.
+    pub has_chunks: bool,
 }
 
 /// A requested COMMIT or ROLLBACK.
@@ -311,6 +320,7 @@ impl TransactionRecord {
         self.participants.clear();
         self.changed = 0;
         self.number = CommitNumber(0);
+        self.reserved_blocks = 0;
         self.running.clear();
         self.ending = None;
         self.undoing = None;
@@ -358,25 +368,30 @@ impl TransactionRecord {
         // Few instances take part, so a linear search is cheaper than a map.
         match self.participants.iter_mut().find(|participant| participant.at == at) {
             Some(participant) => participant.has_backups |= has_backups,
-            None => self.participants.push(Participant { at, has_written: false, has_backups, is_long: false }),
+            None => self.participants.push(Participant {
+                at,
+                has_written: false,
+                has_backups,
+                is_long: false,
+                log_blocks: 0,
+                has_chunks: false,
+            }),
         }
         if !self.running.touched.contains(&at) {
             self.running.touched.push(at);
         }
     }
 
-    /// Records uncommitted versions at `at`.
-    pub fn note_written(&mut self, at: Address, partition: PartitionId, is_long: bool) {
-        match self.participants.iter_mut().find(|participant| participant.at == at) {
-            Some(participant) => {
-                participant.has_written = true;
-                participant.is_long |= is_long;
-            }
-            None => junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id)),
-        }
+    /// Records uncommitted versions at `at`. Returns the participant.
+    pub fn note_written(&mut self, at: Address, partition: PartitionId) -> &mut Participant {
         if !self.running.written.contains(&partition) {
             self.running.written.push(partition);
         }
+        let Some(participant) = self.participants.iter_mut().find(|participant| participant.at == at) else {
+            junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id))
+        };
+        participant.has_written = true;
+        participant
     }
 
     /// Whether this probe was not forwarded before, as far as the record remembers.

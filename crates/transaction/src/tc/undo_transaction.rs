@@ -63,6 +63,10 @@ impl TcBlock {
         let record = self.record(handle);
         require!(record.number.0 == 0, "a transaction with a commit number is not undone: {}", record.number);
         require!(record.outstanding == 0 && record.waits.is_empty(), "an undo begins when no statement runs");
+        if record.reserved_blocks > 0 {
+            self.give_back_log_space(handle, outbox);
+        }
+        let record = self.record(handle);
         record.phase = Phase::Releasing;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
@@ -78,6 +82,9 @@ impl TcBlock {
     pub(super) fn on_undo_transaction_reply(&mut self, reply: UndoTransactionReply, outbox: &mut Outbox<Signal>) {
         let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
+        if let Some(participant) = record.participants.iter_mut().find(|participant| participant.at == reply.from) {
+            participant.log_blocks = reply.log_blocks;
+        }
         if !record.take_reply() {
             return;
         }

@@ -72,6 +72,8 @@ pub struct Observation {
     pub log_limit_bytes: u64,
     /// Bytes written to the log since the start of the node.
     pub log_written_bytes: u64,
+    /// Whether a commit waits until a round has freed a part of the log.
+    pub is_log_waited_for: bool,
     /// Estimated bytes that the round has left to write; 0 between rounds.
     pub left_bytes: u64,
     /// Load of the busiest owner of partitions, per mille of its time.
@@ -127,7 +129,7 @@ impl Controller {
     pub fn is_due(&self) -> bool {
         let Some(seen) = self.last else { return false };
         // A log that is nearly full holds writes back and no longer grows. Only a round can free it.
-        let is_nearly_full = fill_percent(&seen) >= FILL_END_PERCENT;
+        let is_nearly_full = fill_percent(&seen) >= FILL_END_PERCENT || seen.is_log_waited_for;
         if is_nearly_full && seen.now.since(self.began).as_millis() >= FULL_PAUSE_MS {
             return true;
         }
@@ -148,7 +150,7 @@ impl Controller {
         let (min, max) =
             (settings.bytes_per_second_min, settings.bytes_per_second_max.max(settings.bytes_per_second_min));
         let Some(seen) = self.last.filter(|_| settings.is_redo_controlled) else { return max };
-        if fill_percent(&seen) >= FILL_END_PERCENT {
+        if fill_percent(&seen) >= FILL_END_PERCENT || seen.is_log_waited_for {
             return settings.bytes_per_second_max_restart.max(max);
         }
         let by_log = self.bytes_per_second_for_log(&seen);
@@ -350,6 +352,7 @@ mod tests {
             log_used_bytes: 90,
             log_limit_bytes: 100,
             log_written_bytes: 0,
+            is_log_waited_for: false,
             left_bytes: 0,
             load_per_mille: 0,
             sync_us: 0,
@@ -362,5 +365,24 @@ mod tests {
         assert!(!controller.is_due());
         controller.observe(seen(6000));
         assert!(controller.is_due(), "the round before has failed or freed nothing");
+    }
+
+    #[test]
+    fn a_commit_that_waits_for_the_log_gets_a_round() {
+        let mut controller = Controller::new(CheckpointSettings::default());
+        let mut seen = Observation {
+            now: Time(5_000_000_000),
+            log_used_bytes: 20,
+            log_limit_bytes: 100,
+            load_per_mille: 1000,
+            ..Observation::default()
+        };
+        controller.observe(seen);
+        assert!(!controller.is_due());
+        seen.is_log_waited_for = true;
+        controller.observe(seen);
+        assert!(controller.is_due());
+        controller.begin_round();
+        assert_eq!(controller.bytes_per_second(), CheckpointSettings::default().bytes_per_second_max_restart);
     }
 }

@@ -140,9 +140,9 @@ impl Checkpoints {
         (sum(|progress| progress.written_bytes), sum(|progress| progress.left_bytes))
     }
 
-    /// Used bytes of the log, and their limit.
-    pub(super) fn log_usage(&self) -> (u64, u64) {
-        (self.usage.used_bytes, self.usage.limit_bytes)
+    /// The space of the log at the last look.
+    pub fn log_usage(&self) -> &ReadLogUsageReply {
+        &self.usage
     }
 }
 
@@ -226,6 +226,7 @@ impl MainBlock {
             log_used_bytes: usage.used_bytes,
             log_limit_bytes: usage.limit_bytes,
             log_written_bytes: usage.written_bytes,
+            is_log_waited_for: usage.is_waited_for,
             left_bytes,
             load_per_mille,
             sync_us: u64::from(usage.sync_us),
@@ -411,7 +412,7 @@ impl MainBlock {
 
     /// Ends the protection of backups once the log is so full that writes will soon have to wait.
     fn revoke_backup_locks_if_full(&mut self, outbox: &mut Outbox<Signal>) {
-        let (used_bytes, limit_bytes) = self.checkpoints.log_usage();
+        let ReadLogUsageReply { used_bytes, limit_bytes, .. } = *self.checkpoints.log_usage();
         if self.backup_locks.is_held() && used_bytes > limit_bytes / 100 * BACKUP_LOG_PERCENT_MAX {
             outbox.crash_point(crash_point::BACKUP_UNPIN.before());
             self.backup_locks.revoke();

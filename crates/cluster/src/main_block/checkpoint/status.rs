@@ -2,6 +2,7 @@
 
 use junctor_kernel::Time;
 use junctor_model::value::Value;
+use junctor_signals::checkpoint::ReadLogUsageReply;
 
 use super::round::{Checkpoints, Round, Step};
 
@@ -28,7 +29,8 @@ impl RoundReport {
     /// The present state of a round.
     pub fn new(round: &Round, checkpoints: &Checkpoints, now: Time) -> RoundReport {
         let (written_bytes, left_bytes) = checkpoints.progress();
-        let (log_used_bytes, log_limit_bytes) = checkpoints.log_usage();
+        let ReadLogUsageReply { used_bytes: log_used_bytes, limit_bytes: log_limit_bytes, .. } =
+            *checkpoints.log_usage();
         let state = match (&round.error, &round.step) {
             (Some(_), _) => "FAILED",
             (None, Step::Begin) => "BEGINNING",

@@ -129,6 +129,17 @@ const CHECKPOINTS: &[Field] = &[
     text("error", 256).or_null(),
 ];
 
+/// The space of the log, not older than a tenth of a second. A node in memory has no row.
+const LOGSPACES: &[Field] = &[
+    name("log_type"),
+    text("state", 16),
+    unsigned("used_bytes"),
+    unsigned("limit_bytes"),
+    unsigned("reserved_bytes"),
+    unsigned("written_bytes"),
+    unsigned("has_waiting_commits"),
+];
+
 /// The phases of the node's last start, in their order. A node in memory has none.
 const RESTART_INFO: &[Field] =
     &[name("phase"), text("state", 16), unsigned("milliseconds"), unsigned("rows_applied"), unsigned("bytes")];
@@ -189,6 +200,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("cpustat_50ms", CPUSTAT),
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
+    ("logspaces", LOGSPACES),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
     ("operation_latency", OPERATION_LATENCY),
@@ -244,6 +256,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "counters" => Some(StatusTable::Counters),
         "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
+        "logspaces" => Some(StatusTable::LogSpaces),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
         "operation_latency" => Some(StatusTable::OperationLatency),
@@ -263,6 +276,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::Counters => ("counters", COUNTERS),
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
+        StatusTable::LogSpaces => ("logspaces", LOGSPACES),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
         StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),

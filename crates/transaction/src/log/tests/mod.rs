@@ -7,25 +7,31 @@ use junctor_kernel::{
     NodeLayout, Outbox, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
-use junctor_signals::append_records::{AppendRecords, AwaitDurable, LogSpace};
+use junctor_signals::append_records::{AppendRecords, AwaitDurable, LogSpace, ReserveLogSpace, SpaceExchange};
 use junctor_signals::recover_log::{CheckpointBounds, RecoverLog, RecoveredLog, ReplayLog, ReplayRowsReply};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{
     ChainPosition, FormedRecords, GroupHeader, GroupKind, LogAnalysis, LogScan, MAIN_STREAM, Operation, RecordBuffer,
-    RecordHeader, RecordKind, ScanStep, Section, SectionHeader, SegmentSize, StreamId, StreamReader,
+    RecordHeader, RecordKind, ScanStep, Section, SectionHeader, SegmentSize, StreamId, StreamReader, commit_blocks,
 };
 
 use super::{LogBlock, LogConfiguration, LogShared};
 
 mod checkpoint;
+mod space;
 
 const NODE: NodeId = NodeId(1);
 const SEGMENT_BYTES: u64 = 1 << 20;
 
 fn address(module: Module, instance: u16) -> Address {
     Address::new(NODE, module, instance)
+}
+
+/// The block that forms a stream.
+fn sender(stream: usize) -> Address {
+    if stream == 2 { address(Module::Main, 0) } else { address(Module::Ldm, stream as u16) }
 }
 
 /// A log block with two ldm streams, and a disk that carries out its requests when the test says so.
@@ -50,6 +56,9 @@ struct Stage {
     fails_syncs: bool,
     numbers: u64,
     records: [u64; 3],
+    /// Blocks that tc has reserved for commits, by their numbers, and those of commits that are stable.
+    reserved: BTreeMap<CommitNumber, u64>,
+    spent: std::cell::Cell<u64>,
     /// What the manifest says.
     checkpoint: CheckpointBounds,
 }
@@ -87,6 +96,8 @@ impl Stage {
             fails_syncs: false,
             numbers: 0,
             records: [0; 3],
+            reserved: BTreeMap::new(),
+            spent: std::cell::Cell::new(0),
             checkpoint: CheckpointBounds::default(),
         }
     }
@@ -124,6 +135,32 @@ impl Stage {
         let replies =
             self.sent.extract_if(.., |(_, signal)| matches!(signal, Signal::Main(MainSignal::StartLogReply(_))));
         assert_eq!(replies.count(), 1);
+        self.take_grants();
+    }
+
+    /// Exchanges blocks as tc does. Returns whether all that was asked for is granted already.
+    fn exchange(&mut self, wanted: u64) -> bool {
+        let exchange = SpaceExchange { wanted: Some(wanted), spent: self.spent.take(), returned: 0 };
+        let reply_to = address(Module::Tc, 0);
+        self.handle(LogSignal::ReserveLogSpace(ReserveLogSpace { reply_to, exchange }));
+        self.take_grants() == [wanted]
+    }
+
+    /// Reserves blocks for the commit with this number.
+    fn reserve(&mut self, number: CommitNumber, blocks: u64) {
+        assert!(self.exchange(blocks), "the log has room for {blocks} blocks");
+        *self.reserved.entry(number).or_default() += blocks;
+    }
+
+    /// Takes the grants to tc.
+    fn take_grants(&mut self) -> Vec<u64> {
+        let is_grant =
+            |(_, signal): &mut (Address, Signal)| matches!(signal, Signal::Tc(TcSignal::ReserveLogSpaceReply(_)));
+        let granted = |(_, signal): (Address, Signal)| match signal {
+            Signal::Tc(TcSignal::ReserveLogSpaceReply(reply)) => reply.grant.granted,
+            other => panic!("{other:?}"),
+        };
+        self.sent.extract_if(.., is_grant).map(granted).collect()
     }
 
     /// The first reading.
@@ -190,7 +227,9 @@ impl Stage {
         buffer.begin_section(&SectionHeader { partition, origin: 0, row_format: SchemaVersion(1) });
         buffer.put(RowId(1), image);
         buffer.end();
-        self.deliver(0, buffer.take(Vec::new()), number);
+        let bytes = buffer.take(Vec::new());
+        self.reserve(number, commit_blocks(bytes.len()));
+        self.deliver(0, bytes, number);
         number
     }
 
@@ -198,7 +237,7 @@ impl Stage {
         self.records[stream] += 1;
         self.formed.publish(stream, self.records[stream]);
         self.mark_applied(number);
-        let from = address(Module::Ldm, stream as u16);
+        let from = sender(stream);
         let append = AppendRecords { from, stream: stream as u16, records_formed: self.records[stream], bytes };
         self.handle(LogSignal::AppendRecords(append));
     }
@@ -325,14 +364,16 @@ impl Stage {
             buffer.append_body(&vec![number.0 as u8; size]);
         }
         buffer.end();
+        let bytes = buffer.take(Vec::new());
+        self.reserve(number, commit_blocks(bytes.len()));
         self.records[stream] += 1;
         self.formed.publish(stream, self.records[stream]);
-        let from = address(Module::Ldm, stream as u16);
-        let bytes = buffer.take(Vec::new());
+        let from = sender(stream);
         (number, AppendRecords { from, stream: stream as u16, records_formed: self.records[stream], bytes })
     }
 
     fn mark_applied(&self, number: CommitNumber) {
+        self.spent.set(self.spent.get() + self.reserved.get(&number).copied().unwrap_or(0));
         self.sequence.mark_applied(number, &mut |_, _| {}).expect("a number that was taken");
     }
 
@@ -521,7 +562,9 @@ fn large_records_pass_groups_and_segments() {
     assert_eq!(stage.answers().len(), 1);
     let (headers, numbers) = stage.read_back();
     assert_eq!(numbers.len(), 10);
-    assert!(headers.last().unwrap().position > 8 * SEGMENT_BYTES / 4096);
+    assert!(headers.last().unwrap().position >= 7 * SEGMENT_BYTES / 4096);
+    let blocks = SEGMENT_BYTES / 4096;
+    assert!(headers.windows(2).all(|two| two[1].position - two[0].position <= blocks), "no block remains unused");
     assert_eq!(headers.last().unwrap().stable, CommitNumber(10));
     assert_eq!(headers[1].stable, CommitNumber(0), "only the last group of a cycle raises the number");
 }

@@ -1,7 +1,9 @@
 //! Commits on a node with a log: which of them wait for the disk, and what a full disk refuses.
 
 use junctor_signals::LogSignal;
-use junctor_signals::append_records::{AwaitDurableReply, LogSpace, LogSpaceChanged};
+use junctor_signals::append_records::{
+    AwaitDurableReply, LogSpace, LogSpaceChanged, ReserveLogSpaceReply, SpaceExchange, SpaceGrant,
+};
 use junctor_signals::end_transaction::EndTransactionReply;
 
 use junctor_kernel::Duration;
@@ -14,8 +16,19 @@ fn log() -> Address {
 
 impl Stage {
     fn with_log() -> Stage {
+        Stage::with_log_and_credit(SpaceGrant { granted: 100, line: 100, transaction_max: 1000 })
+    }
+
+    fn with_log_and_credit(grant: SpaceGrant) -> Stage {
         let stage = Stage::new(false);
-        Stage { tc: stage.tc.with_log(log()), ..stage }
+        let mut stage = Stage { tc: stage.tc.with_log(log(), Duration::from_seconds(20)), ..stage };
+        stage.grant(grant);
+        stage
+    }
+
+    /// Grants blocks. Returns what tc sends.
+    fn grant(&mut self, grant: SpaceGrant) -> Vec<(Address, Signal)> {
+        self.send(log(), TcSignal::ReserveLogSpaceReply(ReserveLogSpaceReply { grant }))
     }
 
     /// Commits an autocommit statement on one partition in one phase. Returns the signals of tc.
@@ -139,4 +152,117 @@ fn a_write_that_waits_too_long_for_the_log_fails_with_1297() {
     let reply = answer(stage.fire_held_timer(Duration::from_seconds(2)));
     assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
     assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+/// The exchange that tc sends to the log, alone.
+fn exchanged(sent: &[(Address, Signal)]) -> SpaceExchange {
+    match sent {
+        [(to, Signal::Log(LogSignal::ReserveLogSpace(signal)))] if *to == log() => signal.exchange,
+        other => panic!("{other:?}"),
+    }
+}
+
+impl Stage {
+    /// Begins a transaction with one statement, whose records need these blocks. Returns the transaction.
+    fn write_blocks(&mut self, log_blocks: u32) -> TransactionId {
+        let parts = self.execute(NONE, false, &[0]);
+        let reply = WriteRowsReply { log_blocks, is_long: log_blocks > 20, ..reply_of(&parts[0].1, Vec::new(), None) };
+        self.send(ldm(0), TcSignal::WriteRowsReply(reply));
+        parts[0].1.transaction
+    }
+}
+
+#[test]
+fn a_commit_without_blocks_waits_until_the_log_grants_them() {
+    let mut stage = Stage::with_log_and_credit(SpaceGrant { granted: 10, line: 10, transaction_max: 1000 });
+    let (first, second) = (stage.write_blocks(12), stage.write_blocks(3));
+    let exchange = exchanged(&stage.end(first, Ending::Commit));
+    assert_eq!(exchange, SpaceExchange { wanted: Some(7), spent: 0, returned: 0 });
+    // Ten blocks are enough for the second commit, but the first one comes first.
+    assert_eq!(stage.end(second, Ending::Commit).len(), 0);
+    assert!(stage.fire_held_timer(Duration::from_millis(10)).is_empty());
+    let sent = stage.grant(SpaceGrant { granted: 7, line: 10, transaction_max: 1000 });
+    let commits: Vec<_> = names(&sent).into_iter().filter(|(_, name)| *name == "CommitTransaction").collect();
+    assert_eq!(commits.len(), 2);
+    // Spent blocks are reported once they are half of the credit.
+    let spent = stage.committed(ldm(0), first);
+    let spent: Vec<u64> = spent
+        .iter()
+        .filter_map(|(_, signal)| match signal {
+            Signal::Log(LogSignal::ReserveLogSpace(signal)) => Some(signal.exchange.spent),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(spent, [12]);
+    stage.committed(ldm(0), second);
+}
+
+#[test]
+fn a_commit_that_waits_too_long_for_its_blocks_is_undone_with_1297() {
+    let mut stage = Stage::with_log_and_credit(SpaceGrant { granted: 10, line: 10, transaction_max: 1000 });
+    let transaction = stage.write_blocks(50);
+    assert_eq!(exchanged(&stage.end(transaction, Ending::Commit)).wanted, Some(45));
+    assert!(stage.fire_held_timer(Duration::from_millis(10)).is_empty());
+    assert!(stage.fire_held_timer(Duration::from_seconds(19)).is_empty());
+    let sent = stage.fire_held_timer(Duration::from_seconds(2));
+    let withdrawn = sent.iter().find_map(|(_, signal)| match signal {
+        Signal::Log(LogSignal::ReserveLogSpace(signal)) => signal.exchange.wanted,
+        _ => None,
+    });
+    assert_eq!(withdrawn, Some(0), "nobody waits behind a request that is given up");
+    assert!(names(&sent).contains(&(0, "UndoTransaction")));
+    let reply = ended(stage.undone(ldm(0), transaction));
+    assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
+    assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
+    // A grant that was on its way is returned.
+    let exchange = exchanged(&stage.grant(SpaceGrant { granted: 45, line: 10, transaction_max: 1000 }));
+    assert_eq!(exchange, SpaceExchange { wanted: None, spent: 0, returned: 45 });
+}
+
+#[test]
+fn a_transaction_that_needs_half_the_log_fails_with_1297() {
+    let mut stage = Stage::with_log();
+    let parts = stage.execute(NONE, false, &[0]);
+    let reply = WriteRowsReply { log_blocks: 1001, is_long: true, ..reply_of(&parts[0].1, Vec::new(), None) };
+    assert_eq!(names(&stage.send(ldm(0), TcSignal::WriteRowsReply(reply))), [(0, "UndoTransaction")]);
+    let reply = answer(stage.undone(ldm(0), parts[0].1.transaction));
+    assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
+}
+
+#[test]
+fn without_credit_a_statement_commits_in_two_phases() {
+    let mut stage = Stage::with_log_and_credit(SpaceGrant { granted: 3, line: 3, transaction_max: 1000 });
+    let parts = stage.execute(NONE, true, &[0]);
+    assert!(!parts[0].1.one_phase);
+    let reply = WriteRowsReply { log_blocks: 2, is_long: false, ..reply_of(&parts[0].1, Vec::new(), None) };
+    let sent = stage.send(ldm(0), TcSignal::WriteRowsReply(reply));
+    assert!(names(&sent).contains(&(0, "CommitTransaction")), "{sent:?}");
+}
+
+#[test]
+fn chunks_of_an_undone_commit_keep_the_blocks_of_their_undo() {
+    let mut stage = Stage::with_log_and_credit(SpaceGrant { granted: 100, line: 60, transaction_max: 1000 });
+    let transaction = stage.write_blocks(60);
+    assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "PrepareTransaction")]);
+    let error = Some(Error::new(ErrorCode::TemporaryFailure, "why"));
+    let reply = PrepareTransactionReply { transaction, from: ldm(0), chunk_blocks: 30, error };
+    stage.send(ldm(0), TcSignal::PrepareTransactionReply(reply));
+    stage.undone(ldm(0), transaction);
+    // The chunks have taken 30 of the 100 blocks, and their undo takes one.
+    let next = stage.write_blocks(70);
+    assert_eq!(exchanged(&stage.end(next, Ending::Commit)).wanted, Some(70 - 69 + 30));
+}
+
+#[test]
+fn a_statement_that_is_undone_needs_no_blocks() {
+    let mut stage = Stage::with_log();
+    let transaction = stage.write_blocks(5);
+    let parts = stage.execute(transaction, false, &[0]);
+    let reply = WriteRowsReply { log_blocks: 1001, is_long: true, ..reply_of(&parts[0].1, Vec::new(), None) };
+    stage.send(ldm(0), TcSignal::WriteRowsReply(reply));
+    let reply = UndoTransactionReply { transaction, from: ldm(0), log_blocks: 5 };
+    let reply = answer(stage.send(ldm(0), TcSignal::UndoTransactionReply(reply)));
+    assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
+    let sent = stage.end(transaction, Ending::Commit);
+    assert_eq!(names(&sent), [(0, "PrepareTransaction")]);
 }

@@ -154,7 +154,10 @@ impl Stage {
         transaction: TransactionId,
         error: Option<Box<Error>>,
     ) -> Vec<(Address, Signal)> {
-        self.send(from, TcSignal::PrepareTransactionReply(PrepareTransactionReply { transaction, from, error }))
+        self.send(
+            from,
+            TcSignal::PrepareTransactionReply(PrepareTransactionReply { transaction, from, chunk_blocks: 0, error }),
+        )
     }
 
     fn committed(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
@@ -162,7 +165,7 @@ impl Stage {
     }
 
     fn undone(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
-        self.send(from, TcSignal::UndoTransactionReply(UndoTransactionReply { transaction, from }))
+        self.send(from, TcSignal::UndoTransactionReply(UndoTransactionReply { transaction, from, log_blocks: 0 }))
     }
 
     fn waits(&mut self, transaction: TransactionId, sequence: u64, blocker: TransactionId) -> Vec<(Address, Signal)> {
@@ -184,6 +187,7 @@ impl Stage {
 }
 
 fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Error>>) -> WriteRowsReply {
+    let is_alone = follow_ups.is_empty();
     WriteRowsReply {
         operation: write.operation,
         transaction: write.transaction,
@@ -197,6 +201,8 @@ fn reply_of(write: &WriteRows, follow_ups: Vec<FollowUp>, error: Option<Box<Erro
         follow_ups: follow_ups.into_boxed_slice(),
         is_part: false,
         is_long: false,
+        log_blocks: 0,
+        is_committed: write.one_phase && error.is_none() && is_alone,
         error,
     }
 }
