@@ -12,6 +12,7 @@ need() { # program package
 }
 need sysbench sysbench
 need mysql mariadb-client-core
+need mariadb-dump mariadb-client
 need mariadbd mariadb-server-core
 need valgrind valgrind
 need strace strace

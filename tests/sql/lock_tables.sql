@@ -77,4 +77,15 @@ SELECT * FROM child;
 UNLOCK TABLES;
 SELECT * FROM child;
 DROP TABLE child, parent;
+-- mysqldump switches the keys of each table that it locks.
+SET sql_notes = 0;
+LOCK TABLES a WRITE, b READ;
+ALTER TABLE a DISABLE KEYS;
+INSERT INTO a VALUES (70, 1);
+ALTER TABLE a ENABLE KEYS;
+ALTER TABLE b DISABLE KEYS;
+ALTER TABLE c DISABLE KEYS;
+SELECT v FROM a WHERE id = 70;
+SELECT v FROM c;
+UNLOCK TABLES;
 DROP DATABASE cli_locks;

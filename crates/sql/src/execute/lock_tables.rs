@@ -38,6 +38,18 @@ struct TableLocked {
     writes: bool,
 }
 
+impl TableLocks {
+    /// Checks that statements may write the table, under whatever name. Errors: 1099, 1100.
+    pub(crate) fn check_write(&self, database: &str, table: &str) -> Result<()> {
+        let held = self.held.iter().filter(|(_, lock)| lock.shown.is_some());
+        let mut held = held.filter(|(_, lock)| *lock.name.0 == *database && *lock.name.1 == *table).peekable();
+        if held.peek().is_none() {
+            return Err(not_locked(table));
+        }
+        if held.any(|(_, lock)| lock.writes) { Ok(()) } else { Err(not_locked_for_write(table)) }
+    }
+}
+
 impl StatementContext<'_, '_> {
     /// LOCK TABLES: commits the open transaction and releases earlier table locks first. Errors: 1046, 1049,
     /// 1066, 1146, 1205.
@@ -163,12 +175,10 @@ impl Engine {
             };
             let mut held = locks.held.iter().filter(is_it).peekable();
             if held.peek().is_none() {
-                let message = format!("Table '{}' was not locked with LOCK TABLES", name());
-                return Err(Error::new(ErrorCode::TableNotLocked, message));
+                return Err(not_locked(name()));
             }
             if used.writes && !held.any(|(_, lock)| lock.writes) {
-                let message = format!("Table '{}' was locked with a READ lock and can't be updated", name());
-                return Err(Error::new(ErrorCode::TableNotLockedForWrite, message));
+                return Err(not_locked_for_write(name()));
             }
         }
         Ok(())
@@ -182,6 +192,17 @@ fn request(requests: &mut Vec<TableLockRequest>, name: (Box<str>, Box<str>), wri
         Some(request) => request.writes |= writes,
         None => requests.push(TableLockRequest { name, writes }),
     }
+}
+
+/// Error 1100.
+fn not_locked(table: &str) -> Box<Error> {
+    Error::new(ErrorCode::TableNotLocked, format!("Table '{table}' was not locked with LOCK TABLES"))
+}
+
+/// Error 1099.
+fn not_locked_for_write(table: &str) -> Box<Error> {
+    let message = format!("Table '{table}' was locked with a READ lock and can't be updated");
+    Error::new(ErrorCode::TableNotLockedForWrite, message)
 }
 
 /// Error 1192: a session that holds table locks changes the schema.

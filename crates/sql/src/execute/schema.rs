@@ -113,6 +113,14 @@ pub(super) fn send_schema_change(
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
 ) -> Progress {
+    if let SchemaChange::AlterTable { alteration, .. } = &change
+        && alteration.rename.is_none()
+        && only_renames(alteration)
+    {
+        // Main would wait for the lock that the session itself may hold.
+        add_notes(context.session, notes);
+        return finish_ok(context, ChangeCounts::default());
+    }
     for (errno, message) in notes {
         context.session.warn(WarningLevel::Warning, errno, message);
     }

@@ -308,6 +308,13 @@ pub struct AlterTable {
     pub changes: Vec<TableChange>,
 }
 
+impl AlterTable {
+    /// Whether the statement has no effect besides warnings.
+    pub fn changes_nothing(&self) -> bool {
+        self.changes.iter().all(|change| *change == TableChange::SwitchKeys)
+    }
+}
+
 /// One change of ALTER TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableChange {

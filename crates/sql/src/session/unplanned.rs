@@ -248,8 +248,15 @@ impl Engine {
     }
 
     fn define(&self, session: &Session, statement: &Statement) -> Result<CheckedDefinition> {
-        if session.table_locks.is_some() {
-            return Err(has_locked_tables());
+        if let Some(locks) = &session.table_locks {
+            match statement {
+                // mysqldump writes it into every dump, between LOCK TABLES and UNLOCK TABLES.
+                Statement::AlterTable(alter) if alter.changes_nothing() => {
+                    let database = alter.table.database.as_deref().or(session.database()).unwrap_or_default();
+                    locks.check_write(database, &alter.table.name)?;
+                }
+                _ => return Err(has_locked_tables()),
+            }
         }
         // A schema change ends the open transaction, so the characteristics of the next one apply to it.
         if session.variables.next_transaction().read_only {
