@@ -45,7 +45,12 @@ fn packaging(name: &str) -> PathBuf {
 fn every_file_of_the_package_exists() {
     for (target, (source, mode)) in assets() {
         assert!(source.is_file() || source.ends_with("target/release/junctor"), "{}", source.display());
-        let expected = if target.starts_with("usr/bin/") { "755" } else { "644" };
+        let expected = match &*target {
+            "usr/bin/junctor" => "755",
+            // It may have passwords.
+            "etc/junctor/junctor.toml" => "640",
+            _ => "644",
+        };
         assert_eq!(mode, expected, "{target}");
     }
     let metadata = metadata();
@@ -86,7 +91,8 @@ fn the_unit_starts_the_installed_binary_with_the_installed_configuration() {
     assert_eq!(config.data_directory, format!("/var/lib/{}", unit["StateDirectory"]));
     assert_eq!((&*unit["User"], &*unit["Group"]), ("junctor", "junctor"));
     let script = std::fs::read_to_string(packaging("debian/postinst")).expect("the script");
-    assert!(script.contains("adduser --system --group") && script.contains("junctor\nfi"), "the user is made");
+    assert!(script.contains("adduser --system --group") && script.contains("\" junctor\n"), "the user is made");
+    assert!(script.contains("chgrp junctor /etc/junctor/junctor.toml"), "the user reads the configuration");
     // Each connection needs a file, and the node some more.
     let files: u32 = unit["LimitNOFILE"].parse().expect("a number");
     assert!(files > config.max_connections * 2);
