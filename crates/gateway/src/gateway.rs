@@ -1,5 +1,6 @@
 //! The operations of one sql block's sessions. Each request becomes signals, and each reply becomes an event.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, Pool, invariant, require};
@@ -14,7 +15,7 @@ use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
-use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement};
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, PersistedChanges, SetGlobals, SetGlobalsReply};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
@@ -411,6 +412,12 @@ impl Gateway {
         let request = ReserveAutoIncrement { operation, reply_to: self.own, table, count, beyond };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReserveAutoIncrement(request)));
         Ok(operation)
+    }
+
+    /// Gives back AUTO_INCREMENT numbers that no row has got.
+    pub fn return_auto_increment(&self, ranges: Box<[(TableId, Range<u64>)]>, turn: &mut TurnContext<'_>) {
+        let signal = ReturnAutoIncrement { ranges };
+        turn.outbox.send(self.main, Signal::Main(MainSignal::ReturnAutoIncrement(signal)));
     }
 
     /// Reads a status table from every block that has rows of it. [`Event::Status`] is the answer.

@@ -172,6 +172,7 @@ inbox! {
         ChangePartitionReply: Reserved, 64;
         PublishCatalogReply: Reserved, 8;
         ReserveAutoIncrement: Reserved, 64;
+        ReturnAutoIncrement: Reserved, 64;
         SetGlobals: Reserved, 64;
         RestoreGlobalsReply: Reserved, 64;
         UnlockTables: Reserved, 64;

@@ -1,5 +1,7 @@
 //! AUTO_INCREMENT numbers, which sql reserves from main in ranges.
 
+use std::ops::Range;
+
 use junctor_kernel::Address;
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
@@ -19,6 +21,13 @@ pub struct ReserveAutoIncrement {
     pub count: u64,
     /// The counter is first raised above this value.
     pub beyond: u64,
+}
+
+/// Gives back reserved numbers that no row has got, because the node stops. From sql to main.
+#[derive(Debug)]
+pub struct ReturnAutoIncrement {
+    /// Tables, and the ranges that were held for them.
+    pub ranges: Box<[(TableId, Range<u64>)]>,
 }
 
 /// The reply to [`ReserveAutoIncrement`].

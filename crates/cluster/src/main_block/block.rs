@@ -55,6 +55,8 @@ pub struct MainBlock {
     pub(super) next_ldm: u16,
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
+    /// Whether the node stops, so that marks are lowered to the next number.
+    pub(super) are_marks_exact: bool,
     pub(super) records: RecordStream,
     /// The room that the log has. Schema changes are refused if it has none.
     pub(super) log_space: LogSpace,
@@ -100,6 +102,7 @@ impl MainBlock {
             next_table: TableId(1),
             next_ldm: 0,
             counters: BTreeMap::new(),
+            are_marks_exact: false,
             life: 0,
             recovery: None,
             restart_info: RestartInfo::default(),
@@ -147,6 +150,7 @@ impl MainBlock {
             MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
+            MainSignal::ReturnAutoIncrement(signal) => self.on_return_auto_increment(signal, outbox),
             MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
@@ -200,7 +204,10 @@ impl MainBlock {
                 self.on_recovery_file((result, bytes), context, outbox);
             }
             WorldEvent::FileDone { token, result, .. } => self.on_checkpoint_file((token, result), context, outbox),
-            WorldEvent::Stopping => self.checkpoints.stop(),
+            WorldEvent::Stopping => {
+                self.checkpoints.stop();
+                self.begin_exact_marks(outbox);
+            }
             WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }
             | WorldEvent::SendBlocked { .. }

@@ -44,7 +44,7 @@ pub(super) struct RecordStream {
     /// The dictionary record of the next batch.
     dictionary: Option<Vec<u8>>,
     /// The marks of the next batch.
-    marks: BTreeMap<TableId, u64>,
+    marks: BTreeMap<TableId, CounterMark>,
     under_way: Option<Batch>,
     /// The number of the request to the log that is not answered yet.
     asked: Option<CommitNumber>,
@@ -55,7 +55,7 @@ pub(super) struct RecordStream {
 struct Batch {
     number: CommitNumber,
     has_dictionary: bool,
-    marks: BTreeMap<TableId, u64>,
+    marks: BTreeMap<TableId, CounterMark>,
 }
 
 impl RecordStream {
@@ -88,16 +88,16 @@ impl RecordStream {
     }
 
     /// Adds a mark to the next batch.
-    pub fn add_mark(&mut self, table: TableId, mark: u64) {
-        let added = self.marks.entry(table).or_insert(mark);
-        *added = mark.max(*added);
+    pub fn add_mark(&mut self, mark: CounterMark) {
+        let added = self.marks.entry(mark.table).or_insert(mark);
+        added.mark = added.mark.max(mark.mark);
     }
 
     /// Forms the records of the next batch. Returns the batch and the number of its records.
     fn form(&mut self, number: CommitNumber) -> (Batch, u64) {
         let transaction = TransactionId(0);
         let marks = std::mem::take(&mut self.marks);
-        for (table, mark) in &marks {
+        for mark in marks.values() {
             let header = RecordHeader {
                 kind: RecordKind::Mark,
                 participants: 0,
@@ -106,7 +106,7 @@ impl RecordStream {
                 chunk: 0,
             };
             self.buffer.begin(&header);
-            self.buffer.append_body(&CounterMark { table: *table, mark: *mark }.encode());
+            self.buffer.append_body(&mark.encode());
             self.buffer.end();
         }
         let dictionary = self.dictionary.take();
@@ -132,6 +132,9 @@ impl MainBlock {
 
     /// Begins the next batch if there is something to write and no batch is under way.
     pub(super) fn write_records(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.are_marks_exact && self.records.under_way.is_none() {
+            self.lower_marks();
+        }
         let RecordStream { target: Some(target), under_way: None, dictionary, marks, .. } = &self.records else {
             return;
         };

@@ -4,20 +4,26 @@
 //! continues at the mark, so no number returns, whether or not a row with the number was committed. Main
 //! raises a mark by a chunk when half of the chunk is used. A reservation waits only when it passes the mark.
 //!
+//! When the node stops, sql gives back the numbers that no row has got. Main then writes *exact* marks, which
+//! replace the marks that were raised ahead of need. After a clean stop, a table therefore continues with the
+//! number after its last one.
+//!
 //! sql sends explicit values, and the number of ALTER TABLE ... AUTO_INCREMENT, as `beyond`. The counter is
 //! raised above the value, and the reply waits until the mark is above the value too. An UPDATE does not
 //! raise the counter, so it can store a number that the counter reaches later.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::stored_mark::CounterMark;
 use junctor_model::value::Value;
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
-use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
@@ -28,6 +34,8 @@ const CHUNK_MAX: u64 = 16_384;
 const CHUNKS_PER_COLUMN_MIN: u64 = 64;
 /// Maximum number of waiting reservations that one durable mark answers. The others wait for the next mark.
 const ANSWERED_MAX: usize = 32;
+/// Maximum number of exact marks of one batch.
+const EXACT_MARKS_MAX: usize = 256;
 
 /// The AUTO_INCREMENT counter of one table.
 #[derive(Debug)]
@@ -42,6 +50,8 @@ pub(super) struct Counter {
     pub chunk: u64,
     /// Reservations that wait for a durable mark, in the order of arrival.
     waiting: VecDeque<ReserveAutoIncrement>,
+    /// Ranges that sql blocks have given back. Numbers above them are in use.
+    returned: Vec<Range<u64>>,
 }
 
 impl Counter {
@@ -49,12 +59,20 @@ impl Counter {
     pub fn new(table: &TableDefinition, first: u64) -> Counter {
         let chunk = chunk_of(table);
         // A restart without a mark continues at 1, so 1 needs none.
-        Counter { next: first, durable: 1, requested: 1, chunk, waiting: VecDeque::new() }
+        Counter { next: first, durable: 1, requested: 1, chunk, waiting: VecDeque::new(), returned: Vec::new() }
     }
 
     /// A counter that continues at the mark in the log.
     pub fn restored(table: &TableDefinition, mark: u64) -> Counter {
         Counter { durable: mark, requested: mark, ..Counter::new(table, mark) }
+    }
+
+    /// Takes back numbers that no row has got. The counter falls as far as nothing above is in use.
+    fn take_back(&mut self, range: Range<u64>) {
+        self.returned.push(range);
+        while let Some(last) = self.returned.iter().position(|range| range.end == self.next) {
+            self.next = self.returned.swap_remove(last).start;
+        }
     }
 
     /// The mark that the reservation needs.
@@ -101,6 +119,39 @@ impl MainBlock {
                 counter.waiting.push_back(request);
                 self.answer_reservations(table, outbox);
             }
+        }
+    }
+
+    pub(super) fn on_return_auto_increment(&mut self, signal: ReturnAutoIncrement, outbox: &mut Outbox<Signal>) {
+        for (table, range) in signal.ranges {
+            // A dropped table has no counter.
+            if let Some(counter) = self.counters.get_mut(&table) {
+                counter.take_back(range);
+            }
+        }
+        self.begin_exact_marks(outbox);
+    }
+
+    /// Writes exact marks from now on, because the node stops.
+    pub(super) fn begin_exact_marks(&mut self, outbox: &mut Outbox<Signal>) {
+        self.are_marks_exact = true;
+        self.write_records(outbox);
+    }
+
+    /// Adds exact marks for counters that are below their marks. While a batch is under way, nothing is
+    /// lowered: its marks would count as durable again.
+    pub(super) fn lower_marks(&mut self) {
+        // The last space of the log is for records that others wait for.
+        if self.log_space != LogSpace::Free || !self.records.is_enabled() {
+            return;
+        }
+        let is_ahead = |counter: &Counter| counter.durable > counter.next && counter.requested == counter.durable;
+        let ahead = self.counters.iter_mut().filter(|(_, counter)| is_ahead(counter));
+        for (table, counter) in ahead.take(EXACT_MARKS_MAX) {
+            // Numbers from here on wait for a higher mark.
+            counter.durable = counter.next;
+            counter.requested = counter.next;
+            self.records.add_mark(CounterMark { table: *table, mark: counter.next, is_exact: true });
         }
     }
 
@@ -172,14 +223,17 @@ impl MainBlock {
             Some(_) => counter.waiting.iter().fold(counter.next, |next, request| {
                 next.max(request.beyond.saturating_add(1)).saturating_add(request.count)
             }),
+            // Without users, nothing is needed soon.
+            None if self.are_marks_exact => return,
             None if counter.durable < u64::MAX && counter.durable.saturating_sub(counter.next) < counter.chunk / 2 => {
                 counter.next
             }
             None => return,
         };
-        let mark = needed.saturating_add(counter.chunk).max(counter.durable);
+        let ahead = if self.are_marks_exact { 0 } else { counter.chunk };
+        let mark = needed.saturating_add(ahead).max(counter.durable);
         counter.requested = mark;
-        self.records.add_mark(table, mark);
+        self.records.add_mark(CounterMark { table, mark, is_exact: false });
         self.write_records(outbox);
     }
 
@@ -188,13 +242,13 @@ impl MainBlock {
     pub(super) fn add_first_marks(&mut self) {
         for (table, counter) in self.counters.iter_mut().filter(|(_, counter)| counter.next > counter.requested) {
             counter.requested = counter.next;
-            self.records.add_mark(*table, counter.next);
+            self.records.add_mark(CounterMark { table: *table, mark: counter.next, is_exact: false });
         }
     }
 
     /// Raises the durable marks of the counters to marks that have become durable.
-    pub(super) fn raise_durable_marks(&mut self, marks: &BTreeMap<TableId, u64>, outbox: &mut Outbox<Signal>) {
-        for (table, mark) in marks {
+    pub(super) fn raise_durable_marks(&mut self, marks: &BTreeMap<TableId, CounterMark>, outbox: &mut Outbox<Signal>) {
+        for (table, CounterMark { mark, .. }) in marks {
             // A dropped table has no counter.
             let Some(counter) = self.counters.get_mut(table) else { continue };
             require!(counter.durable <= *mark, "marks never decrease: table {table:?}");

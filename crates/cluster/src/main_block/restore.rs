@@ -92,7 +92,7 @@ impl MainBlock {
         for (position, body) in marks.iter().enumerate() {
             let mark = CounterMark::decode(body).map_err(|error| refused("AUTO_INCREMENT mark", position, error))?;
             let known = highest.entry(mark.table).or_insert(1);
-            *known = mark.mark.max(*known);
+            *known = if mark.is_exact { mark.mark } else { mark.mark.max(*known) };
         }
         let base_tables = catalog.dictionary.tables().filter(|layout| layout.definition.kind == TableKind::Base);
         let counters = base_tables.map(|layout| {

@@ -27,6 +27,8 @@ pub struct SqlBlock {
     pub(super) timeout_sweep: TimeoutSweep,
     pub(super) is_metadata_lock_timer_running: bool,
     pub(super) multi_statement: MultiStatementQueues,
+    /// Whether the node stops, so that the block keeps no AUTO_INCREMENT values.
+    is_stopping: bool,
 }
 
 impl SqlBlock {
@@ -42,6 +44,7 @@ impl SqlBlock {
             timeout_sweep: TimeoutSweep::default(),
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
+            is_stopping: false,
         }
     }
 
@@ -107,6 +110,10 @@ impl SqlBlock {
                 if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
                     self.resume(connection, event, &mut turn);
                 }
+                // A statement has taken what it needs of the values that were reserved for it.
+                if self.is_stopping {
+                    self.engine.return_numbers(&mut turn);
+                }
             }
         }
     }
@@ -119,6 +126,10 @@ impl SqlBlock {
             WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
+            WorldEvent::Stopping => {
+                self.is_stopping = true;
+                self.engine.return_numbers(&mut turn);
+            }
             _ => {}
         }
     }

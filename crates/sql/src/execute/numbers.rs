@@ -1,5 +1,7 @@
 //! The AUTO_INCREMENT values that a sql block holds. It reserves them from the main block in ranges.
 
+use std::ops::Range;
+
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
@@ -55,6 +57,14 @@ impl AutoIncrementRanges {
     pub(crate) fn forget_held(&mut self, table: TableId) {
         let range = self.of(table);
         range.next = range.end;
+    }
+
+    /// Takes out all held values.
+    pub(crate) fn take_held(&mut self) -> Box<[(TableId, Range<u64>)]> {
+        let held = self.ranges.drain().filter(|(_, range)| range.next < range.end);
+        let mut held: Box<[_]> = held.map(|(table, range)| (table, range.next..range.end)).collect();
+        held.sort_unstable_by_key(|(table, _)| *table);
+        held
     }
 
     /// The next value that this block would assign; `None` if it has never held any for the table.
@@ -138,6 +148,20 @@ mod tests {
 
     fn take(range: &mut AutoIncrementRange) -> u64 {
         next_number(range, None).expect("there are numbers")
+    }
+
+    #[test]
+    fn held_values_are_taken_out_once() {
+        let mut ranges = AutoIncrementRanges::new();
+        ranges.add_reserved(TableId(9), (5, 3), 1, 0).expect("enough");
+        ranges.add_reserved(TableId(2), (1, 2), 1, 0).expect("enough");
+        ranges.add_reserved(TableId(3), (1, 1), 1, 0).expect("enough");
+        take(ranges.of(TableId(9)));
+        take(ranges.of(TableId(3)));
+        assert_eq!(*ranges.take_held(), [(TableId(2), 1..3), (TableId(9), 6..8)]);
+        assert!(ranges.take_held().is_empty());
+        let request = ranges.of(TableId(9)).missing(0, 6, 32).expect("main may be at 6 again");
+        assert_eq!((request.count, request.beyond), (0, 6));
     }
 
     #[test]

@@ -145,6 +145,14 @@ impl Engine {
         self.ranges.forget_missing(dictionary);
     }
 
+    /// Gives the AUTO_INCREMENT values that no row has got back to main, when the node stops.
+    pub fn return_numbers(&mut self, turn: &mut TurnContext<'_>) {
+        let held = self.ranges.take_held();
+        if !held.is_empty() {
+            self.gateway.return_auto_increment(held, turn);
+        }
+    }
+
     /// Error 1049 if the database does not exist.
     pub(crate) fn check_database(&self, name: &str) -> Result<()> {
         let exists = self.gateway.catalog().dictionary.database(name).is_some();

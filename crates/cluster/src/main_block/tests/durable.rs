@@ -23,6 +23,18 @@ impl Stage {
         bodies.iter().map(|body| CounterMark::decode(body).expect("a mark").mark).collect()
     }
 
+    /// The durable marks, and whether they are exact.
+    fn exact_marks(&mut self) -> Vec<(u64, bool)> {
+        let bodies = self.disk().bodies(RecordKind::Mark);
+        let marks = bodies.iter().map(|body| CounterMark::decode(body).expect("a mark"));
+        marks.map(|CounterMark { mark, is_exact, .. }| (mark, is_exact)).collect()
+    }
+
+    /// Sends numbers that a sql block has not used.
+    fn give_back(&mut self, table: TableId, numbers: std::ops::Range<u64>) {
+        self.run(MainSignal::ReturnAutoIncrement(ReturnAutoIncrement { ranges: Box::new([(table, numbers)]) }));
+    }
+
     fn ask_reserve(&mut self, table: TableId, count: u64) {
         let request = ReserveAutoIncrement { operation: OperationId(1), reply_to: self.sql, table, count, beyond: 0 };
         self.run(MainSignal::ReserveAutoIncrement(request));
@@ -144,6 +156,54 @@ fn numbers_are_handed_out_only_below_the_durable_mark() {
     stage.sync_log();
     stage.sync_log();
     assert_eq!(reserved(&stage.replies.pop().expect("a reply")), (17 + CHUNK / 2, CHUNK));
+}
+
+#[test]
+fn a_node_that_stops_lowers_its_marks_to_the_next_number() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    stage.create("v", vec![primary()]);
+    let (table, unused) = (stage.table("t").id, stage.table("v").id);
+    assert_eq!(stage.reserve(table, 32, 0), (5, 32, false));
+    assert_eq!(stage.reserve(table, 32, 0), (37, 32, false));
+    stage.disk().durable.clear();
+    stage.happen(WorldEvent::Stopping);
+    assert_eq!(stage.exact_marks(), [(69, true)], "no mark of the other table is ahead");
+    // The sql block that got the first range has used 5 to 9; the other one has used none.
+    stage.give_back(table, 10..37);
+    assert_eq!(stage.exact_marks().last(), Some(&(69, true)), "37 to 68 may be in use");
+    stage.give_back(table, 37..69);
+    assert_eq!(stage.exact_marks().last(), Some(&(10, true)));
+    // A statement that is still running.
+    stage.disk().is_stalled = true;
+    stage.ask_reserve(table, 4);
+    assert!(stage.replies.is_empty(), "the numbers are above the durable mark");
+    stage.sync_log();
+    assert_eq!(reserved(&stage.replies.pop().expect("a reply")), (10, 4));
+    assert_eq!(stage.exact_marks().last(), Some(&(14, false)));
+    stage.disk().is_stalled = false;
+    stage.give_back(table, 12..14);
+    assert_eq!(stage.exact_marks().last(), Some(&(12, true)));
+    stage.give_back(unused, 1..2);
+    stage.give_back(TableId(99), 1..2);
+    assert_eq!(stage.exact_marks().last(), Some(&(12, true)));
+}
+
+#[test]
+fn no_mark_is_lowered_while_a_batch_is_under_way() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("t", vec![primary()]);
+    let table = stage.table("t").id;
+    stage.disk().is_stalled = true;
+    stage.ask_reserve(table, 10);
+    stage.happen(WorldEvent::Stopping);
+    assert_eq!(stage.exact_marks(), [(5, false)], "the mark for the reservation is on its way");
+    stage.sync_log();
+    assert_eq!(reserved(&stage.replies.pop().expect("a reply")), (5, 10));
+    stage.sync_log();
+    assert_eq!(stage.exact_marks(), [(5, false), (15 + CHUNK, false), (15, true)]);
 }
 
 #[test]

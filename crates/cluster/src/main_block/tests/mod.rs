@@ -19,7 +19,7 @@ use junctor_signals::change_schema::{
     SchemaChange, TableRename,
 };
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::reserve_auto_increment::ReserveAutoIncrement;
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReturnAutoIncrement};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::{MainBlock, MainConfiguration};

@@ -57,6 +57,21 @@ impl Stage {
 }
 
 #[test]
+fn an_exact_mark_replaces_those_before_it() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    stage.create("a", vec![primary()]);
+    let table = stage.table("a").id;
+    let mut records = stage.records();
+    let mark = |mark, is_exact| CounterMark { table, mark, is_exact }.encode().to_vec();
+    for (next, is_exact, first) in [(16_389, false, 16_389), (11, true, 11), (13, false, 13), (12, false, 13)] {
+        records.marks.push(mark(next, is_exact));
+        let (mut stage, _) = Stage::restarted(&records);
+        assert_eq!(stage.reserve(table, 1, 0).0, first, "after {next}");
+    }
+}
+
+#[test]
 fn a_restart_restores_the_schema_and_continues_at_the_marks() {
     let mut stage = Stage::durable();
     stage.create_database();
@@ -161,7 +176,7 @@ fn damaged_and_unknown_records_are_refused_with_their_position() {
         refused(&damaged, &[]),
         "schema change 1 of the log cannot be read: the stored schema has the unknown version 7"
     );
-    let mut mark = CounterMark { table: TableId(1), mark: 9 }.encode().to_vec();
+    let mut mark = CounterMark { table: TableId(1), mark: 9, is_exact: false }.encode().to_vec();
     mark[0] = 3;
     assert_eq!(
         refused(&records.dictionary, &[mark]),
