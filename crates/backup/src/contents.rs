@@ -12,7 +12,7 @@ const CONTENTS_FORMAT_VERSION: u32 = 1;
 const CONTENTS_USE: u16 = 4;
 
 /// The objects of a backup, and the log that it continues.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contents {
     /// Version of this list.

@@ -372,7 +372,7 @@ fn temporary_folder(data_dir: &Path) -> Result<PathBuf, BackupError> {
         Err(error) => return Err(BackupError::of_file(data_dir)(error)),
     };
     if !is_empty {
-        return Err(BackupError::refused(format!("{} is not empty", data_dir.display())));
+        return Err(BackupError::refused(format!("{} is not empty; restore into a new directory", data_dir.display())));
     }
     let mut name = data_dir.file_name().unwrap_or_default().to_owned();
     name.push(".restoring");

@@ -52,10 +52,20 @@ impl LockedServer {
     /// The data directory.
     ///
     /// # Errors
-    /// The connection broke.
+    /// The server keeps its data in memory only, or the connection broke.
     pub fn data_directory(&mut self) -> Result<PathBuf, BackupError> {
         let folder: Option<String> = self.session.query_first("SELECT @@datadir")?;
-        folder.map(PathBuf::from).ok_or_else(|| BackupError::refused("the server does not tell its data directory"))
+        let folder = folder.filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        folder.ok_or_else(|| BackupError::refused("the server keeps its data in memory only: it has no files to copy"))
+    }
+
+    /// `BackupDataDir`: the store of backups by default; `None` without one.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn default_store(&mut self) -> Result<Option<String>, BackupError> {
+        let store: Option<String> = self.session.query_first("SELECT @@backup_data_dir")?;
+        Ok(store.filter(|store| !store.is_empty()))
     }
 
     /// Releases the lock.

@@ -14,6 +14,8 @@ use crate::BackupError;
 use crate::contents::Contents;
 
 const CONTENTS_NAME: &str = "contents";
+/// How the address of a bucket begins.
+const S3: &str = "s3://";
 
 /// A store of backups.
 #[derive(Clone, Debug)]
@@ -23,19 +25,32 @@ pub struct BackupStore {
 }
 
 impl BackupStore {
-    /// Opens the store at `s3://BUCKET/PREFIX`, or in a folder, which is created. Credentials, region and
-    /// endpoint of a service come from the environment variables that AWS documents.
+    /// Opens the store at `s3://BUCKET/PREFIX`, or in a folder, which is created if it is missing.
     ///
     /// # Errors
-    /// The address is wrong, or the folder cannot be created.
+    /// As [`BackupStore::open`]; or the folder cannot be created.
+    pub fn create(address: &str) -> Result<BackupStore, BackupError> {
+        if !address.starts_with(S3) {
+            std::fs::create_dir_all(address).map_err(BackupError::of_file(FilePath::new(address)))?;
+        }
+        BackupStore::open(address)
+    }
+
+    /// Opens the store at `s3://BUCKET/PREFIX`, or in a folder. Credentials, region and endpoint of a service
+    /// come from the environment variables that AWS documents.
+    ///
+    /// # Errors
+    /// The address is wrong, or there is no such folder.
     pub fn open(address: &str) -> Result<BackupStore, BackupError> {
-        if let Some(rest) = address.strip_prefix("s3://") {
+        if let Some(rest) = address.strip_prefix(S3) {
             let prefix = rest.split_once('/').map_or("", |(_, prefix)| prefix);
             let objects = AmazonS3Builder::from_env().with_url(address).build()?;
             return Ok(BackupStore { objects: Arc::new(objects), prefix: Path::from(prefix) });
         }
         let folder = FilePath::new(address);
-        std::fs::create_dir_all(folder).map_err(BackupError::of_file(folder))?;
+        if !folder.is_dir() {
+            return Err(BackupError::refused(format!("{address} is no folder; name the store of a backup")));
+        }
         let objects = LocalFileSystem::new_with_prefix(folder)?.with_automatic_cleanup(false).with_fsync(true);
         Ok(BackupStore { objects: Arc::new(objects), prefix: Path::default() })
     }

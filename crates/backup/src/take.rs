@@ -26,9 +26,9 @@ const READ_BYTES: usize = 1 << 20;
 /// Options of a backup.
 #[derive(Clone, Debug, Args)]
 pub struct BackupOptions {
-    /// Where backups are kept: a folder, or s3://BUCKET/PREFIX
+    /// Where backups are kept: a folder, or s3://BUCKET/PREFIX [default: BackupDataDir of the server]
     #[arg(value_name = "STORE")]
-    pub store: String,
+    pub store: Option<String>,
     #[command(flatten)]
     #[allow(missing_docs, reason = "the fields have help texts of their own")]
     pub server: ServerOptions,
@@ -60,9 +60,16 @@ pub struct BackupSummary {
 /// The server, the store or a file fails. Nothing counts as a backup then.
 pub fn backup(options: &BackupOptions) -> Result<BackupSummary, BackupError> {
     block_on(async {
-        let (store, crashes) = (BackupStore::open(&options.store)?, watch_of_environment()?);
+        let crashes = watch_of_environment()?;
         let mut server = LockedServer::open(&options.server)?;
         let files = FolderFiles(server.data_directory()?);
+        let address = match &options.store {
+            Some(address) => address.clone(),
+            None => server.default_store()?.ok_or_else(|| {
+                BackupError::refused("no STORE is given, and the server's configuration has no BackupDataDir")
+            })?,
+        };
+        let store = BackupStore::create(&address)?;
         let name = options.name.clone().unwrap_or_else(default_name);
         let kind = CopyKind { incremental: options.incremental, level: options.level };
         let copied = Copier { store: &store, crashes: &crashes }.copy(files, &name, kind).await?;

@@ -36,7 +36,9 @@ impl fmt::Display for IdentityError {
                 "the data directory has format version {version}, and this program knows version \
                  {DIRECTORY_FORMAT_VERSION}; start the release that wrote it"
             ),
-            IdentityError::Invalid(message) => write!(formatter, "the identity is invalid: {message}"),
+            IdentityError::Invalid(message) => {
+                write!(formatter, "the identity is invalid: {message}; restore the directory from a backup")
+            }
         }
     }
 }

@@ -49,10 +49,8 @@ pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), 
             )));
         };
         let value = setting_value(value.get_ref());
-        let applied = value
-            .ok_or_else(|| format!("allowed: {}", setting.allowed()))
-            .and_then(|value| setting.apply(&value, config));
-        applied.map_err(|allowed| ConfigError(format!("{name}:{line}: wrong value for '{name_of_key}'; {allowed}")))?;
+        let applied = value.ok_or_else(|| setting.refusal()).and_then(|value| setting.apply(&value, config));
+        applied.map_err(|refusal| ConfigError(format!("{name}:{line}: {refusal}")))?;
     }
     Ok(())
 }
@@ -121,5 +119,9 @@ mod tests {
             "node.toml:1: wrong value for 'port'; allowed: a whole number from 0 to 65535"
         );
         assert!(error("a = 1\nport = = 3\n").starts_with("node.toml:2: "));
+        assert_eq!(
+            error("FileSystemPathDD = true\n"),
+            "node.toml:1: 'FileSystemPathDD' would have no effect: columns on disk are not supported yet; remove the setting"
+        );
     }
 }

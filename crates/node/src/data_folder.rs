@@ -3,7 +3,6 @@
 //! A folder on a device of its own is a symbolic link in the node's folder. Everything else, backups too,
 //! finds it there, and a start without the setting does not miss it.
 
-use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -28,8 +27,23 @@ pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
             let folder = std::path::absolute(folder).map_err(|error| failed("find", Path::new(folder), &error))?;
             link(data, name, &folder, setting)?;
         }
+        check_mounted(data, name)?;
     }
     Ok(lock)
+}
+
+/// Checks that the folder behind a link exists. Otherwise a device may not be mounted.
+fn check_mounted(data: &Path, name: &str) -> Result<(), StartError> {
+    let link = data.join(name);
+    match fs::read_link(&link) {
+        Ok(target) if !target.is_dir() => Err(StartError(format!(
+            "{} is a link to the folder {}, which does not exist; mount its device, or restore the data directory \
+             from a backup",
+            link.display(),
+            target.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Makes `data/name` a link to the folder, unless it is one.
@@ -103,6 +117,15 @@ fn lock_folder(folder: &Path) -> Result<File, StartError> {
     }
 }
 
-fn failed(action: &str, folder: &Path, error: &dyn fmt::Display) -> StartError {
-    StartError(format!("cannot {action} the data directory {}: {error}", folder.display()))
+fn failed(action: &str, folder: &Path, error: &io::Error) -> StartError {
+    let advice = match error.kind() {
+        ErrorKind::PermissionDenied => "; start the server as the owner, or choose another directory with --data-dir",
+        ErrorKind::ReadOnlyFilesystem => "; make it writable, or choose another directory with --data-dir",
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            "; a file is in its place: choose another directory with --data-dir"
+        }
+        ErrorKind::StorageFull => "; free some space on the device",
+        _ => "",
+    };
+    StartError(format!("cannot {action} the data directory {}: {error}{advice}", folder.display()))
 }

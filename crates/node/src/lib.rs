@@ -15,11 +15,15 @@ mod memory_transport;
 pub use config_file::ConfigError;
 pub use embedded::{Node, NodeBuilder};
 pub use junctor_front::Protocol;
+pub use junctor_signals::restart_progress;
 pub use memory_transport::MemoryTransport;
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
-pub use start::{Connector, RunningServer, StartError, start};
+pub use start::{Connector, RunningServer, StartError, start, start_and_report};
 
 /// The Rust driver, and the stream types of [`RunningServer::connect`].
 pub use junctor_client as client;
 pub use junctor_kernel::{ConnectError, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
+
+/// The times of [`restart_progress`].
+pub use junctor_kernel::Time;

@@ -44,6 +44,8 @@ pub struct NodeConfig {
     pub log_directory: Option<String>,
     /// The folder to which `checkpoint` in the node's folder is a link; `None` changes nothing.
     pub checkpoint_directory: Option<String>,
+    /// `BackupDataDir`: where `junctor backup` keeps backups if its command line names no store.
+    pub backup_directory: Option<String>,
     /// How files are read and written.
     pub file_backend: FileBackend,
     /// Whether data survives a stop. The default is that of a node inside a program; `junctor serve` sets it
@@ -105,6 +107,7 @@ impl Default for NodeConfig {
             file_system_path: None,
             log_directory: None,
             checkpoint_directory: None,
+            backup_directory: None,
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
@@ -155,6 +158,8 @@ pub enum SettingKind {
     Bytes(u64, u64),
     /// A list of `NAME:PASSWORD`.
     Users,
+    /// A setting of NDB without an effect yet, with the reason. Every value is refused.
+    Reserved(&'static str),
 }
 
 /// One setting.
@@ -194,7 +199,22 @@ macro_rules! setting {
     };
 }
 
+macro_rules! reserved {
+    ($name:literal, $reason:expr, $meaning:literal) => {
+        Setting {
+            name: $name,
+            kind: SettingKind::Reserved($reason),
+            default: "none",
+            meaning: $meaning,
+            set: |_, _| (),
+        }
+    };
+}
+
 const GIB: u64 = 1 << 30;
+
+/// Why settings of disk columns are refused.
+const NO_DISK_COLUMNS: &str = "columns on disk are not supported yet";
 
 /// The table.
 pub static SETTINGS: &[Setting] = &[
@@ -231,14 +251,29 @@ pub static SETTINGS: &[Setting] = &[
         Boolean(value) => |config| config.is_durable = !value),
     setting!("FileSystemPath", SettingKind::Text("a path"), "DataDir", "The folder of the node's files, by NDB's name. It overrides DataDir.",
         Text(value) => |config| config.file_system_path = Some(value)),
-    setting!("FileSystemPathDD", SettingKind::Text("nothing yet: columns on disk are not supported"), "none",
-        "Reserved for the folder of columns on disk. A file that sets it is refused.",
-        Text(_value) => |_config| ()),
+    reserved!(
+        "FileSystemPathDD",
+        NO_DISK_COLUMNS,
+        "Reserved for the folder of the data files and undo files of columns on disk."
+    ),
+    reserved!(
+        "FileSystemPathDataFiles",
+        NO_DISK_COLUMNS,
+        "Reserved for the folder of the data files of columns on disk."
+    ),
+    reserved!(
+        "FileSystemPathUndoFiles",
+        NO_DISK_COLUMNS,
+        "Reserved for the folder of the undo files of columns on disk."
+    ),
     setting!("log_directory", SettingKind::Text("a path"), "log in DataDir",
         "The folder of the log, to which DataDir gets a link. On a device of its own, syncs of the log do not wait for checkpoints.",
         Text(value) => |config| config.log_directory = Some(value)),
     setting!("checkpoint_directory", SettingKind::Text("a path"), "checkpoint in DataDir", "The folder of the checkpoints, to which DataDir gets a link.",
         Text(value) => |config| config.checkpoint_directory = Some(value)),
+    setting!("BackupDataDir", SettingKind::Text("a path, or s3://BUCKET/PREFIX"), "none",
+        "Where `junctor backup` keeps backups if its command line names no store. A folder on a device of its own survives the loss of the others.",
+        Text(value) => |config| config.backup_directory = Some(value)),
     setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
         "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",
         Text(value) => |config| if let Some(one) = CommitDurability::named(&value) { config.commit_durability = one }),
@@ -333,11 +368,21 @@ impl Setting {
     /// Checks a value and stores it in the configuration.
     ///
     /// # Errors
-    /// The value is not allowed. The text lists the allowed values.
+    /// The value is not allowed. The text names the setting and lists the allowed values.
     pub fn apply(&self, value: &SettingValue, config: &mut NodeConfig) -> Result<(), String> {
-        let checked = self.check(value).ok_or_else(|| format!("allowed: {}", self.allowed()))?;
+        let checked = self.check(value).ok_or_else(|| self.refusal())?;
         (self.set)(config, checked);
         Ok(())
+    }
+
+    /// Why a value is not allowed.
+    pub fn refusal(&self) -> String {
+        match self.kind {
+            SettingKind::Reserved(reason) => {
+                format!("'{}' would have no effect: {reason}; remove the setting", self.name)
+            }
+            _ => format!("wrong value for '{}'; allowed: {}", self.name, self.allowed()),
+        }
     }
 
     /// The allowed values as users read them.
@@ -348,6 +393,7 @@ impl Setting {
             SettingKind::Count(from, to) => format!("a whole number from {from} to {to}"),
             SettingKind::Bytes(from, to) => format!("a size from {} to {}", show_bytes(from), show_bytes(to)),
             SettingKind::Users => "a list of \"NAME:PASSWORD\"".to_string(),
+            SettingKind::Reserved(reason) => format!("nothing: {reason}"),
         }
     }
 
@@ -371,7 +417,6 @@ impl Setting {
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
             "listen_address" => text.parse::<IpAddr>().is_ok(),
-            "FileSystemPathDD" => false,
             "commit_durability" => CommitDurability::named(text).is_some(),
             "read_routing" => ReadRule::named(text).is_some(),
             "FileIo" => FileBackend::named(text).is_some(),
@@ -488,7 +533,7 @@ mod tests {
         let mut config = NodeConfig::default();
         let setting = Setting::named("port").expect("port is a setting");
         let refusal = setting.apply(&SettingValue::Integer(70_000), &mut config).expect_err("70000 is no port");
-        assert_eq!(refusal, "allowed: a whole number from 0 to 65535");
+        assert_eq!(refusal, "wrong value for 'port'; allowed: a whole number from 0 to 65535");
         setting.apply(&SettingValue::Integer(3307), &mut config).expect("3307 is a port");
         assert_eq!(config.port, 3307);
     }
@@ -503,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_have_settings_and_columns_on_disk_are_refused() {
+    fn folders_have_settings_and_those_of_columns_on_disk_are_refused() {
         let mut config = NodeConfig::default();
         let mut set = |name: &str, value: &str| {
             let setting = Setting::named(name).expect("a setting");
@@ -512,8 +557,13 @@ mod tests {
         assert_eq!(set("DataDir", "/a").as_deref(), Ok("/a"));
         assert_eq!(set("FileSystemPath", "/b").as_deref(), Ok("/b"));
         assert_eq!(set("DataDir", "/c").as_deref(), Ok("/b"));
-        let refusal = set("FileSystemPathDD", "/d").expect_err("it is reserved");
-        assert_eq!(refusal, "allowed: nothing yet: columns on disk are not supported");
+        for name in ["FileSystemPathDD", "FileSystemPathDataFiles", "FileSystemPathUndoFiles"] {
+            let refusal = set(name, "/d").expect_err("it is reserved");
+            let reason = "columns on disk are not supported yet; remove the setting";
+            assert_eq!(refusal, format!("'{name}' would have no effect: {reason}"));
+        }
+        set("BackupDataDir", "/e").expect("a folder");
+        assert_eq!(config.backup_directory.as_deref(), Some("/e"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use junctor_front::Protocol;
 use junctor_front::account::{Account, Accounts};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
 
 use crate::data_folder;
@@ -116,7 +117,7 @@ impl RunningServer {
     }
 }
 
-/// Interval at which a recovering node checks whether it is being stopped.
+/// Interval at which the starting thread reports the progress, and checks whether the node is being stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Starts a node, and waits until it has recovered its data.
@@ -124,6 +125,17 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 /// # Errors
 /// The configuration is invalid, or the machine lacks a resource; the error's text says which.
 pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
+    start_and_report(config, &mut |_| ())
+}
+
+/// As [`start`]. Passes the progress of recovery to `report` about 20 times a second, and once at its end.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_and_report(
+    config: &NodeConfig,
+    report: &mut dyn FnMut(&RestartProgress),
+) -> Result<RunningServer, StartError> {
     let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
     notices.extend(topology.notices.iter().cloned());
@@ -146,7 +158,7 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
     let lock = if config.is_durable { Some(data_folder::lock(&config)?) } else { None };
     let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let shared = Arc::new(shared);
-    let readiness = Arc::clone(shared.readiness());
+    let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
 
     let options = NodeOptions {
         // The position of a listener is the number of its protocol.
@@ -169,7 +181,10 @@ pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
         // The block that opens the node for clients unparks this thread. A stop does not, so the wait has a
         // limit.
         std::thread::park_timeout(STOP_POLL);
+        report(&progress);
     }
+    // Recovery may have ended before the first look.
+    report(&progress);
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));

@@ -11,6 +11,8 @@ use junctor_bench::{autobench, lab};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
 
+use crate::restart_report::RestartReport;
+
 /// A distributed, in-memory first, key-value database with SQL.
 #[derive(Debug, Parser)]
 #[command(name = "junctor", version, about, max_term_width = 110)]
@@ -87,9 +89,9 @@ Try it:
 
 const BACKUP_HELP: &str = "\
 The server goes on meanwhile. The backup holds every commit that was on disk when it began, and is consistent at
-one commit. It must run on the server's machine, as a user who may read the data directory. Credentials, region
-and endpoint of an S3-compatible service come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION,
-AWS_ENDPOINT_URL and AWS_ALLOW_HTTP.
+one commit. It must run on the server's machine, as a user who may read the data directory. Without STORE it goes
+to BackupDataDir of the server's configuration. Credentials, region and endpoint of an S3-compatible service come
+from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, AWS_ENDPOINT_URL and AWS_ALLOW_HTTP.
 
 Try it:
   junctor backup /var/backups/junctor
@@ -106,7 +108,7 @@ Try it:
 
 const CHECK_HELP: &str = "\
 Prints each damaged place, and ends with status 1 if there is one. A start of the server finds the same damage:
-it uses another copy, or refuses the directory, and never serves a wrong row. Log and checkpoints must be in DIR.
+it uses another copy, or refuses the directory, and never serves a wrong row.
 
 Try it:
   junctor check junctor-data";
@@ -282,7 +284,9 @@ fn check(options: &CheckOptions) -> ExitCode {
 fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let config = configuration(options)?;
     let stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
-    let server = junctor_node::start(&config)?;
+    let mut report = RestartReport::new();
+    let server = junctor_node::start_and_report(&config, &mut |progress| report.report(progress))?;
+    report.finish();
     for line in server.notices() {
         eprintln!("level=notice {line}");
     }

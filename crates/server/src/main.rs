@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod restart_report;
 
 use std::process::ExitCode;
 

@@ -151,10 +151,6 @@ pub struct LoadCheckpoint {
 pub struct LoadCheckpointReply {
     /// The answering ldm.
     pub from: Address,
-    /// Rows loaded.
-    pub rows: u64,
-    /// Bytes read from checkpoint files.
-    pub bytes: u64,
     /// Why a partition could not be loaded.
     pub error: Option<Box<str>>,
 }

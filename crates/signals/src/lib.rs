@@ -33,6 +33,7 @@ pub mod start_log;
 pub mod recover_log;
 pub mod reserve_auto_increment;
 pub mod read_status;
+pub mod restart_progress;
 pub mod set_globals;
 pub mod use_user_lock;
 

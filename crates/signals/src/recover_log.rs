@@ -1,7 +1,25 @@
 //! Recovery: main lets the log block read what earlier runs of the node wrote, and the ldm blocks apply it.
 
-use junctor_kernel::{Address, Buffer};
+use junctor_kernel::{Address, Buffer, FileError};
 use junctor_model::id::{CommitNumber, PartitionId, TableId};
+
+/// The advice at the end of messages about damaged files.
+pub const DAMAGE_ADVICE: &str = "restore the directory from a backup";
+/// The advice at the end of messages about files that this release does not understand.
+pub const RELEASE_ADVICE: &str = "start the release that wrote it, or restore the directory from a backup";
+/// The advice at the end of messages about missing files, which may be on a device of their own.
+pub const MISSING_ADVICE: &str = "mount its device, or restore the directory from a backup";
+
+/// The advice at the end of messages about failed requests for files.
+pub fn advice_about(error: FileError) -> &'static str {
+    match error {
+        FileError::NotFound => MISSING_ADVICE,
+        FileError::Denied => "the user of the server must own the files of the data directory",
+        FileError::DiskFull => "free some space on the device",
+        FileError::TooManyOpen => "raise the limit of open files",
+        _ => "check the device and its file system",
+    }
+}
 
 /// Reads the log from a checkpoint on, or from its beginning, and decides which commits it keeps. From main
 /// to log.
@@ -70,10 +88,6 @@ pub struct ReplayLog {
 /// The reply to [`ReplayLog`]: every ldm has applied everything, or one could not.
 #[derive(Debug)]
 pub struct ReplayLogReply {
-    /// Number of row changes that were applied.
-    pub rows: u64,
-    /// Bytes of these changes.
-    pub bytes: u64,
     /// The first error.
     pub error: Option<Box<str>>,
 }
@@ -94,8 +108,6 @@ pub struct ReplayRowsReply {
     pub from: Address,
     /// The buffer of the request, for reuse.
     pub bytes: Buffer,
-    /// Number of row changes that were applied.
-    pub rows: u64,
     /// Why a change could not be applied.
     pub error: Option<Box<str>>,
 }

@@ -54,6 +54,9 @@ impl CheckReport {
 /// A server uses the directory, or it is not a data directory, or a file cannot be read.
 pub fn check(options: &CheckOptions) -> Result<CheckReport, BackupError> {
     let folder = &options.data_dir;
+    if !folder.is_dir() {
+        return Err(BackupError::refused(format!("{} is no folder; name a data directory", folder.display())));
+    }
     let _lock = lock(folder)?;
     let mut report = CheckReport::default();
     let identity = check_pair(folder, "identity", IDENTITY_USE, &mut report)?;
@@ -98,7 +101,7 @@ fn lock(folder: &Path) -> Result<Option<File>, BackupError> {
     let path = folder.join("lock");
     let file = match File::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound && folder.is_dir() => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(BackupError::of_file(&path)(error)),
     };
     match file.try_lock() {

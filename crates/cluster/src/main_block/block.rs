@@ -9,6 +9,7 @@ use junctor_signals::Module;
 use junctor_signals::append_records::LogSpace;
 use junctor_signals::change_schema::Catalog;
 use junctor_signals::counter::MainCounters;
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal};
 
 use super::backup_lock::BackupLocks;
@@ -35,6 +36,8 @@ pub struct MainConfiguration {
     pub segment_bytes: u64,
     /// The speed of checkpoints, and how often they begin.
     pub checkpoints: CheckpointSettings,
+    /// The progress of the start.
+    pub progress: Arc<RestartProgress>,
 }
 
 /// The main block. A node has one instance.
@@ -89,6 +92,7 @@ impl MainBlock {
         let modules = [Module::Tc, Module::Ldm, Module::Query, Module::Sql];
         let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
         let subscribers = modules.into_iter().flat_map(instances);
+        let progress = Arc::clone(&configuration.progress);
         MainBlock {
             own,
             records: RecordStream::new(configuration.log.clone()),
@@ -105,7 +109,7 @@ impl MainBlock {
             are_marks_exact: false,
             life: 0,
             recovery: None,
-            restart_info: RestartInfo::default(),
+            restart_info: RestartInfo::new(progress),
             recv_blocks: instances(Module::Recv)
                 .map(|(module, instance)| directory.address(module, instance))
                 .collect(),
@@ -169,16 +173,13 @@ impl MainBlock {
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
-            MainSignal::ReplayLogReply(signal) => {
-                self.restart_info.add(signal.rows, signal.bytes);
-                self.on_recovery_reply(signal.error.as_deref(), outbox);
-            }
+            MainSignal::ReplayLogReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
             MainSignal::BeginCheckpointReply(signal) => self.on_begin_checkpoint_reply(signal, outbox),
             MainSignal::WriteCheckpointReply(signal) => self.on_write_checkpoint_reply(signal, context, outbox),
             MainSignal::SetCheckpointSpeedReply(signal) => self.on_set_checkpoint_speed_reply(signal),
             MainSignal::ReadLogUsageReply(signal) => self.on_read_log_usage_reply(signal, context, outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_build_indexes_reply(signal, outbox),
-            MainSignal::LoadCheckpointReply(signal) => self.on_load_checkpoint_reply(signal, outbox),
+            MainSignal::LoadCheckpointReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
         }
     }
 

@@ -12,6 +12,7 @@ use junctor_kernel::{
 };
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::stored_settings::PersistedSettings;
+use junctor_signals::recover_log::{RELEASE_ADVICE, advice_about};
 use junctor_signals::set_globals::{ApplyGlobals, RestoreGlobals, SetGlobals, SetGlobalsReply};
 use junctor_signals::{Signal, SqlSignal, crash_point};
 use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
@@ -146,7 +147,7 @@ impl MainBlock {
                 Err(FileError::NotFound) => self.take_settings(&[], outbox),
                 Ok(_) => {}
                 Err(error) => {
-                    let text = format!("cannot read settings.{slot}: {error}");
+                    let text = format!("cannot read settings.{slot}: {error}; {}", advice_about(error));
                     halt(&text, outbox);
                 }
             },
@@ -189,7 +190,7 @@ impl MainBlock {
         let read = match decode_slot(SETTINGS_USE, bytes) {
             Ok(read) => read,
             Err(error) => {
-                let text = format!("settings.{slot}: {error}");
+                let text = format!("settings.{slot}: {error}; {RELEASE_ADVICE}");
                 return halt(&text, outbox);
             }
         };
@@ -200,7 +201,7 @@ impl MainBlock {
         if let Some(newest) = newest_slot(first.take(), read) {
             match PersistedSettings::decode(&newest.content) {
                 Ok(settings) => self.settings.persisted = Arc::new(settings),
-                Err(error) => return halt(&error.to_string(), outbox),
+                Err(error) => return halt(&format!("{error}; {RELEASE_ADVICE}"), outbox),
             }
             self.settings.generation = newest.generation;
             // The slot may be in the operating system's cache only. The next write will overwrite the slot

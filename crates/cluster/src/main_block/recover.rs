@@ -17,12 +17,14 @@ use junctor_model::planted_bug::PlantedBug;
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
-use junctor_signals::checkpoint::{LoadCheckpoint, LoadCheckpointReply};
+use junctor_signals::checkpoint::LoadCheckpoint;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::recover_log::{
-    BuildIndexes, BuildIndexesReply, CheckpointBounds, OpenToClients, RecoverLog, RecoveredLog, ReplayLog,
+    BuildIndexes, BuildIndexesReply, CheckpointBounds, DAMAGE_ADVICE, MISSING_ADVICE, OpenToClients, RELEASE_ADVICE,
+    RecoverLog, RecoveredLog, ReplayLog, advice_about,
 };
+use junctor_signals::restart_progress::RestartPhase;
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, RecvSignal, Signal, crash_point};
 use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
@@ -137,7 +139,7 @@ impl MainBlock {
             greatest: BTreeMap::new(),
             outstanding: 0,
         });
-        self.restart_info.begin("read manifest");
+        self.restart_info.begin(RestartPhase::ReadManifest);
         outbox.request(WorldRequest::CreateFolder { path: ".".into(), lane: FileLane::Control, token: 0 });
     }
 
@@ -161,7 +163,8 @@ impl MainBlock {
                 *file = Some(opened);
                 *found += 1;
                 if length > u64::from(WorldRequest::READ_BYTES_MAX) {
-                    let text = format!("{}.{slot} has {length} bytes, which is too large", pair.name());
+                    let name = pair.name();
+                    let text = format!("{name}.{slot} has {length} bytes, which is too large; {DAMAGE_ADVICE}");
                     return halt(&text, outbox);
                 }
                 let length = length as u32;
@@ -219,7 +222,7 @@ impl MainBlock {
             (step, result) => {
                 let reason = match result {
                     Ok(outcome) => format!("unexpected answer {outcome:?}"),
-                    Err(error) => error.to_string(),
+                    Err(error) => format!("{error}; {}", advice_about(error)),
                 };
                 let text = format!("cannot {}: {reason}", step.file_work());
                 halt(&text, outbox);
@@ -234,7 +237,7 @@ impl MainBlock {
         let (pair, found) = (*pair, *found);
         let read = match decode_slot(pair.file_use(), bytes) {
             Ok(read) => read,
-            Err(error) => return halt(&format!("{}.{slot}: {error}", pair.name()), outbox),
+            Err(error) => return halt(&format!("{}.{slot}: {error}; {RELEASE_ADVICE}", pair.name()), outbox),
         };
         if *slot == 0 {
             (*slot, *first) = (1, read);
@@ -293,8 +296,11 @@ impl MainBlock {
             Ok(manifest) if manifest.log_id == log_id && manifest.generation == generation => {
                 recovery.manifest = Some(Box::new(manifest));
             }
-            Ok(_) => return halt("the manifest of the checkpoint belongs to another data directory", outbox),
-            Err(error) => return halt(&error.to_string(), outbox),
+            Ok(_) => {
+                let text = format!("the manifest of the checkpoint belongs to another data directory; {DAMAGE_ADVICE}");
+                return halt(&text, outbox);
+            }
+            Err(error) => return halt(&format!("{error}; {RELEASE_ADVICE}"), outbox),
         }
         outbox.crash_point(crash_point::RECOVERY_RESYNC.before());
         let content = FileBuffer::from(&encode_slot(MANIFEST_USE, generation, &content)[..]);
@@ -312,7 +318,7 @@ impl MainBlock {
             CheckpointBounds { begin, newest, replay_from }
         });
         recovery.step = Step::Analyse;
-        self.restart_info.begin("read log");
+        self.restart_info.begin(RestartPhase::ReadLog);
         let checkpoint = checkpoint.unwrap_or_default();
         let signal = RecoverLog { reply_to, log_id, segment_bytes, checkpoint };
         self.send_to_log(LogSignal::RecoverLog(signal), outbox);
@@ -328,17 +334,16 @@ impl MainBlock {
             Err(message) => return halt(&message, outbox),
         };
         if recovered.incarnation == 0 {
-            return halt("the log of the data directory is missing; restore the directory from a backup", outbox);
+            return halt(&format!("the log of the data directory is missing; {MISSING_ADVICE}"), outbox);
         }
         let manifest = self.recovery.as_ref().and_then(|recovery| recovery.manifest.as_deref());
         let schema = match self.restore(manifest, &recovered.dictionary, &recovered.marks) {
             Ok(schema) => schema,
-            Err(message) => return halt(&message, outbox),
+            Err(message) => return halt(&format!("{message}; {RELEASE_ADVICE}"), outbox),
         };
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
-        self.restart_info.add(0, recovered.bytes);
-        self.restart_info.begin("make partitions");
+        self.restart_info.begin(RestartPhase::MakePartitions);
         recovery.recovered = *recovered;
         for partition in &schema.partitions {
             for member in &partition.chain {
@@ -393,23 +398,21 @@ impl MainBlock {
         }
         outbox.crash_point(crash_point::RECOVERY_LOAD.before());
         recovery.step = Step::Load;
-        self.restart_info.begin("load checkpoint");
+        self.restart_info.begin(RestartPhase::LoadCheckpoint);
+        let files = recovery.manifest.as_deref().map_or(&[][..], |manifest| &manifest.files);
+        self.restart_info.add_total_bytes(files.iter().map(|file| file.live_bytes).sum());
         recovery.outstanding = loads.len();
         for (ldm, partitions) in loads {
             outbox.send(ldm, Signal::Ldm(LdmSignal::LoadCheckpoint(LoadCheckpoint { reply_to: own, partitions })));
         }
     }
 
-    pub(super) fn on_load_checkpoint_reply(&mut self, reply: LoadCheckpointReply, outbox: &mut Outbox<Signal>) {
-        self.restart_info.add(reply.rows, reply.bytes);
-        self.on_recovery_reply(reply.error.as_deref(), outbox);
-    }
-
     fn begin_replay(&mut self, outbox: &mut Outbox<Signal>) {
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
         recovery.step = Step::Replay;
-        self.restart_info.begin("replay log");
+        self.restart_info.begin(RestartPhase::ReplayLog);
+        self.restart_info.add_total_bytes(recovery.recovered.bytes);
         let owners = recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default();
         self.send_to_log(LogSignal::ReplayLog(ReplayLog { reply_to: own, owners }), outbox);
     }
@@ -443,7 +446,7 @@ impl MainBlock {
             }
             Step::Replay => {
                 recovery.step = Step::BuildIndexes;
-                self.restart_info.begin("build indexes");
+                self.restart_info.begin(RestartPhase::BuildIndexes);
                 recovery.outstanding = usize::from(ldm_instances);
                 outbox.crash_point(crash_point::RECOVERY_INDEX.before());
                 for instance in 0..ldm_instances {
@@ -489,7 +492,7 @@ impl MainBlock {
         target.sequence.restart_after(ceiling);
         outbox.crash_point(crash_point::RECOVERY_START.before());
         recovery.step = Step::StartLog;
-        self.restart_info.begin("start log");
+        self.restart_info.begin(RestartPhase::StartLog);
         let start = StartLog {
             reply_to: own,
             log_id: identity.log_id,
@@ -523,7 +526,7 @@ impl MainBlock {
         let Some(recovery) = &mut self.recovery else { return };
         outbox.crash_point(crash_point::RECOVERY_CLEAN.before());
         recovery.step = Step::Publish;
-        self.restart_info.begin("publish schema");
+        self.restart_info.begin(RestartPhase::PublishSchema);
         let Some(schema) = recovery.schema.take() else {
             recovery.outstanding = 1;
             return self.on_recovery_reply(None, outbox);

@@ -1,65 +1,58 @@
 //! The phases of the node's last start, for `junctor_info.restart_info`.
 
+use std::sync::Arc;
+
 use junctor_kernel::Time;
 use junctor_model::value::Value;
+use junctor_signals::restart_progress::{PhaseProgress, RestartPhase, RestartProgress};
 
-/// The phases of the start so far. They stay until the node ends.
-#[derive(Debug, Default)]
+/// The phases of the start, as main begins them.
+#[derive(Debug)]
 pub(super) struct RestartInfo {
-    phases: Vec<RestartPhase>,
+    progress: Arc<RestartProgress>,
     /// The time of the signal or event that is being handled.
     now: Time,
-    /// When the last phase ended.
-    ended: Option<Time>,
-}
-
-#[derive(Debug)]
-struct RestartPhase {
-    name: &'static str,
-    begun: Time,
-    rows: u64,
-    bytes: u64,
 }
 
 impl RestartInfo {
+    pub fn new(progress: Arc<RestartProgress>) -> RestartInfo {
+        RestartInfo { progress, now: Time::default() }
+    }
+
     /// Tells the time at which the next phases begin or end.
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
     }
 
     /// Ends the present phase and begins the next one.
-    pub fn begin(&mut self, name: &'static str) {
-        self.phases.push(RestartPhase { name, begun: self.now, rows: 0, bytes: 0 });
+    pub fn begin(&self, phase: RestartPhase) {
+        self.progress.begin(phase, self.now);
     }
 
-    /// Adds rows and bytes to the present phase.
-    pub fn add(&mut self, rows: u64, bytes: u64) {
-        if let Some(phase) = self.phases.last_mut() {
-            phase.rows += rows;
-            phase.bytes += bytes;
-        }
+    /// Adds bytes that the present phase has to read.
+    pub fn add_total_bytes(&self, bytes: u64) {
+        self.progress.add_total(0, bytes);
     }
 
     /// Ends the last phase.
-    pub fn end(&mut self) {
-        self.ended = Some(self.now);
+    pub fn end(&self) {
+        self.progress.end(self.now);
     }
 
     /// The rows of the status table: phase, state, milliseconds, rows, bytes.
     pub fn rows(&self) -> Vec<Vec<Value>> {
-        let ends = self.phases.iter().skip(1).map(|phase| Some(phase.begun)).chain([self.ended]);
-        let row = |(phase, ended): (&RestartPhase, Option<Time>)| {
+        let row = |PhaseProgress { phase, begun, ended, done, .. }| {
             let state = if ended.is_some() { "DONE" } else { "RUNNING" };
             let end = ended.unwrap_or(self.now);
             vec![
-                Value::Bytes(phase.name.into()),
+                Value::Bytes(phase.name().into()),
                 Value::Bytes(state.into()),
-                Value::UInt(end.since(phase.begun).as_millis()),
-                Value::UInt(phase.rows),
-                Value::UInt(phase.bytes),
+                Value::UInt(end.since(begun).as_millis()),
+                Value::UInt(done.rows),
+                Value::UInt(done.bytes),
             ]
         };
-        self.phases.iter().zip(ends).map(row).collect()
+        self.progress.phases().map(row).collect()
     }
 }
 
@@ -69,14 +62,15 @@ mod tests {
 
     #[test]
     fn every_phase_has_its_duration_and_its_work() {
-        let mut info = RestartInfo::default();
+        let progress = Arc::new(RestartProgress::default());
+        let mut info = RestartInfo::new(Arc::clone(&progress));
         assert!(info.rows().is_empty());
-        info.begin("read log");
-        info.add(0, 4096);
+        info.begin(RestartPhase::ReadLog);
+        progress.add(0, 4096);
         info.set_now(Time(5_000_000));
-        info.begin("load checkpoint");
-        info.add(7, 100);
-        info.add(1, 50);
+        info.begin(RestartPhase::LoadCheckpoint);
+        progress.add(7, 100);
+        progress.add(1, 50);
         info.set_now(Time(12_000_000));
         let row = |name: &str, state: &str, numbers: [u64; 3]| {
             let text = |text: &str| Value::Bytes(text.into());

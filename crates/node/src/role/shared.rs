@@ -11,6 +11,7 @@ use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
 use junctor_model::id::CommitNumber;
 use junctor_signals::Module;
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
@@ -50,6 +51,8 @@ pub struct Shared {
     tc_count: u16,
     /// Whether the node serves clients. Without a log it does from the start.
     pub(super) readiness: Arc<Readiness>,
+    /// The progress of the start.
+    progress: Arc<RestartProgress>,
 }
 
 impl Shared {
@@ -99,6 +102,7 @@ impl Shared {
             readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
             readiness: Arc::default(),
+            progress: Arc::default(),
             tc_count: plan.instance_count(Module::Tc) as u16,
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
@@ -116,6 +120,7 @@ impl Shared {
             pages: Arc::clone(&self.pages),
             readers: self.groups[usize::from(seat.thread)].clone(),
             log: self.log_target(seat.node),
+            progress: Arc::clone(&self.progress),
         }
     }
 
@@ -143,7 +148,8 @@ impl Shared {
             sync_interval_ms: self.config.time_between_global_checkpoints_ms,
             segments_max: self.config.log_segments_max,
         };
-        Some(LogBlock::new(LogShared { sequence: Arc::clone(&self.sequence), formed }, configuration))
+        let (sequence, progress) = (Arc::clone(&self.sequence), Arc::clone(&self.progress));
+        Some(LogBlock::new(LogShared { sequence, formed, progress }, configuration))
     }
 
     /// The query instances of a thread's read group, which may read the partitions of its ldm.
@@ -162,6 +168,7 @@ impl Shared {
             }),
             segment_bytes: self.config.log_segment_size.bytes(),
             checkpoints: self.config.checkpoints,
+            progress: Arc::clone(&self.progress),
         }
     }
 
@@ -173,6 +180,11 @@ impl Shared {
     /// Whether the node serves clients.
     pub fn readiness(&self) -> &Arc<Readiness> {
         &self.readiness
+    }
+
+    /// The progress of the start.
+    pub fn progress(&self) -> &Arc<RestartProgress> {
+        &self.progress
     }
 
     /// Commit numbers and the stable number, for checkers.
@@ -253,20 +265,26 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,
-        data_directory: absolute_data_folder(config),
+        // A node in memory has none. `junctor backup` must not take the files of another node for its own.
+        data_directory: match config.is_durable {
+            true => absolute(config.data_folder()),
+            false => String::new(),
+        },
+        backup_directory: match &config.backup_directory {
+            // The address of a bucket.
+            Some(store) if store.contains("://") => store.clone(),
+            Some(folder) => absolute(folder),
+            None => String::new(),
+        },
         threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
     }
 }
 
-/// The value of `datadir`. Backups run in another working directory, so that it is absolute.
-fn absolute_data_folder(config: &NodeConfig) -> String {
-    let folder = config.data_folder();
-    match config.is_durable {
-        // Fails for an empty path only, which the start of the node refuses.
-        true => std::path::absolute(folder).map_or_else(|_| folder.into(), |path| path.to_string_lossy().into()),
-        false => folder.into(),
-    }
+/// The path of a folder that is meaningful in any working directory: `junctor backup` has its own.
+fn absolute(folder: &str) -> String {
+    // Fails for an empty path only, which the start of the node refuses.
+    std::path::absolute(folder).map_or_else(|_| folder.into(), |path| path.to_string_lossy().into())
 }
 
 fn thread_facts(thread: &ThreadPlan) -> ThreadFacts {

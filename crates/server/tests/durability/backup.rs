@@ -284,6 +284,24 @@ fn kill_restores(store: &Path, kills: u32, expected: &[Vec<String>]) {
 }
 
 #[test]
+fn a_backup_goes_to_the_servers_own_store_if_none_is_named() {
+    let folder = folder("backup-default");
+    std::fs::create_dir_all(&folder).expect("a writable folder");
+    let (file, store) = (folder.join("junctor.toml"), folder.join("store"));
+    let data = folder.join("data");
+    let take = |options: &[&str]| {
+        let server = Server::start_with(&data, options);
+        junctor(&["backup", "--port", &server.address.port().to_string(), "--name", "one"])
+    };
+    let refused = take(&[]).unwrap_err();
+    assert!(refused.contains("no STORE is given, and the server's configuration has no BackupDataDir"), "{refused}");
+    std::fs::write(&file, format!("BackupDataDir = {:?}\n", path(&store))).expect("a writable folder");
+    take(&["--config", path(&file)]).expect("a backup is taken");
+    assert!(junctor(&["backups", path(&store)]).expect("a list").contains("one"));
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
 fn a_damaged_backup_is_refused() {
     let (data, store) = (folder("damaged-data"), folder("damaged-store"));
     let server = Server::start(&data);

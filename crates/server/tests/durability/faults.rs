@@ -105,6 +105,7 @@ fn a_kill_at_any_call_for_files_loses_nothing() {
     }
     let (folder, undisturbed) = (folder("calls"), folder("calls-undisturbed"));
     let script = Script::new(if numbers().len() > FEW.len() { 40 } else { 11 }, &undisturbed);
+    let mut kills_total = 0;
     for calls in KILLED_AT {
         let mut kills = 0;
         for when in numbers() {
@@ -123,7 +124,10 @@ fn a_kill_at_any_call_for_files_loses_nothing() {
             restart_and_check(&script, &folder, acknowledged, &case);
         }
         println!("{calls}: {kills} kills");
+        kills_total += kills;
     }
+    // A lost or a partial step has failed the test.
+    println!("summary: {} kinds of calls, {kills_total} kills, lost 0", KILLED_AT.len());
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
@@ -135,6 +139,7 @@ fn a_failed_call_for_files_stops_the_server_with_a_message() {
     let (folder, undisturbed) = (folder("errors"), folder("errors-undisturbed"));
     let is_thorough = numbers().len() > FEW.len();
     let script = Script::new(if is_thorough { 40 } else { 11 }, &undisturbed);
+    let (mut failures_total, mut stops_total) = (0, 0);
     for (calls, error) in FAILED {
         let (mut stops, mut messages) = (0, BTreeSet::new());
         let distance = if is_thorough { FAILURE_DISTANCE } else { 1 };
@@ -146,6 +151,7 @@ fn a_failed_call_for_files_stops_the_server_with_a_message() {
                 break;
             }
             assert_no_sync_is_retried(&trace, &case);
+            failures_total += 1;
             match ended {
                 Some(ended) => {
                     assert!(ended.status.code() != Some(0), "{case}: the server ended with success: {ended:?}");
@@ -160,7 +166,9 @@ fn a_failed_call_for_files_stops_the_server_with_a_message() {
             restart_and_check(&script, &folder, acknowledged, &case);
         }
         println!("{error} from {calls}: {stops} stops: {messages:#?}");
+        stops_total += stops;
     }
+    println!("summary: {failures_total} failed calls, {stops_total} stops, lost 0");
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
@@ -171,6 +179,7 @@ fn a_failed_call_in_recovery_refuses_to_start_and_harms_nothing() {
     }
     let (folder, full) = (folder("recovery-errors"), folder("recovery-errors-full"));
     let script = Script::new(11, &full);
+    let (mut starts_total, mut refusals_total) = (0, 0);
     for (calls, error) in [&FAILED[..], &[("pread64", "EIO"), ("openat", "EIO")]].concat() {
         let (mut refusals, mut messages) = (0, BTreeSet::new());
         for when in 1..=RECOVERY_CALLS {
@@ -191,10 +200,13 @@ fn a_failed_call_in_recovery_refuses_to_start_and_harms_nothing() {
                     refusals += 1;
                 }
             }
+            starts_total += 1;
             restart_and_check(&script, &folder, script.len(), &case);
         }
         println!("{error} from {calls} in recovery: {refusals} refusals: {messages:#?}");
+        refusals_total += refusals;
     }
+    println!("summary: {starts_total} starts with a failed call, {refusals_total} refusals, lost 0");
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
 

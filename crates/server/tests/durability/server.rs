@@ -94,6 +94,16 @@ impl Server {
             .unwrap_or_else(|ended| panic!("the server did not start: {}: {}", ended.status, ended.errors))
     }
 
+    /// Starts without a disk, although a directory is named.
+    pub fn start_in_memory(folder: &Path) -> Server {
+        let settings = "Diskless = true\n";
+        let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
+        let durable = command_with_settings(folder, settings);
+        command.args(durable.get_args().filter(|option| *option != "--durable"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Server::spawn(command).unwrap_or_else(|ended| panic!("the server did not start: {ended:?}"))
+    }
+
     /// Starts a command that [`command`] made.
     pub fn spawn(mut command: Command) -> Result<Server, Ended> {
         let mut child = command.spawn().expect("the program runs");
@@ -159,6 +169,25 @@ impl Drop for Server {
         // Fails if the server has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Sends SIGTERM to a process.
+pub fn terminate(process: i32) {
+    let process = Pid::from_raw(process).expect("the number of a process");
+    kill_process(process, Signal::TERM).expect("the process runs");
+}
+
+/// Reads text until it contains `wanted`, or ends.
+pub fn read_until(mut source: impl Read, wanted: &str) -> String {
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = source.read(&mut part).unwrap_or(0);
+        bytes.extend_from_slice(&part[..count]);
+        let text = String::from_utf8_lossy(&bytes);
+        if count == 0 || text.contains(wanted) {
+            return text.into_owned();
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub struct IndexRebuild {
     batch: Vec<BatchRow>,
     /// The greatest AUTO_INCREMENT value so far.
     greatest: u64,
+    /// Rows that were added to the hash index since `take_rows`.
+    rows: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +100,25 @@ impl IndexRebuild {
 
     /// Like `new`, with another limit of the bytes of an index that are sorted at a time.
     pub(crate) fn with_run_bytes_max(run_bytes_max: usize) -> IndexRebuild {
-        IndexRebuild { phase: Phase::FreeIds(None), runs: Vec::new(), run_bytes_max, batch: Vec::new(), greatest: 0 }
+        IndexRebuild {
+            phase: Phase::FreeIds(None),
+            runs: Vec::new(),
+            run_bytes_max,
+            batch: Vec::new(),
+            greatest: 0,
+            rows: 0,
+        }
     }
 
     /// The greatest value that the AUTO_INCREMENT column has in the rows so far; 0 without such a column, or
     /// if no value is above 0.
     pub fn greatest_auto_increment(&self) -> u64 {
         self.greatest
+    }
+
+    /// Number of rows whose entries were collected since the last call.
+    pub fn take_rows(&mut self) -> u64 {
+        std::mem::take(&mut self.rows)
     }
 }
 
@@ -247,6 +261,7 @@ impl PartitionStore {
                 build.batch.push(BatchRow { row, location, hash: 0 });
             }
         }
+        build.rows += build.batch.len() as u64;
         for entry in &mut build.batch {
             let Some(version) = store.at(entry.location) else { continue };
             scratch.key.clear();

@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Context, Outbox, WorldEvent};
 use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{LdmSignal, MainSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::ReadGroup;
@@ -41,6 +42,8 @@ pub struct LdmShared {
     pub readers: ReadGroup,
     /// The log; `None` on a node that keeps everything in memory only.
     pub log: Option<LogTarget>,
+    /// The progress of the node's start.
+    pub progress: Arc<RestartProgress>,
 }
 
 /// Memory that handlers reuse. It carries nothing from one signal to the next, except the reader's counts.

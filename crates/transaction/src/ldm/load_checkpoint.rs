@@ -4,6 +4,7 @@
 //! two reads are under way while rows are put, so that disk and processor work at the same time.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use junctor_kernel::{
     Address, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest, require,
@@ -11,6 +12,8 @@ use junctor_kernel::{
 use junctor_model::checkpoint::{FrameLocation, PageTableLocation, checkpoint_path};
 use junctor_model::id::PartitionId;
 use junctor_signals::checkpoint::{LoadCheckpoint, LoadCheckpointReply};
+use junctor_signals::recover_log::{DAMAGE_ADVICE, MISSING_ADVICE, advice_about};
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal, crash_point};
 use junctor_storage::checkpoint::{CheckpointError, page_table_checksum};
 use junctor_storage::partition_store::PartitionStore;
@@ -52,8 +55,7 @@ pub(super) struct CheckpointLoad {
     opening: Option<u32>,
     next_read: u64,
     is_deferred: bool,
-    rows: u64,
-    bytes: u64,
+    progress: Arc<RestartProgress>,
     spare: Vec<FileBuffer>,
 }
 
@@ -92,8 +94,7 @@ impl LdmBlock {
             opening: None,
             next_read: 0,
             is_deferred: false,
-            rows: 0,
-            bytes: 0,
+            progress: Arc::clone(&self.shared.progress),
             spare: Vec::new(),
         }));
         self.continue_load(outbox);
@@ -188,8 +189,7 @@ impl LdmBlock {
                     format!("the data memory is exhausted while table '{name}' is loaded; raise TotalMemory")
                 }
                 error => format!(
-                    "{path} cannot be used at byte {offset} (table '{name}', partition {}): {error}; restore the \
-                     directory from a backup",
+                    "{path} cannot be used at byte {offset} (table '{name}', partition {}): {error}; {DAMAGE_ADVICE}",
                     partition.index
                 ),
             };
@@ -206,7 +206,7 @@ impl LdmBlock {
         for (_, file) in load.files {
             outbox.request(WorldRequest::CloseFile { file, token: TOKEN | NO_READ });
         }
-        let reply = LoadCheckpointReply { from: self.own, rows: load.rows, bytes: load.bytes, error };
+        let reply = LoadCheckpointReply { from: self.own, error };
         outbox.send(load.reply_to, Signal::Main(MainSignal::LoadCheckpointReply(reply)));
     }
 }
@@ -224,7 +224,7 @@ impl CheckpointLoad {
         if page_table_checksum(bytes) != Some(table.checksum) {
             return Err(damaged);
         }
-        self.bytes += bytes.len() as u64;
+        self.progress.add(0, bytes.len() as u64);
         let frames = store.load_page_table(partition, bytes).map_err(|error| (table.location, error))?;
         self.frames = frames.into_iter().collect();
         Ok(())
@@ -233,8 +233,8 @@ impl CheckpointLoad {
     fn take_frames(&mut self, store: &mut PartitionStore, read: &Read) -> Result<(), (FrameLocation, CheckpointError)> {
         for location in &read.items {
             let bytes = read.item(*location).ok_or((*location, CheckpointError::Damaged))?;
-            self.rows += store.load_frame(*location, bytes).map_err(|error| (*location, error))?;
-            self.bytes += bytes.len() as u64;
+            let rows = store.load_frame(*location, bytes).map_err(|error| (*location, error))?;
+            self.progress.add(rows, bytes.len() as u64);
         }
         Ok(())
     }
@@ -298,8 +298,8 @@ impl CheckpointLoad {
         let file = read.and_then(|read| read.items.first()).map(|item| item.file).or(self.opening);
         let path = checkpoint_path(file.unwrap_or_default());
         match error {
-            FileError::NotFound => format!("{path} is missing; restore the directory from a backup").into(),
-            error => format!("cannot read {path}: {error}").into(),
+            FileError::NotFound => format!("{path} is missing; {MISSING_ADVICE}").into(),
+            error => format!("cannot read {path}: {error}; {}", advice_about(error)).into(),
         }
     }
 }

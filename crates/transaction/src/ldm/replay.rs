@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use junctor_kernel::{Address, Outbox};
 use junctor_model::id::{CommitNumber, PartitionId, TableId};
-use junctor_signals::recover_log::{BuildIndexes, BuildIndexesReply, ReplayRows, ReplayRowsReply};
+use junctor_signals::recover_log::{BuildIndexes, BuildIndexesReply, DAMAGE_ADVICE, ReplayRows, ReplayRowsReply};
 use junctor_signals::{LogSignal, MainSignal, Signal, crash_point};
 use junctor_storage::log::{Operation, Section};
 use junctor_storage::partition_store::{IndexRebuild, PartitionStore, ReplayError};
@@ -24,8 +24,6 @@ pub(super) struct ReplayQueue {
     batches: VecDeque<ReplayRows>,
     /// Bytes of the first batch that are applied.
     position: usize,
-    /// Row changes of the first batch that are applied.
-    rows: u64,
 }
 
 impl ReplayQueue {
@@ -79,8 +77,7 @@ impl LdmBlock {
             };
             outbox.crash_point(crash_point::RECOVERY_APPLY.after());
             let ReplayRows { reply_to, sections: bytes } = batch;
-            let rows = std::mem::take(&mut self.replay.rows);
-            let reply = ReplayRowsReply { from: self.own, bytes, rows, error };
+            let reply = ReplayRowsReply { from: self.own, bytes, error };
             outbox.send(reply_to, Signal::Log(LogSignal::ReplayRowsReply(reply)));
         }
     }
@@ -90,7 +87,7 @@ impl LdmBlock {
         while *position < sections.len() {
             let rest = &sections[*position..];
             let Some((number, section, length)) = next_section(rest) else {
-                return ReplayEnd::Failed("a section of the log is damaged".into());
+                return ReplayEnd::Failed(format!("a section of the log is damaged; {DAMAGE_ADVICE}").into());
             };
             // A section of a table that was dropped later has no partition.
             if let Some(index) = self.partitions.find(section.header.partition) {
@@ -101,7 +98,7 @@ impl LdmBlock {
                     return ReplayEnd::Failed(message(error, section.header.partition, table, number));
                 }
             }
-            self.replay.rows += section.operations().count() as u64;
+            self.shared.progress.add(section.operations().count() as u64, 0);
             *position += length;
         }
         ReplayEnd::Done
@@ -111,6 +108,14 @@ impl LdmBlock {
         outbox.crash_point(crash_point::RECOVERY_INDEX.before());
         let BuildIndexes { reply_to } = signal;
         let (partitions, rebuild) = (self.partitions.ids(), IndexRebuild::new());
+        for partition in &partitions {
+            let Some(slot) = self.partitions.find(*partition).map(|index| self.partitions.slot(index)) else {
+                continue;
+            };
+            if let Some(store) = slot.guard.try_enter(&mut slot.token) {
+                self.shared.progress.add_total(store.statistics().live_rows, 0);
+            }
+        }
         let build = AllIndexesBuild { reply_to, partitions, rebuild, greatest: Vec::new() };
         self.continue_build_indexes(Box::new(build), outbox);
     }
@@ -128,9 +133,10 @@ impl LdmBlock {
             match store.build_indexes_step(&mut build.rebuild, ROWS_PER_STEP_MAX) {
                 Ok(false) => {
                     drop(store);
+                    self.shared.progress.add(build.rebuild.take_rows(), 0);
                     return self.defer(Deferred::AllIndexesBuild(build), outbox);
                 }
-                Ok(true) => {}
+                Ok(true) => self.shared.progress.add(build.rebuild.take_rows(), 0),
                 Err(_) => {
                     drop(store);
                     let error = out_of_memory(&self.partitions.slot(index).layout.definition.name);
@@ -175,7 +181,11 @@ fn replay_section(store: &mut PartitionStore, section: &Section<'_>, number: Com
 fn message(error: ReplayError, partition: PartitionId, table: &str, number: CommitNumber) -> Box<str> {
     match error {
         ReplayError::OutOfMemory => out_of_memory(table),
-        error => format!("commit {number} in the log: table '{table}', partition {}: {error}", partition.index).into(),
+        error => {
+            let partition = partition.index;
+            format!("commit {number} in the log: table '{table}', partition {partition}: {error}; {DAMAGE_ADVICE}")
+                .into()
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, WorldEvent, require};
 use junctor_model::id::CommitNumber;
+use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::start_log::{StartLog, StartLogReply};
 use junctor_signals::{LogSignal, MainSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -23,6 +24,8 @@ pub struct LogShared {
     pub sequence: Arc<CommitSequence>,
     /// How many records each stream has formed.
     pub formed: Arc<FormedRecords>,
+    /// The progress of the node's start.
+    pub progress: Arc<RestartProgress>,
 }
 
 /// Maximum number of segments, unless configured otherwise.

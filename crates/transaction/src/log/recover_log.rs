@@ -10,7 +10,8 @@ use junctor_kernel::{
 use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::recover_log::{
-    CheckpointBounds, RecoverLog, RecoverLogReply, RecoveredLog, ReplayLog, ReplayLogReply, ReplayRows, ReplayRowsReply,
+    CheckpointBounds, DAMAGE_ADVICE, RELEASE_ADVICE, RecoverLog, RecoverLogReply, RecoveredLog, ReplayLog,
+    ReplayLogReply, ReplayRows, ReplayRowsReply, advice_about,
 };
 use junctor_signals::{LdmSignal, MainSignal, Signal, crash_point};
 use junctor_storage::log::{
@@ -101,8 +102,6 @@ struct Replay {
     under_way: BTreeMap<Address, usize>,
     spare: Vec<Buffer>,
     error: Option<Box<str>>,
-    rows: u64,
-    bytes: u64,
     is_read: bool,
 }
 
@@ -163,7 +162,8 @@ impl LogBlock {
     pub(super) fn on_recover_log(&mut self, signal: RecoverLog, outbox: &mut Outbox<Signal>) {
         let RecoverLog { reply_to, log_id, segment_bytes, checkpoint } = signal;
         let Some(segment_size) = SegmentSize::of_bytes(segment_bytes) else {
-            let text = format!("the identity names segments of {segment_bytes} bytes, which no log has");
+            let text =
+                format!("the identity names segments of {segment_bytes} bytes, which no log has; {DAMAGE_ADVICE}");
             return reply_damage(reply_to, &text, outbox);
         };
         self.configuration.segment_size = segment_size;
@@ -228,7 +228,7 @@ impl LogBlock {
                 let segment = self.configuration.segment_size.segment_of(position);
                 let path = segment_path(&self.configuration.folder, segment);
                 let action = if matches!(self.recovery.pass, Pass::Resync(_)) { "read and sync" } else { "read" };
-                self.fail_recovery(&format!("cannot {action} {path}: {error}"), outbox);
+                self.fail_recovery(&format!("cannot {action} {path}: {error}; {}", advice_about(error)), outbox);
             }
         }
     }
@@ -305,10 +305,11 @@ impl LogBlock {
             let Some(bytes) = bytes_at(window, *window_at, position) else { return };
             match scan.step(bytes) {
                 ScanStep::Group(group) => {
+                    self.shared.progress.add(0, group.blocks * BLOCK_BYTES as u64);
                     let mut sink = Sink { plan: plan.as_ref(), replay };
                     let error = take_group(&group, (streams, incarnation), pass, &mut sink);
                     if let Some(error) = error {
-                        let text = format!("the log is damaged at block {position}: {error}");
+                        let text = format!("the log is damaged at block {position}: {error}; {DAMAGE_ADVICE}");
                         return self.fail_recovery(&text, outbox);
                     }
                     self.send_full_batches(outbox);
@@ -324,7 +325,8 @@ impl LogBlock {
                     None => return self.end_reading(outbox),
                 },
                 ScanStep::UnknownVersion(version) => {
-                    return self.fail_recovery(&format!("the log has the unknown version {version}"), outbox);
+                    let text = format!("the log has the unknown version {version}; {RELEASE_ADVICE}");
+                    return self.fail_recovery(&text, outbox);
                 }
             }
         }
@@ -382,7 +384,7 @@ impl LogBlock {
         if let Some((_, position)) = damaged {
             let text = format!(
                 "the log is damaged: its chain of groups ends at block {}, but the group at block {position} was written \
-                 after later blocks were synced",
+                 after later blocks were synced; {DAMAGE_ADVICE}",
                 analyse.end.position
             );
             return self.fail_recovery(&text, outbox);
@@ -427,7 +429,7 @@ impl LogBlock {
         let mut bytes = std::mem::take(&mut reader.window);
         let blocks = (analyse.end.position - analyse.next).min((bytes.len() / BLOCK_BYTES) as u64);
         if blocks == 0 {
-            let text = format!("the log ends at block {} but was longer before", analyse.next);
+            let text = format!("the log ends at block {} but was longer before; {DAMAGE_ADVICE}", analyse.next);
             return self.fail_recovery(&text, outbox);
         }
         bytes.truncate(blocks as usize * BLOCK_BYTES);
@@ -457,7 +459,7 @@ impl LogBlock {
         };
         let Analyse { reply_to, checkpoint, analysis, mut dictionary, marks, end, .. } = *analyse;
         let result = match analysis.finish(checkpoint.newest) {
-            Err(damage) => Err(format!("the log is damaged: {damage}").into()),
+            Err(damage) => Err(format!("the log is damaged: {damage}; {DAMAGE_ADVICE}").into()),
             Ok(plan) => {
                 dictionary.retain(|(number, incarnation, _)| plan.keeps(*incarnation, *number));
                 dictionary.sort_by_key(|(number, ..)| *number);
@@ -487,7 +489,7 @@ impl LogBlock {
                 reply_damage(analyse.reply_to, text, outbox);
             }
             Pass::Replay { reply_to } => {
-                let reply = ReplayLogReply { rows: 0, bytes: 0, error: Some(text.into()) };
+                let reply = ReplayLogReply { error: Some(text.into()) };
                 outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(reply)));
             }
         }
@@ -522,10 +524,8 @@ impl LogBlock {
     }
 
     pub(super) fn on_replay_rows_reply(&mut self, reply: ReplayRowsReply, outbox: &mut Outbox<Signal>) {
-        let ReplayRowsReply { from, mut bytes, rows, error } = reply;
+        let ReplayRowsReply { from, mut bytes, error } = reply;
         let replay = &mut self.recovery.replay;
-        replay.rows += rows;
-        replay.bytes += bytes.len() as u64;
         bytes.clear();
         replay.spare.push(bytes);
         if let Some(count) = replay.under_way.get_mut(&from) {
@@ -544,8 +544,7 @@ impl LogBlock {
 
     /// Answers the second reading once every owner has answered.
     fn end_replay(&mut self, outbox: &mut Outbox<Signal>) {
-        let Replay { batches, under_way, error, rows, bytes, .. } = &mut self.recovery.replay;
-        let (rows, bytes) = (*rows, *bytes);
+        let Replay { batches, under_way, error, .. } = &mut self.recovery.replay;
         if batches.values().any(|batch| !batch.is_empty()) || under_way.values().any(|count| *count > 0) {
             return;
         }
@@ -556,7 +555,7 @@ impl LogBlock {
             outbox.request(WorldRequest::CloseFile { file, token: RECOVER << TOKEN_KIND_SHIFT | CLOSED });
         }
         self.recovery = Recovery::default();
-        outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(ReplayLogReply { rows, bytes, error })));
+        outbox.send(reply_to, Signal::Main(MainSignal::ReplayLogReply(ReplayLogReply { error })));
     }
 }
 

@@ -639,6 +639,7 @@ impl Node {
                 log: Address::new(node, Module::Log, 0),
                 formed: Arc::new(FormedRecords::new(usize::from(ldms))),
             }),
+            progress: Arc::default(),
         };
         let address = |module, instance| Address::new(node, module, instance);
         for (module, count) in [(Module::Tc, tcs), (Module::Ldm, ldms), (Module::Query, 1)] {

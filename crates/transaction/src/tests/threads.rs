@@ -374,6 +374,7 @@ fn no_reader_on_any_thread_sees_half_of_a_transaction() {
         sequence,
         readers,
         log: None,
+        progress: Arc::default(),
     };
     let common = Arc::new(Common {
         table: SampleTable::new(PARTITIONS),

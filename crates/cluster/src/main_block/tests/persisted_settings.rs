@@ -17,13 +17,16 @@ struct Node {
     failure: Option<FileError>,
     /// Paths of the files that were synced, in order.
     synced: Vec<String>,
+    /// The result of syncs of the folder.
+    folder_failure: Option<FileError>,
     /// Signals to sql and recv, in order.
     sent: Vec<Signal>,
 }
 
 impl Node {
     fn new(files: BTreeMap<String, Vec<u8>>) -> Node {
-        Node { stage: Stage::durable(), files, open: None, failure: None, synced: Vec::new(), sent: Vec::new() }
+        let (failure, folder_failure, synced) = (None, None, Vec::new());
+        Node { stage: Stage::durable(), files, open: None, failure, folder_failure, synced, sent: Vec::new() }
     }
 
     /// Starts the part of the node after the recovery of its data. Returns the restored values.
@@ -113,7 +116,7 @@ impl Node {
                 Ok(FileOutcome::Synced)
             }
             WorldRequest::CloseFile { .. } => Ok(FileOutcome::Closed),
-            WorldRequest::SyncFolder { .. } => Ok(FileOutcome::FolderSynced),
+            WorldRequest::SyncFolder { .. } => self.folder_failure.map_or(Ok(FileOutcome::FolderSynced), Err),
             other => panic!("{other:?}"),
         };
         (result, FileBuffer::new())
@@ -166,6 +169,18 @@ fn a_write_that_fails_changes_nothing_and_is_repeated_by_the_next() {
         files.retain(|_, content| !content.is_empty());
         assert_eq!(Node::new(files).start(), [("a".to_owned(), Value::Int(1))]);
     }
+}
+
+#[test]
+fn a_failed_sync_of_the_folder_is_an_answer_and_later_requests_go_on() {
+    let mut node = Node::new(BTreeMap::new());
+    node.start();
+    node.folder_failure = Some(FileError::System(5));
+    assert_eq!(node.persist("a", Some(1)), Err(ErrorCode::WriteFailed));
+    assert_eq!(node.persist("a", Some(2)), Err(ErrorCode::WriteFailed));
+    node.folder_failure = None;
+    assert_eq!(node.persist("b", Some(3)), Ok(vec!["b".to_owned()]));
+    assert_eq!(Node::new(node.files).start(), [("b".to_owned(), Value::Int(3))]);
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct ServerSettings {
     pub hostname: String,
     /// Path of the folder with the node's files.
     pub data_directory: String,
+    /// Where `junctor backup` keeps backups by default; empty without a default.
+    pub backup_directory: String,
     /// UUID of the server in text form.
     pub server_uuid: String,
     /// Maximum number of concurrent connections.
@@ -70,6 +72,7 @@ impl Default for ServerSettings {
             port: 3306,
             hostname: "localhost".into(),
             data_directory: "junctor-data".into(),
+            backup_directory: String::new(),
             server_uuid: "00000000-0000-0000-0000-000000000000".into(),
             max_connections: 16_384,
             max_allowed_packet: 64 << 20,
@@ -100,6 +103,7 @@ impl ServerSettings {
             hostname: self.hostname.as_str().into(),
             socket: "".into(),
             data_directory: self.data_directory.as_str().into(),
+            backup_directory: self.backup_directory.as_str().into(),
             server_uuid: self.server_uuid.as_str().into(),
             max_connections: u64::from(self.max_connections),
             max_allowed_packet: u64::from(self.max_allowed_packet),

@@ -24,6 +24,8 @@ pub struct ServerFacts {
     pub socket: Box<str>,
     /// Path of the data directory.
     pub data_directory: Box<str>,
+    /// Where `junctor backup` keeps backups by default; empty without a default.
+    pub backup_directory: Box<str>,
     /// UUID of the server as text.
     pub server_uuid: Box<str>,
     /// Maximum number of connections.
@@ -53,6 +55,7 @@ impl GlobalVariables {
         globals.put_named("hostname", text(&facts.hostname));
         globals.put_named("socket", text(&facts.socket));
         globals.put_named("datadir", text(&facts.data_directory));
+        globals.put_named("backup_data_dir", text(&facts.backup_directory));
         globals.put_named("server_uuid", text(&facts.server_uuid));
         globals.put_named("max_connections", Value::UInt(facts.max_connections));
         globals.put_named("max_allowed_packet", Value::UInt(facts.max_allowed_packet));

@@ -62,6 +62,7 @@ pub const TABLE: &[Variable] = &[
     flag("autocommit", Both, true).at(Slot::Autocommit),
     flag("automatic_sp_privileges", Global, true),
     number("back_log", GlobalReadOnly, 151, 1, 65_535),
+    text("backup_data_dir", GlobalReadOnly, ""),
     text("basedir", GlobalReadOnly, "/"),
     flag("big_tables", Both, false),
     text("bind_address", GlobalReadOnly, "*"),

@@ -19,6 +19,7 @@ fn server() -> GlobalVariables {
         hostname: "here".into(),
         socket: "".into(),
         data_directory: "/data/".into(),
+        backup_directory: "".into(),
         server_uuid: "00000000-0000-0000-0000-000000000001".into(),
         max_connections: 5000,
         max_allowed_packet: 67_108_864,

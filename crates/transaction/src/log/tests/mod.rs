@@ -69,7 +69,8 @@ impl Stage {
         let own = address(Module::Log, 0);
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let formed = Arc::new(FormedRecords::new(3));
-        let shared = LogShared { sequence: Arc::clone(&sequence), formed: Arc::clone(&formed) };
+        let (progress, formed_copy) = (Arc::default(), Arc::clone(&formed));
+        let shared = LogShared { sequence: Arc::clone(&sequence), formed: formed_copy, progress };
         let configuration = LogConfiguration {
             folder: "log".into(),
             segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap(),
@@ -203,7 +204,7 @@ impl Stage {
                             }
                         }
                     }
-                    let reply = ReplayRowsReply { from: owner, bytes: rows.sections, rows: 1, error: None };
+                    let reply = ReplayRowsReply { from: owner, bytes: rows.sections, error: None };
                     self.handle(LogSignal::ReplayRowsReply(reply));
                 }
                 Some((_, Signal::Main(MainSignal::ReplayLogReply(reply)))) => {
