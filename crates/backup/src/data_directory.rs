@@ -7,19 +7,16 @@ use std::io::{ErrorKind, Read, Result as IoResult, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use junctor_model::checkpoint::checkpoint_path;
-use junctor_model::stored_identity::Identity;
+use junctor_model::stored_identity::{IDENTITY_USE, Identity};
 use junctor_model::stored_manifest::MANIFEST_USE;
+use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_storage::log::{
-    BLOCK_BYTES, ChainPosition, GROUP_BYTES_MAX, GroupHeader, LogScan, PairSlot, ScanStep, SegmentSize, decode_slot,
-    newest_slot,
+    BLOCK_BYTES, ChainPosition, GROUP_BYTES_MAX, GroupHeader, LOG_FOLDER, LogScan, PairSlot, ScanStep, SegmentSize,
+    decode_slot, newest_slot, segment_path,
 };
 
 use crate::BackupError;
 
-/// The kind in the headers of the pair file `identity`.
-pub const IDENTITY_USE: u16 = 1;
-/// The kind in the headers of the pair file `settings`.
-pub const SETTINGS_USE: u16 = 2;
 /// Bytes of the log that are read at a time.
 const READ_BYTES: usize = 4 << 20;
 /// Maximum length of a pair file in bytes: what the server can read at its start.
@@ -209,22 +206,17 @@ impl<F: Files> LogReader<'_, F> {
     async fn read(&mut self, bytes: usize) -> Result<bool, BackupError> {
         self.bytes.drain(..std::mem::take(&mut self.start));
         let position = self.position();
-        let name = segment_name(self.size.segment_of(position));
+        let name = segment_path(LOG_FOLDER, self.size.segment_of(position));
         let begin = self.bytes.len();
         let offset = self.size.offset_of(position) + begin as u64;
         let rest = self.size.bytes().saturating_sub(offset).min(bytes as u64);
         match self.files.read(&name, offset, rest as usize).await {
             Ok(read) => self.bytes.extend_from_slice(&read),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(BackupError::of_file(&self.files.folder().join(name))(error)),
+            Err(error) => return Err(BackupError::of_file(&self.files.folder().join(&*name))(error)),
         }
         Ok(self.bytes.len() > begin)
     }
-}
-
-/// Path of a segment of the log below the data directory.
-pub fn segment_name(segment: u64) -> String {
-    format!("log/{segment:010}.log")
 }
 
 /// Syncs the names in a folder.

@@ -7,18 +7,21 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use junctor_kernel::CrashWatch;
-use junctor_model::checkpoint::checkpoint_path;
+use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_path};
 use junctor_model::id::CommitNumber;
-use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
+use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_signals::crash_point::BACKUP_RESTORE;
-use junctor_storage::log::{BLOCK_BYTES, GroupError, GroupHeader, SegmentSize, decode_group, encode_slot, move_group};
+use junctor_storage::log::{
+    BLOCK_BYTES, GroupError, GroupHeader, LOG_FOLDER, SegmentSize, decode_group, encode_slot, move_group, segment_path,
+};
 
 use crate::BackupError;
 use crate::clock::{utc_moment_us, utc_text};
 use crate::contents::{Contents, Object};
 use crate::crash::{reach, watch_of_environment};
-use crate::data_directory::{IDENTITY_USE, SETTINGS_USE, segment_name, sync_folder};
+use crate::data_directory::sync_folder;
 use crate::object::read_object;
 use crate::progress::Progress;
 use crate::store::BackupStore;
@@ -165,7 +168,7 @@ impl Plan {
     /// Writes the directory. Its identity comes last.
     async fn write(&self, store: &BackupStore, target: Target<'_>) -> Result<RestoreSummary, BackupError> {
         let (contents, Target { folder, log_id, crashes }) = (&self.contents, target);
-        for below in ["checkpoint", "log"] {
+        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
             make_folder(&folder.join(below))?;
         }
         let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
@@ -200,7 +203,7 @@ impl Plan {
                 last.stable
             )));
         }
-        for below in ["checkpoint", "log"] {
+        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
             sync_folder(&folder.join(below))?;
         }
         let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes: contents.segment_bytes };
@@ -299,7 +302,10 @@ impl LogWriter {
         if let Some((_, file)) = self.segment.take() {
             file.sync_all()?;
         }
-        let file = OpenOptions::new().write(true).create_new(true).open(self.folder.join(segment_name(segment)))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(self.folder.join(&*segment_path(LOG_FOLDER, segment)))?;
         file.set_len(self.size.bytes())?;
         self.segment = Some((segment, file));
         Ok(())

@@ -5,9 +5,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use junctor_kernel::CrashWatch;
+use junctor_model::checkpoint::CheckpointFile;
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::Identity;
-use junctor_model::stored_manifest::{CheckpointFile, Manifest};
+use junctor_model::stored_manifest::Manifest;
 use junctor_signals::crash_point;
 
 use crate::BackupError;

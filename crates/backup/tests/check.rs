@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use junctor_backup::{CheckOptions, CheckReport, check};
-use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
+use junctor_model::checkpoint::{CheckpointFile, FrameLocation, PageTableLocation};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{
     ColumnNumber, CommitNumber, IndexId, PartitionId, SchemaVersion, StatementNumber, TableId, TransactionId,
@@ -15,9 +15,13 @@ use junctor_model::schema::{
     ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
-use junctor_model::stored_manifest::{CheckpointFile, MANIFEST_USE, Manifest};
+use junctor_model::stored_lists::{
+    CheckpointLists, append_partition, append_schema_part, begin_partitions, begin_schema,
+};
+use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_model::value::ValueRef;
-use junctor_storage::checkpoint::{CheckpointError, FrameBuilder};
+use junctor_storage::checkpoint::{CheckpointError, FrameBuilder, append_file_checksum};
 use junctor_storage::log::{
     BLOCK_BYTES, GroupHeader, GroupKind, Piece, RecordBuffer, RecordHeader, RecordKind, StreamId, encode_group,
     encode_slot, group_blocks,
@@ -93,7 +97,7 @@ fn filled_store() -> PartitionStore {
 
 /// Writes the store's rows to checkpoint file 1. Returns the place of the page table.
 fn write_checkpoint(folder: &Path, store: &mut PartitionStore) -> PageTableLocation {
-    let mut cursor = store.begin_checkpoint(PARTITION, BEGIN);
+    let mut cursor = store.begin_checkpoint(PARTITION, BEGIN, &[]).expect("the partition has rows");
     let (mut frame, mut file) = (FrameBuilder::new(), Vec::new());
     loop {
         match store.checkpoint_step(&mut cursor, BEGIN, &mut frame) {
@@ -108,10 +112,28 @@ fn write_checkpoint(folder: &Path, store: &mut PartitionStore) -> PageTableLocat
     let offset = file.len();
     let checksum = store.encode_page_table(&cursor, &mut file);
     let location = FrameLocation { file: 1, offset: offset as u64, length: (file.len() - offset) as u32 };
+    let location = PageTableLocation { location, checksum };
+    store.place_page_table(&mut cursor, location);
     store.end_checkpoint(cursor, true);
+    write_file(folder, 1, &file);
+    location
+}
+
+fn write_file(folder: &Path, number: u32, bytes: &[u8]) -> CheckpointFile {
     std::fs::create_dir_all(folder.join("checkpoint")).unwrap();
-    std::fs::write(folder.join("checkpoint/0000000001.data"), file).unwrap();
-    PageTableLocation { location, checksum }
+    std::fs::write(folder.join(format!("checkpoint/000000000{number}.data")), bytes).unwrap();
+    let (checksum, bytes) = (Some(append_file_checksum(0, bytes)), bytes.len() as u64);
+    CheckpointFile { number, bytes, live_bytes: bytes, checksum }
+}
+
+/// Writes the lists to the checkpoint files 2 and 3.
+fn write_lists(folder: &Path, table: &PageTableLocation) -> [CheckpointFile; 2] {
+    let (mut schema, mut partitions) = (Vec::new(), Vec::new());
+    begin_schema(&mut schema);
+    append_schema_part(&DictionaryChange::default(), &mut schema);
+    begin_partitions(0, 1, &mut partitions);
+    append_partition(PARTITION, table, &mut partitions);
+    [write_file(folder, 2, &schema), write_file(folder, 3, &partitions)]
 }
 
 /// Writes a log of one life: a start group, a group for each commit, a closing group. Returns the position of
@@ -174,14 +196,15 @@ impl Directory {
         let table = write_checkpoint(&folder, &mut store);
         let closing = write_log(&folder);
         let bytes = folder.join("checkpoint/0000000001.data").metadata().unwrap().len();
+        let [schema, partitions] = write_lists(&folder, &table);
         let manifest = Manifest {
             generation: 1,
             log_id: LOG_ID,
             begin: BEGIN,
             newest: BEGIN,
-            partitions: vec![(PARTITION, table)],
-            next_file: 2,
-            files: vec![CheckpointFile { number: 1, bytes, live_bytes: bytes }],
+            lists: ListPlace::Files { schema: 2, partitions: 3 },
+            next_file: 4,
+            files: vec![CheckpointFile { number: 1, bytes, live_bytes: bytes, checksum: None }, schema, partitions],
             ..Manifest::default()
         };
         let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: LOG_ID, segment_bytes: SEGMENT_BYTES };
@@ -200,10 +223,7 @@ impl Directory {
         let bytes = |location: FrameLocation| &file[location.offset as usize..][..location.length as usize];
         let mut store = empty_store();
         let table = bytes(self.table.location);
-        if table[4..8] != self.table.checksum.to_le_bytes() {
-            return Err(CheckpointError::Misplaced);
-        }
-        for location in store.load_page_table(PARTITION, table)? {
+        for location in store.load_page_table(PARTITION, self.table, table)? {
             store.load_frame(location, bytes(location))?;
         }
         let mut rebuild = IndexRebuild::new();
@@ -222,9 +242,48 @@ fn an_intact_directory_has_no_damage() {
 }
 
 #[test]
+fn folders_on_other_devices_are_checked_behind_their_links() {
+    let directory = Directory::new("linked");
+    let devices = directory.folder.with_file_name("check-linked-devices");
+    let _ = std::fs::remove_dir_all(&devices);
+    std::fs::create_dir_all(&devices).unwrap();
+    for below in ["checkpoint", "log"] {
+        std::fs::rename(directory.folder.join(below), devices.join(below)).unwrap();
+        std::os::unix::fs::symlink(devices.join(below), directory.folder.join(below)).unwrap();
+    }
+    assert_eq!(directory.check().damage, Vec::<String>::new());
+    assert_eq!(directory.check().notes.len(), 2);
+    for (name, at) in [("checkpoint/0000000001.data", 200), ("log/0000000000.log", BLOCK_BYTES + 40)] {
+        let path = devices.join(name);
+        let whole = std::fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        assert!(directory.check().damage[0].starts_with(name), "{:?}", directory.check());
+        std::fs::write(&path, whole).unwrap();
+    }
+    // A device that is not mounted.
+    for (below, problem) in [
+        ("checkpoint", "checkpoint file 1: the file is missing"),
+        ("log", "log/0000000000.log, byte 0: the log does not begin here"),
+    ] {
+        std::fs::rename(devices.join(below), devices.join("elsewhere")).unwrap();
+        assert_eq!(directory.check().damage[0], problem);
+        std::fs::rename(devices.join("elsewhere"), devices.join(below)).unwrap();
+    }
+}
+
+#[test]
 fn a_flipped_bit_of_any_sector_is_reported_with_its_place() {
     let directory = Directory::new("flipped");
-    for name in ["identity.1", "manifest.1", "checkpoint/0000000001.data", "log/0000000000.log"] {
+    for name in [
+        "identity.1",
+        "manifest.1",
+        "checkpoint/0000000001.data",
+        "checkpoint/0000000002.data",
+        "checkpoint/0000000003.data",
+        "log/0000000000.log",
+    ] {
         let path = directory.folder.join(name);
         let whole = std::fs::read(&path).unwrap();
         // Nothing was written behind the closing group. Recovery ends the log before a damaged closing group,
@@ -239,7 +298,7 @@ fn a_flipped_bit_of_any_sector_is_reported_with_its_place() {
             let report = directory.check();
             assert!(!report.damage.is_empty(), "{name}, byte {at}: {report:?}");
             assert!(report.damage[0].contains(name.split('.').next().unwrap()), "{name}, byte {at}: {report:?}");
-            if name.starts_with("checkpoint") {
+            if name == "checkpoint/0000000001.data" {
                 assert!(directory.load().is_err(), "{name}, byte {at}");
             }
         }
@@ -249,10 +308,31 @@ fn a_flipped_bit_of_any_sector_is_reported_with_its_place() {
 }
 
 #[test]
+fn the_manifest_of_the_first_release_is_checked_too() {
+    let directory = Directory::new("inline");
+    let bytes = directory.folder.join("checkpoint/0000000001.data").metadata().unwrap().len();
+    let lists = CheckpointLists { partitions: vec![(PARTITION, directory.table)], ..CheckpointLists::default() };
+    let manifest = Manifest {
+        generation: 1,
+        log_id: LOG_ID,
+        begin: BEGIN,
+        newest: BEGIN,
+        lists: ListPlace::Inline(Box::new(lists)),
+        next_file: 2,
+        files: vec![CheckpointFile { number: 1, bytes, live_bytes: bytes, checksum: None }],
+        ..Manifest::default()
+    };
+    std::fs::write(directory.folder.join("manifest.1"), encode_slot(MANIFEST_USE, 1, &manifest.encode())).unwrap();
+    assert_eq!(directory.check().damage, Vec::<String>::new());
+    assert_eq!(directory.check().notes[0], "checkpoint 1 up to commit 1: 1 frames, 300 rows");
+}
+
+#[test]
 fn missing_and_cut_files_are_reported() {
     let directory = Directory::new("missing");
     for (name, problem) in [
         ("checkpoint/0000000001.data", "checkpoint file 1: the file is missing"),
+        ("checkpoint/0000000003.data", "checkpoint file 3: the file is missing"),
         ("log/0000000000.log", "log/0000000000.log, byte 0: the log does not begin here"),
     ] {
         let path = directory.folder.join(name);

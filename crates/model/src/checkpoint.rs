@@ -29,6 +29,23 @@ pub struct PageTableLocation {
     pub checksum: u32,
 }
 
+/// A checkpoint file as a manifest names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointFile {
+    /// The number, which its name contains.
+    pub number: u32,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Bytes that the checkpoint needs: frames that page tables name, page tables, and the whole of a list.
+    pub live_bytes: u64,
+    /// CRC-32C of the whole file; `None` for a file that release 0.1 wrote.
+    pub checksum: Option<u32>,
+}
+
+/// Size in bytes from which an ldm continues a round in the next file. Files of limited size can be freed one
+/// by one.
+pub const CHECKPOINT_FILE_BYTES: u64 = 128 << 20;
+
 /// The folder of checkpoint files, relative to the node's data folder.
 pub const CHECKPOINT_FOLDER: &str = "checkpoint";
 

@@ -12,6 +12,7 @@ pub mod checkpoint;
 pub mod stored_identity;
 pub mod stored_schema;
 pub mod stored_mark;
+pub mod stored_lists;
 pub mod stored_manifest;
 pub mod stored_settings;
 pub mod planted_bug;

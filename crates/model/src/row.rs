@@ -15,7 +15,7 @@ use std::ops::Range;
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnNumber;
 use crate::limit;
-use crate::row_encoding::{NULL_MARK, append_length, append_length_prefixed, length_bytes, wire_type};
+use crate::row_encoding::{NULL_MARK, append_length_prefixed, length_bytes, wire_type};
 use crate::schema::{ColumnDefinition, ColumnType};
 use crate::value::ValueRef;
 
@@ -358,11 +358,11 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     if flags & !FLAG_WIDE != 0 || image.len() < header || image.len() > limit::ROW_BYTES_MAX {
         return false;
     }
-    let mut used = vec![0u8; format.fixed_start as usize - 1];
-    for slot in format.slots.iter().filter(|slot| slot.null_mask != 0) {
-        used[usize::from(slot.null_byte) - 1] |= slot.null_mask;
-    }
-    if used.iter().zip(&image[1..]).any(|(used, bits)| bits & !used != 0) {
+    // Only the last byte of null bits can have unused ones.
+    let last = format.fixed_start as usize - 1;
+    let in_last = format.slots.iter().filter(|slot| usize::from(slot.null_byte) == last);
+    let used = in_last.fold(0, |used, slot| used | slot.null_mask);
+    if last > 0 && image[last] & !used != 0 {
         return false;
     }
     let data_bytes = image.len() - header;
@@ -489,12 +489,14 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
         SlotKind::Variable => {
             // A length has exactly one valid form, so equal values have equal images.
             let wire = &image[format.var_extent(image, at, at)];
-            let mut length = Vec::new();
-            let prefix_bytes = (1..=9.min(wire.len())).find(|bytes| length_bytes(wire.len() - bytes) == *bytes);
-            prefix_bytes.is_some_and(|bytes| {
-                append_length((wire.len() - bytes) as u64, &mut length);
-                wire.starts_with(&length)
-            })
+            let (prefix_bytes, length) = match *wire {
+                [length, ..] if length < NULL_MARK => (1, usize::from(length)),
+                [0xFC, a, b, ..] => (3, usize::from(u16::from_le_bytes([a, b]))),
+                [0xFD, a, b, c, ..] => (4, u32::from_le_bytes([a, b, c, 0]) as usize),
+                [0xFE, a, b, c, d, 0, 0, 0, 0, ..] => (9, u32::from_le_bytes([a, b, c, d]) as usize),
+                _ => return false,
+            };
+            prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes
         }
         kind => !is_null || image[at..][..kind.fixed_bytes()].iter().all(|byte| *byte == 0),
     }

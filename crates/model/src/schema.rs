@@ -357,6 +357,11 @@ impl Dictionary {
         self.tables.values()
     }
 
+    /// The tables with this id and higher ones, in the order of their ids.
+    pub fn tables_from(&self, first: TableId) -> impl Iterator<Item = &Arc<TableLayout>> {
+        self.tables.range(first..).map(|(_, layout)| layout)
+    }
+
     /// The highest table id, hidden tables included. Tables created later have higher ids.
     pub fn newest_table(&self) -> TableId {
         self.tables.last_key_value().map_or(TableId::default(), |(id, _)| *id)

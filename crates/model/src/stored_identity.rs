@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The format version of a new data directory.
 pub const DIRECTORY_FORMAT_VERSION: u32 = 1;
 
+/// The use of the pair file `identity`, as in its header.
+pub const IDENTITY_USE: u16 = 1;
+
 /// The properties of a data directory that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,6 +11,9 @@ use crate::value::Value;
 /// The version that is written.
 pub const SETTINGS_FORMAT_VERSION: u32 = 1;
 
+/// The use of the pair file `settings`, as in its header.
+pub const SETTINGS_USE: u16 = 2;
+
 /// The persisted values of global variables, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PersistedSettings {

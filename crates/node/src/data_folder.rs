@@ -7,6 +7,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use junctor_model::checkpoint::CHECKPOINT_FOLDER;
+use junctor_storage::log::LOG_FOLDER;
+
 use crate::setting::NodeConfig;
 use crate::start::StartError;
 
@@ -20,8 +23,8 @@ pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
     let data = Path::new(config.data_folder());
     let lock = lock_folder(data)?;
     for (setting, name, folder) in [
-        ("log_directory", "log", &config.log_directory),
-        ("checkpoint_directory", "checkpoint", &config.checkpoint_directory),
+        ("log_directory", LOG_FOLDER, &config.log_directory),
+        ("checkpoint_directory", CHECKPOINT_FOLDER, &config.checkpoint_directory),
     ] {
         if let Some(folder) = folder {
             let folder = std::path::absolute(folder).map_err(|error| failed("find", Path::new(folder), &error))?;

@@ -3,7 +3,7 @@
 //! segments that recovery no longer reads.
 
 use junctor_kernel::Address;
-use junctor_model::checkpoint::PageTableLocation;
+use junctor_model::checkpoint::{CheckpointFile, PageTableLocation};
 use junctor_model::id::{CommitNumber, PartitionId};
 
 /// Reads the numbers with which a round begins. From main to log.
@@ -23,47 +23,51 @@ pub struct BeginCheckpointReply {
     pub replay_from: u64,
 }
 
-/// Writes the rows that have changed since the last checkpoint to a new file. From main to ldm.
+/// Writes the rows that have changed since the last checkpoint to new files. From main to ldm.
 #[derive(Debug)]
 pub struct WriteCheckpoint {
     /// Main.
     pub reply_to: Address,
     /// The generation of the manifest that will name the file.
     pub generation: u64,
-    /// Number of the file `checkpoint/<number>.data` to create.
+    /// Number of the first file `checkpoint/<number>.data` to create. The next ones have this number plus a
+    /// multiple of `file_step`.
     pub file: u32,
+    /// Difference between the numbers of the ldm's files.
+    pub file_step: u32,
     /// The number from [`BeginCheckpointReply`].
     pub begin: CommitNumber,
     /// Bytes that the ldm may write in a second, until [`SetCheckpointSpeed`] changes them.
     pub bytes_per_second: u64,
-    /// Files whose live bytes are to be written again to the new file, so that the files become free.
+    /// Files that are to become free, in ascending order: some of their live bytes are written again.
     pub rewritten_files: Vec<u32>,
 }
 
-/// The reply to [`WriteCheckpoint`]: the file and its folder entry are synced. On an error the ldm waits for
-/// [`EndCheckpoint`] with `is_kept` false.
+/// The reply to [`WriteCheckpoint`]: the files and their folder entries are synced. On an error the ldm waits
+/// for [`EndCheckpoint`] with `is_kept` false.
 #[derive(Debug)]
 pub struct WriteCheckpointReply {
     /// The answering ldm.
     pub from: Address,
     /// Copied from the request.
     pub generation: u64,
-    /// The contents of the file, or why it could not be written.
+    /// The files that the ldm has created. Their `live_bytes` are 0. After an error their lengths and
+    /// checksums are unknown.
+    pub files: Vec<CheckpointFile>,
+    /// The contents of the files, or why they could not be written.
     pub result: Result<Box<LdmCheckpoint>, Box<str>>,
 }
 
 /// The contribution of one ldm to a round.
 #[derive(Clone, Debug, Default)]
 pub struct LdmCheckpoint {
-    /// The highest commit number that the rows in the file may have. The manifest takes effect only once it
+    /// The highest commit number that the rows in the files may have. The manifest takes effect only once it
     /// is durable.
     pub newest: CommitNumber,
-    /// The page table of every partition of the ldm. Partitions that were dropped during the round are
-    /// absent.
+    /// The page tables of the ldm's partitions, also those of earlier rounds that stay valid. Partitions that
+    /// were dropped during the round or never had rows are absent.
     pub partitions: Vec<(PartitionId, PageTableLocation)>,
-    /// Length of the new file.
-    pub file_bytes: u64,
-    /// Bytes of each file that the page tables need, the page tables in the new file included.
+    /// Bytes of each file that the page tables need, the page tables included.
     pub live_bytes: Vec<(u32, u64)>,
 }
 

@@ -59,6 +59,7 @@ crash_points! {
     CHECKPOINT_TABLE = "checkpoint.table": "A page table is written.";
     CHECKPOINT_SYNC = "checkpoint.sync": "The files of a round are synced.";
     CHECKPOINT_AWAIT = "checkpoint.await": "A round waits until everything that it wrote is durable in the log.";
+    CHECKPOINT_LIST = "checkpoint.list": "The files with the schema and the partitions are written and synced.";
     CHECKPOINT_SWITCH = "checkpoint.switch": "The manifest of a round takes effect.";
     CHECKPOINT_TRIM = "checkpoint.trim": "The log is trimmed to the position of a round.";
     CHECKPOINT_DELETE = "checkpoint.delete": "A file that the manifest no longer names is deleted.";

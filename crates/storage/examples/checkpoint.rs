@@ -9,7 +9,7 @@ mod table;
 use std::sync::Arc;
 
 use junctor_model::id::{CommitNumber, PartitionId, RowId};
-use junctor_storage::checkpoint::FrameBuilder;
+use junctor_storage::checkpoint::{FrameBuilder, FrameLocation, PageTableLocation};
 use junctor_storage::page::PagePool;
 use junctor_storage::partition_store::{CheckpointStep, IndexRebuild, PartitionStore};
 
@@ -32,7 +32,7 @@ fn main() {
     };
     let start = processor_ns();
     let begin = CommitNumber(1);
-    let mut cursor = store.begin_checkpoint(partition, begin);
+    let mut cursor = store.begin_checkpoint(partition, begin, &[]).expect("the partition has rows");
     let mut frame = FrameBuilder::new();
     let mut file = Vec::with_capacity(rows as usize * 256);
     loop {
@@ -46,14 +46,17 @@ fn main() {
         }
     }
     let mut page_table = Vec::new();
-    store.encode_page_table(&cursor, &mut page_table);
+    let checksum = store.encode_page_table(&cursor, &mut page_table);
+    let location = FrameLocation { file: 1, offset: file.len() as u64, length: page_table.len() as u32 };
+    let location = PageTableLocation { location, checksum };
+    store.place_page_table(&mut cursor, location);
     store.end_checkpoint(cursor, true);
     print("write", start, file.len());
     println!("page table: {} bytes", page_table.len());
     for round in ["load", "load again"] {
         let mut loaded = PartitionStore::new(Arc::clone(&layout), Arc::clone(&pool));
         let start = processor_ns();
-        for location in loaded.load_page_table(partition, &page_table).expect("a page table") {
+        for location in loaded.load_page_table(partition, location, &page_table).expect("a page table") {
             let frame = &file[location.offset as usize..][..location.length as usize];
             loaded.load_frame(location, frame).expect("a frame");
         }

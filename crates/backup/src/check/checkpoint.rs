@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
+use junctor_model::checkpoint::{CHECKPOINT_FOLDER, FrameLocation, PageTableLocation, checkpoint_file};
 use junctor_model::id::PartitionId;
-use junctor_model::stored_manifest::Manifest;
-use junctor_storage::checkpoint::{CheckpointError, PageEntries, StoredFrame, decode_frame, decode_page_table};
+use junctor_model::stored_lists::{decode_partitions, decode_schema};
+use junctor_model::stored_manifest::{ListPlace, Manifest};
+use junctor_storage::checkpoint::{
+    CheckpointError, PageEntries, StoredFrame, append_file_checksum, decode_frame, decode_page_table,
+};
 
 use super::CheckReport;
 use crate::BackupError;
@@ -23,7 +27,7 @@ pub(super) fn check_checkpoint(
 ) -> Result<(), BackupError> {
     let files = open_files(folder, manifest, report)?;
     let (mut frames, mut rows) = (0u64, 0u64);
-    for (partition, table) in &manifest.partitions {
+    for (partition, table) in &partitions(&files, manifest, report)? {
         for page in check_page_table(&files, *partition, table, report)? {
             let mut part = 0;
             for frame in &page.frames {
@@ -48,18 +52,65 @@ pub(super) fn check_checkpoint(
     Ok(())
 }
 
+/// The partitions of the checkpoint; empty if their list is damaged. Checks the schema, too.
+fn partitions(
+    files: &Files,
+    manifest: &Manifest,
+    report: &mut CheckReport,
+) -> Result<Vec<(PartitionId, PageTableLocation)>, BackupError> {
+    let (schema, list) = match &manifest.lists {
+        ListPlace::Inline(lists) => return Ok(lists.partitions.clone()),
+        ListPlace::Files { schema, partitions } => (*schema, *partitions),
+    };
+    if let Some((name, bytes)) = read_list(files, manifest, schema, report)?
+        && let Err(error) = decode_schema(&bytes)
+    {
+        report.damaged(name, error);
+    }
+    let Some((name, bytes)) = read_list(files, manifest, list, report)? else { return Ok(Vec::new()) };
+    match decode_partitions(&bytes) {
+        Ok((_, partitions)) => {
+            if let Err(error) = manifest.check_partitions(&partitions) {
+                report.damaged(name, error);
+            }
+            Ok(partitions)
+        }
+        Err(error) => {
+            report.damaged(name, error);
+            Ok(Vec::new())
+        }
+    }
+}
+
+/// The name and the bytes of a list; `None` if it is damaged, or if the file is missing, which is reported.
+fn read_list<'a>(
+    files: &'a Files,
+    manifest: &Manifest,
+    number: u32,
+    report: &mut CheckReport,
+) -> Result<Option<(&'a str, Vec<u8>)>, BackupError> {
+    let (Some((name, file)), Some(named)) = (files.get(&number), manifest.file(number)) else { return Ok(None) };
+    let mut bytes = Vec::new();
+    file.take(named.bytes).read_to_end(&mut bytes).map_err(BackupError::of_file(Path::new(name)))?;
+    let is_whole = bytes.len() as u64 == named.bytes && named.checksum == Some(append_file_checksum(0, &bytes));
+    if !is_whole {
+        report.damaged(name, "the list of the checkpoint is damaged");
+    }
+    Ok(is_whole.then_some((name, bytes)))
+}
+
 /// Opens the files of the manifest. Their names contain their numbers.
 fn open_files(folder: &Path, manifest: &Manifest, report: &mut CheckReport) -> Result<Files, BackupError> {
-    let path = folder.join("checkpoint");
+    let path = folder.join(CHECKPOINT_FOLDER);
     let mut files = Files::new();
     if let Ok(entries) = std::fs::read_dir(&path) {
         for entry in entries {
             let entry = entry.map_err(BackupError::of_file(&path))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(number) = name.strip_suffix(".data").and_then(|number| number.parse().ok()) else { continue };
+            let Some(number) = checkpoint_file(&name) else { continue };
             if manifest.file(number).is_some() {
                 let file = File::open(entry.path()).map_err(BackupError::of_file(&entry.path()))?;
-                files.insert(number, (format!("checkpoint/{name}"), file));
+                files.insert(number, (format!("{CHECKPOINT_FOLDER}/{name}"), file));
             }
         }
     }

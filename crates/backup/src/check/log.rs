@@ -10,16 +10,14 @@ use junctor_model::id::CommitNumber;
 use junctor_model::stored_identity::Identity;
 use junctor_model::stored_manifest::Manifest;
 use junctor_storage::log::{
-    BLOCK_BYTES, ChainPosition, GroupKind, LogAnalysis, SegmentSize, StreamId, StreamReader, decode_group,
-    is_beyond_end,
+    BLOCK_BYTES, ChainPosition, GroupKind, LOG_FOLDER, LogAnalysis, SegmentSize, StreamId, StreamReader, TAIL_BLOCKS,
+    decode_group, is_beyond_end, segment_number, segment_path,
 };
 
 use super::CheckReport;
 use crate::BackupError;
-use crate::data_directory::{DataDirectory, FolderFiles, segment_name};
+use crate::data_directory::{DataDirectory, FolderFiles};
 
-/// Blocks behind the end of the log in which a later group shows damage, as in recovery.
-const TAIL_BLOCKS: u64 = (64 << 20) / BLOCK_BYTES as u64;
 /// Blocks that are read at a time.
 const READ_BLOCKS: u64 = 256;
 
@@ -42,7 +40,7 @@ pub(super) fn check_log(
         None => (CommitNumber(0), CommitNumber(0), 0),
     };
     let place = |position: u64| {
-        let segment = segment_name(size.segment_of(position));
+        let segment = segment_path(LOG_FOLDER, size.segment_of(position));
         format!("{segment}, byte {}", size.offset_of(position))
     };
     let directory = DataDirectory::new(FolderFiles(folder.into()));
@@ -75,8 +73,8 @@ pub(super) fn check_log(
         return Ok(());
     };
     for segment in size.segment_of(from)..=size.segment_of(end.position - 1) {
-        let name = segment_name(segment);
-        let path = folder.join(&name);
+        let name = segment_path(LOG_FOLDER, segment);
+        let path = folder.join(&*name);
         let length = path.metadata().map_err(BackupError::of_file(&path))?.len();
         // Recovery takes a short segment for one that was not prepared completely, and does not read it.
         if length < size.bytes() {
@@ -108,7 +106,7 @@ fn find_beyond_end(folder: &Path, size: SegmentSize, end: &ChainPosition) -> Res
         // Beyond the near blocks, only the first block of each segment is examined.
         let is_near = position < end.position + TAIL_BLOCKS;
         let count = if is_near { READ_BLOCKS.min(size.next_start(position + 1) - position) } else { 1 };
-        let path = folder.join(segment_name(size.segment_of(position)));
+        let path = folder.join(&*segment_path(LOG_FOLDER, size.segment_of(position)));
         let mut bytes = vec![0; count as usize * BLOCK_BYTES];
         let read = File::open(&path).and_then(|file| file.read_exact_at(&mut bytes, size.offset_of(position)));
         match read {
@@ -128,13 +126,12 @@ fn find_beyond_end(folder: &Path, size: SegmentSize, end: &ChainPosition) -> Res
 
 /// The highest number of a segment that exists, or `at_least`.
 fn last_segment(folder: &Path, at_least: u64) -> Result<u64, BackupError> {
-    let path = folder.join("log");
+    let path = folder.join(LOG_FOLDER);
     let entries = std::fs::read_dir(&path).map_err(BackupError::of_file(&path))?;
     let mut last = at_least;
     for entry in entries {
         let name = entry.map_err(BackupError::of_file(&path))?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".log")).and_then(|name| name.parse().ok());
-        last = last.max(number.unwrap_or(0));
+        last = last.max(name.to_str().and_then(segment_number).unwrap_or(0));
     }
     Ok(last)
 }

@@ -11,15 +11,14 @@ use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use junctor_model::stored_identity::Identity;
+use junctor_model::stored_identity::{IDENTITY_USE, Identity};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
-use junctor_model::stored_settings::PersistedSettings;
+use junctor_model::stored_settings::{PersistedSettings, SETTINGS_USE};
 
 use self::checkpoint::check_checkpoint;
 use self::log::check_log;
 use self::pair::check_pair;
 use crate::BackupError;
-use crate::data_directory::{IDENTITY_USE, SETTINGS_USE};
 
 /// Options of `junctor check`.
 #[derive(Clone, Debug, clap::Args)]

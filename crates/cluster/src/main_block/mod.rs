@@ -24,6 +24,7 @@
 
 pub mod block;
 mod state;
+mod read_lists;
 mod recover;
 mod checkpoint;
 mod wait_for_tables;

@@ -11,7 +11,7 @@ use junctor_kernel::{
     FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
 };
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::stored_settings::PersistedSettings;
+use junctor_model::stored_settings::{PersistedSettings, SETTINGS_USE};
 use junctor_signals::recover_log::{RELEASE_ADVICE, advice_about};
 use junctor_signals::set_globals::{ApplyGlobals, RestoreGlobals, SetGlobals, SetGlobalsReply};
 use junctor_signals::{Signal, SqlSignal, crash_point};
@@ -19,8 +19,6 @@ use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
 
 use super::block::MainBlock;
 
-/// The kind in the headers of the files `settings.0` and `settings.1`, which form a pair.
-const SETTINGS_USE: u16 = 2;
 /// The token of every request about the pair.
 pub(super) const SETTINGS_FILE: u64 = 1 << 32;
 

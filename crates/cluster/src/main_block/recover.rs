@@ -14,8 +14,9 @@ use junctor_kernel::{
 use junctor_model::checkpoint::PageTableLocation;
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::planted_bug::PlantedBug;
-use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
-use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
+use junctor_model::stored_lists::CheckpointLists;
+use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::checkpoint::LoadCheckpoint;
 use junctor_signals::inbox::ContinueWork;
@@ -30,10 +31,9 @@ use junctor_signals::{LdmSignal, LogSignal, MainSignal, Module, RecvSignal, Sign
 use junctor_storage::log::{PairSlot, decode_slot, encode_slot, newest_slot};
 
 use super::block::MainBlock;
+use super::read_lists::ListReader;
 use super::restore::RestoredSchema;
 
-/// The kind in the headers of the files `identity.0` and `identity.1`, which form a pair.
-const IDENTITY_USE: u16 = 1;
 /// Maximum number of signals to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
 /// The value of `ContinueWork::work` for recovery.
@@ -49,6 +49,8 @@ pub(super) struct Recovery {
     identity: Option<Identity>,
     /// The last checkpoint; `None` if the directory has none.
     pub(super) manifest: Option<Box<Manifest>>,
+    /// The schema and the partitions of the checkpoint.
+    lists: Option<CheckpointLists>,
     recovered: RecoveredLog,
     schema: Option<RestoredSchema>,
     /// Partitions that are not requested yet.
@@ -93,6 +95,8 @@ enum Step {
     ReadPair { pair: Pair, slot: u8, file: Option<FileId>, first: Option<PairSlot>, found: u8 },
     /// The manifest, which is written again.
     SyncManifest { file: Option<FileId>, content: FileBuffer },
+    /// The lists of the checkpoint.
+    ReadLists(ListReader),
     /// The log block's first reading.
     Analyse,
     /// The creation of the partitions.
@@ -133,6 +137,7 @@ impl MainBlock {
             step: Step::MakeFolder,
             identity: None,
             manifest: None,
+            lists: None,
             recovered: RecoveredLog::default(),
             schema: None,
             unsent: VecDeque::new(),
@@ -195,7 +200,18 @@ impl MainBlock {
             }
             (Step::SyncManifest { .. }, Ok(FileOutcome::FolderSynced)) => {
                 outbox.crash_point(crash_point::RECOVERY_RESYNC.after());
-                self.begin_analysis(outbox);
+                self.read_lists(outbox);
+            }
+            (Step::ReadLists(reader), result) => {
+                let Some(manifest) = recovery.manifest.as_deref() else { return };
+                match reader.take(manifest, (result, bytes), outbox) {
+                    Ok(None) => {}
+                    Ok(lists) => {
+                        recovery.lists = lists;
+                        self.begin_analysis(outbox);
+                    }
+                    Err(error) => halt(&error, outbox),
+                }
             }
             (Step::WriteIdentity { file, content }, Ok(FileOutcome::Opened { file: opened, .. })) => {
                 *file = Some(opened);
@@ -308,6 +324,20 @@ impl MainBlock {
         open_pair_file(Pair::Manifest, (generation % 2) as u8, FileMode::ReadWrite, outbox);
     }
 
+    /// Takes the lists from the manifest, or reads their files.
+    fn read_lists(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(recovery) = &mut self.recovery else { return };
+        let Some(manifest) = &mut recovery.manifest else { return };
+        if let Some(reader) = ListReader::begin(manifest, outbox) {
+            recovery.step = Step::ReadLists(reader);
+            return;
+        }
+        if let ListPlace::Inline(lists) = std::mem::take(&mut manifest.lists) {
+            recovery.lists = Some(*lists);
+        }
+        self.begin_analysis(outbox);
+    }
+
     /// Lets the log block read the log from the position that the manifest names.
     fn begin_analysis(&mut self, outbox: &mut Outbox<Signal>) {
         let reply_to = self.own;
@@ -336,8 +366,8 @@ impl MainBlock {
         if recovered.incarnation == 0 {
             return halt(&format!("the log of the data directory is missing; {MISSING_ADVICE}"), outbox);
         }
-        let manifest = self.recovery.as_ref().and_then(|recovery| recovery.manifest.as_deref());
-        let schema = match self.restore(manifest, &recovered.dictionary, &recovered.marks) {
+        let lists = self.recovery.as_ref().and_then(|recovery| recovery.lists.as_ref());
+        let schema = match self.restore(lists, &recovered.dictionary, &recovered.marks) {
             Ok(schema) => schema,
             Err(message) => return halt(&format!("{message}; {RELEASE_ADVICE}"), outbox),
         };
@@ -386,11 +416,11 @@ impl MainBlock {
         let owners: BTreeMap<PartitionId, Address> =
             recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default().into_iter().collect();
         let mut loads: BTreeMap<Address, Vec<(PartitionId, PageTableLocation)>> = BTreeMap::new();
-        let stored = recovery.manifest.as_deref().map_or(&[][..], |manifest| &manifest.partitions);
-        for (partition, table) in stored {
+        // The lists are needed no longer.
+        for (partition, table) in recovery.lists.take().unwrap_or_default().partitions {
             // A partition without an owner belongs to a table that was dropped after the checkpoint.
-            if let Some(owner) = owners.get(partition) {
-                loads.entry(*owner).or_default().push((*partition, *table));
+            if let Some(owner) = owners.get(&partition) {
+                loads.entry(*owner).or_default().push((partition, table));
             }
         }
         if loads.is_empty() {

@@ -16,7 +16,7 @@ use junctor_kernel::{Address, require};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
-use junctor_model::stored_manifest::Manifest;
+use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::Catalog;
@@ -65,13 +65,13 @@ impl MainBlock {
     /// A body has an unknown version or is damaged, or the bodies contradict each other.
     pub fn restore(
         &self,
-        checkpoint: Option<&Manifest>,
+        checkpoint: Option<&CheckpointLists>,
         dictionary: &[Vec<u8>],
         marks: &[Vec<u8>],
     ) -> Result<RestoredSchema, Box<str>> {
         let mut catalog = Catalog::default();
         let mut next_table = TableId(1);
-        if let Some(Manifest { schema, .. }) = checkpoint {
+        if let Some(CheckpointLists { schema, .. }) = checkpoint {
             next_table = schema.next_table.max(next_table);
             schema.clone().apply(&mut catalog.dictionary);
         }

@@ -45,6 +45,8 @@ pub struct Delivery<S> {
     pub written: Vec<u8>,
     /// Whether answers to file requests are withheld: they stay in `held_files` instead of being sent.
     pub holds_files: bool,
+    /// Whether `handle` returns file requests to the test instead of answering them.
+    pub returns_files: bool,
     /// Held answers to file requests, each with the address of the requesting block.
     pub held_files: Vec<(Address, S)>,
     deliveries: usize,
@@ -68,6 +70,7 @@ impl<S: Signal> Delivery<S> {
             next_file: 0,
             written: Vec::new(),
             holds_files: false,
+            returns_files: false,
             held_files: Vec::new(),
             deliveries: 0,
         }
@@ -135,6 +138,9 @@ impl<S: Signal> Delivery<S> {
 
     /// Carries out a request; returns one that concerns neither timers nor files.
     fn carry_out(&mut self, own: Address, request: WorldRequest) -> Option<WorldRequest> {
+        if self.returns_files && request.file_lane().is_some() {
+            return Some(request);
+        }
         let (token, outcome, bytes) = match request {
             WorldRequest::StartTimer { after, token } => {
                 self.timers.push((self.now.plus(after), own, token));

@@ -16,7 +16,7 @@ use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
-use junctor_storage::log::{FormedRecords, MAIN_STREAM, StreamId};
+use junctor_storage::log::{FormedRecords, LOG_FOLDER, MAIN_STREAM, StreamId};
 use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 use junctor_transaction::ldm::{LdmShared, LogTarget};
@@ -141,7 +141,7 @@ impl Shared {
         let ldms = (0..formed.len() as u16 - 1).map(StreamId);
         let tcs = (0..self.tc_count).map(|instance| Address::new(node, Module::Tc, instance));
         let configuration = LogConfiguration {
-            folder: "log".into(),
+            folder: LOG_FOLDER.into(),
             segment_size: self.config.log_segment_size,
             streams: ldms.chain([MAIN_STREAM]).collect(),
             writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),

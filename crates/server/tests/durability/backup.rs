@@ -19,7 +19,7 @@ fn start_with_checkpoints(folder: &Path) -> Server {
 }
 
 /// Waits for a checkpoint with a higher generation. Returns its generation.
-fn await_checkpoint_after(server: &Server, generation: u64) -> u64 {
+pub(super) fn await_checkpoint_after(server: &Server, generation: u64) -> u64 {
     let mut session = server.session();
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {

@@ -8,13 +8,15 @@
 
 mod error;
 mod frame;
+mod live_bytes;
 mod page_table;
 
 pub use error::CheckpointError;
 pub use frame::{
     Cell, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FRAME_VERSION, Frame, FrameBuilder, FrameHeader, FrameRow, decode_frame,
 };
-pub use junctor_model::checkpoint::FrameLocation;
+pub use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
+pub use live_bytes::LiveBytes;
 pub(crate) use page_table::encode_page_table;
 pub use page_table::{
     PAGE_TABLE_VERSION, PageEntries, PageTableHeader, StoredFrame, decode_page_table, page_table_checksum,
@@ -24,6 +26,12 @@ pub use page_table::{
 pub const ROWS_PER_CELL: u32 = 64;
 /// Row ids in a page.
 pub const ROWS_PER_PAGE: u32 = 4096;
+
+/// The checksum of a file after these bytes, which follow bytes with the checksum `before`. The checksum of
+/// no bytes is 0.
+pub fn append_file_checksum(before: u32, bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(before, bytes)
+}
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

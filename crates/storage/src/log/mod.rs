@@ -12,6 +12,7 @@ mod pair;
 mod record;
 mod recovery;
 mod scan;
+mod segment;
 mod space;
 mod stream;
 
@@ -27,7 +28,8 @@ pub use record::{
     SectionHeader, chunk_headers, decode_record,
 };
 pub use recovery::{Decision, Incarnation, LogAnalysis, LogDamage, RecoveryPlan};
-pub use scan::{ChainPosition, LogScan, ScanStep, is_beyond_end};
+pub use scan::{ChainPosition, LogScan, ScanStep, TAIL_BLOCKS, is_beyond_end};
+pub use segment::{LOG_FOLDER, segment_number, segment_path};
 pub use space::{
     CHUNK_UNDO_BLOCKS, ONE_PHASE_BLOCKS_MAX, WrittenExtent, commit_blocks, long_participant_blocks, record_blocks,
     short_participant_blocks,

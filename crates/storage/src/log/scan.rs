@@ -116,6 +116,10 @@ impl LogScan {
     }
 }
 
+/// Blocks behind the end of the log in which every block may show damage. Of the segments behind them, only
+/// the first block can.
+pub const TAIL_BLOCKS: u64 = (64 << 20) / BLOCK_BYTES as u64;
+
 /// Whether the block at `position` proves that the log is damaged at `end`, where the chain stops.
 ///
 /// Suppose that a group of the same life, or of a later one, lies beyond `end`. If its header says that the

@@ -92,7 +92,7 @@ impl LdmBlock {
             backed_up: BTreeMap::new(),
             records: RecordStream::new(own.instance, shared.log.clone()),
             replay: ReplayQueue::default(),
-            checkpoint: CheckpointWriter::default(),
+            checkpoint: CheckpointWriter::new(),
             load: None,
             purge: PurgeQueue::new(),
             applied: CommitNumber(0),

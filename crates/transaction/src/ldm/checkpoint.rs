@@ -1,4 +1,5 @@
-//! Writes the changed rows of this ldm to a checkpoint file, in steps between other work.
+//! Writes the changed rows of this ldm to checkpoint files, in steps between other work. A partition without
+//! changes keeps the page table of an earlier round.
 //!
 //! A step reads at most [`HOLDS_PER_TURN_MAX`] cells (a cell is 64 row ids), and only at the speed that main
 //! allows. The ldm keeps its cursors until main ends the round: only then is it known whether the rows count
@@ -8,16 +9,19 @@ use junctor_kernel::{
     Address, Context, Duration, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox,
     Time, WorldRequest, require,
 };
-use junctor_model::checkpoint::{CHECKPOINT_FOLDER, FrameLocation, PageTableLocation, checkpoint_path};
+use junctor_model::checkpoint::{
+    CHECKPOINT_FILE_BYTES, CHECKPOINT_FOLDER, CheckpointFile, FrameLocation, PageTableLocation, checkpoint_path,
+};
 use junctor_model::id::{CommitNumber, PartitionId};
 use junctor_signals::checkpoint::{
     EndCheckpoint, LdmCheckpoint, SetCheckpointSpeed, SetCheckpointSpeedReply, WriteCheckpoint, WriteCheckpointReply,
 };
 use junctor_signals::{MainSignal, Signal, crash_point};
-use junctor_storage::checkpoint::FrameBuilder;
+use junctor_storage::checkpoint::{FrameBuilder, LiveBytes, append_file_checksum};
 use junctor_storage::partition_store::{CheckpointCursor, CheckpointStep};
 
 use super::block::LdmBlock;
+use super::checkpoint_speed::Speed;
 use super::deferred::Deferred;
 
 /// Maximum number of cells that one step reads, each under one hold of its partition's guard. The beginning
@@ -29,13 +33,6 @@ const WRITE_BYTES: usize = 1 << 20;
 const WRITES_MAX: usize = 2;
 /// Unit of file positions and lengths, in bytes.
 const FILE_BLOCK_BYTES: usize = 4096;
-/// Bytes that may be written without waiting after the ldm has written nothing for a while.
-const BURST_BYTES: u64 = 256 * 1024;
-/// Shortest and longest pause of a round that has written as much as its speed allows for now, in
-/// milliseconds.
-const PAUSE_MS_MIN: u64 = 1;
-const PAUSE_MS_MAX: u64 = 100;
-
 /// Token of the timer that ends a pause.
 pub(super) const CHECKPOINT_TIMER: u64 = 1;
 /// Marks the answers to this module's file requests: the upper byte of their tokens.
@@ -44,8 +41,10 @@ pub(super) const TOKEN_KIND_SHIFT: u32 = 56;
 const TOKEN: u64 = CHECKPOINT_FILE << TOKEN_KIND_SHIFT;
 
 /// The part of this ldm in checkpoints.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CheckpointWriter {
+    /// Size in bytes from which a round goes on in the next file.
+    pub file_bytes: u64,
     round: Option<Box<Round>>,
     /// Cursors of ended rounds whose partitions had readers in the guard, and whether the round is kept.
     ending: Vec<(CheckpointCursor, bool)>,
@@ -54,27 +53,46 @@ pub(super) struct CheckpointWriter {
     timer_runs: bool,
 }
 
+impl CheckpointWriter {
+    /// A writer without a round.
+    pub fn new() -> CheckpointWriter {
+        let file_bytes = CHECKPOINT_FILE_BYTES;
+        let (ending, spare) = (Vec::new(), Vec::new());
+        CheckpointWriter { file_bytes, round: None, ending, spare, is_deferred: false, timer_runs: false }
+    }
+}
+
 /// A round under way.
 #[derive(Debug)]
 struct Round {
     reply_to: Address,
     generation: u64,
-    file_number: u32,
     begin: CommitNumber,
-    /// Files whose live contents this round writes again, so that the files become free.
+    /// Files that are to become free.
     rewritten_files: Vec<u32>,
     speed: Speed,
     step: Step,
+    /// The number of the present file or the next one, and the distance to the one after it.
+    file_number: u32,
+    file_step: u32,
     file: Option<FileId>,
+    /// The files that were created, the present one last. Its length and checksum follow when it ends.
+    files: Vec<CheckpointFile>,
     /// The partitions that are not begun, in reverse order.
     left: Vec<PartitionId>,
     cursor: Option<CheckpointCursor>,
     frame: FrameBuilder,
-    done: Vec<WrittenPartition>,
+    /// The cursors of partitions whose rows and page tables are in the buffer or in files.
+    done: Vec<CheckpointCursor>,
+    /// Partitions without changes.
+    unchanged: Vec<PartitionId>,
     /// Bytes of the file that are not requested yet.
     buffer: FileBuffer,
-    /// Position of the first byte of `buffer` in the file.
+    /// Position of the first byte of `buffer` in the file, and the checksum of the bytes before it.
     buffer_offset: u64,
+    checksum: u32,
+    /// Bytes of the files that have ended.
+    ended_bytes: u64,
     /// Requests without an answer, and the writes among them.
     requests: usize,
     writes: usize,
@@ -86,7 +104,7 @@ struct Round {
 /// The event that a round awaits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The new file.
+    /// The next file.
     Open,
     /// A later turn, the end of a pause, or the answers to writes.
     Write,
@@ -97,45 +115,6 @@ enum Step {
     End,
 }
 
-/// A partition whose rows and page table are in the buffer or in the file.
-#[derive(Debug)]
-struct WrittenPartition {
-    cursor: CheckpointCursor,
-    /// Where the page table is.
-    table: PageTableLocation,
-    /// (file, bytes)
-    live_bytes: Vec<(u32, u64)>,
-}
-
-/// The bytes that may be written: `credit` grows with time.
-#[derive(Clone, Copy, Debug)]
-struct Speed {
-    bytes_per_second: u64,
-    credit: i64,
-    credited: Time,
-}
-
-impl Speed {
-    /// Adds the credit earned until `now`. Returns whether something may be written now.
-    fn has_credit(&mut self, now: Time) -> bool {
-        let elapsed = now.since(self.credited);
-        let earned = u128::from(self.bytes_per_second) * u128::from(elapsed.0) / 1_000_000_000;
-        // Keep the fraction: the time is not counted until it earns a byte.
-        if earned > 0 {
-            self.credited = now;
-            self.credit = (self.credit + earned.min(1 << 40) as i64).min(BURST_BYTES as i64);
-        }
-        self.credit > 0
-    }
-
-    /// Time until something may be written again.
-    fn pause(&self) -> Duration {
-        let owed = self.credit.min(0).unsigned_abs() + 1;
-        let millis = (owed.saturating_mul(1000) / self.bytes_per_second.max(1)).clamp(PAUSE_MS_MIN, PAUSE_MS_MAX);
-        Duration::from_millis(millis)
-    }
-}
-
 impl LdmBlock {
     pub(super) fn on_write_checkpoint(
         &mut self,
@@ -143,7 +122,8 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let WriteCheckpoint { reply_to, generation, file, begin, bytes_per_second, rewritten_files } = signal;
+        let WriteCheckpoint { reply_to, generation, file, file_step, begin, bytes_per_second, rewritten_files } =
+            signal;
         require!(self.checkpoint.round.is_none(), "one round runs at a time: generation {generation}");
         let mut left = self.partitions.ids();
         left.reverse();
@@ -151,27 +131,30 @@ impl LdmBlock {
         self.checkpoint.round = Some(Box::new(Round {
             reply_to,
             generation,
-            file_number: file,
             begin,
             rewritten_files,
-            speed: Speed { bytes_per_second, credit: BURST_BYTES as i64, credited: now },
-            step: Step::Open,
+            speed: Speed::new(bytes_per_second, now),
+            step: Step::Write,
+            file_number: file,
+            file_step,
             file: None,
+            files: Vec::new(),
             left,
             cursor: None,
             frame: FrameBuilder::new(),
             done: Vec::new(),
+            unchanged: Vec::new(),
             buffer: self.checkpoint.spare.pop().unwrap_or_default(),
             buffer_offset: 0,
-            requests: 1,
+            checksum: 0,
+            ended_bytes: 0,
+            requests: 0,
             writes: 0,
             last_write: now,
             write_us: 0,
             error: None,
         }));
-        let (path, mode) = (checkpoint_path(file), FileMode::CreateEmpty);
-        let lane = FileLane::Checkpoint;
-        outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: true, token: TOKEN });
+        self.defer_checkpoint(outbox);
     }
 
     pub(super) fn on_set_checkpoint_speed(
@@ -195,7 +178,7 @@ impl LdmBlock {
         let reply = SetCheckpointSpeedReply {
             from: self.own,
             generation,
-            written_bytes: round.end_offset(),
+            written_bytes: round.ended_bytes + round.end_offset(),
             left_bytes: open + left,
             write_us: round.write_us,
         };
@@ -212,8 +195,7 @@ impl LdmBlock {
         require!(!is_kept || error.is_none() && cursor.is_none(), "a failed round is not kept: {error:?}");
         buffer.clear();
         self.checkpoint.spare.push(buffer);
-        let cursors = done.into_iter().map(|written| written.cursor).chain(cursor);
-        self.checkpoint.ending.extend(cursors.map(|cursor| (cursor, is_kept)));
+        self.checkpoint.ending.extend(done.into_iter().chain(cursor).map(|cursor| (cursor, is_kept)));
         self.continue_checkpoint_end(outbox);
     }
 
@@ -272,6 +254,16 @@ impl LdmBlock {
                 }
                 round.request_write(self.checkpoint.spare.pop().unwrap_or_default(), now, outbox);
             }
+            if round.is_file_full(self.checkpoint.file_bytes) {
+                if round.writes < WRITES_MAX {
+                    round.request_sync(now, outbox);
+                }
+                break true;
+            }
+            if round.file.is_none() && round.cursor.is_some() {
+                round.request_open(outbox);
+                break true;
+            }
             if holds == HOLDS_PER_TURN_MAX {
                 break false;
             }
@@ -285,12 +277,19 @@ impl LdmBlock {
                 CellRead::GuardIsBusy => break false,
                 CellRead::NothingLeft if round.writes == WRITES_MAX => break true,
                 CellRead::NothingLeft => {
-                    round.request_end(now, outbox);
+                    match round.file {
+                        Some(_) => round.request_sync(now, outbox),
+                        None => round.end_files(outbox),
+                    }
                     break true;
                 }
             }
         };
+        let is_ended = round.step == Step::End;
         self.checkpoint.round = Some(round);
+        if is_ended {
+            return self.reply_checkpoint(outbox);
+        }
         if !is_waiting {
             self.defer_checkpoint(outbox);
         }
@@ -312,23 +311,21 @@ impl LdmBlock {
                 outbox.crash_point(crash_point::CHECKPOINT_PAGE.before());
                 let (file, offset) = (round.file_number, round.end_offset());
                 let bytes = cursor.place_frame(&mut round.frame, file, offset);
-                round.speed.credit -= bytes.len() as i64;
+                round.speed.spend(bytes.len());
                 round.buffer.extend_from_slice(bytes);
             }
             CheckpointStep::Done => {
                 outbox.crash_point(crash_point::CHECKPOINT_TABLE.before());
                 let mut bytes = Vec::new();
-                let mut live_bytes = LiveBytes::default();
-                let checksum = slot.guard.owner_read(&slot.token, |store| {
-                    store.live_bytes(&cursor, |file, bytes| live_bytes.add(file, bytes));
-                    store.encode_page_table(&cursor, &mut bytes)
+                let (file, offset) = (round.file_number, round.end_offset());
+                slot.guard.owner_read(&slot.token, |store| {
+                    let checksum = store.encode_page_table(&cursor, &mut bytes);
+                    let location = FrameLocation { file, offset, length: bytes.len() as u32 };
+                    store.place_page_table(&mut cursor, PageTableLocation { location, checksum });
                 });
-                let (file, offset, length) = (round.file_number, round.end_offset(), bytes.len() as u32);
-                live_bytes.add(file, u64::from(length));
-                round.speed.credit -= bytes.len() as i64;
+                round.speed.spend(bytes.len());
                 round.buffer.extend_from_slice(&bytes);
-                let table = PageTableLocation { location: FrameLocation { file, offset, length }, checksum };
-                round.done.push(WrittenPartition { cursor, table, live_bytes: live_bytes.0 });
+                round.done.push(cursor);
                 return CellRead::Read;
             }
         }
@@ -341,8 +338,10 @@ impl LdmBlock {
         if let Some(index) = self.partitions.find(partition) {
             let slot = self.partitions.slot(index);
             let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return CellRead::GuardIsBusy };
-            round.rewritten_files.iter().for_each(|file| store.mark_pages_of_file(*file));
-            round.cursor = Some(store.begin_checkpoint(partition, round.begin));
+            round.cursor = store.begin_checkpoint(partition, round.begin, &round.rewritten_files);
+            if round.cursor.is_none() {
+                round.unchanged.push(partition);
+            }
         }
         round.left.pop();
         CellRead::Read
@@ -396,12 +395,13 @@ impl LdmBlock {
             Ok(FileOutcome::Synced) => {
                 outbox.crash_point(crash_point::CHECKPOINT_TABLE.after());
                 round.step = Step::Close;
+                round.end_file();
                 round.request_close(outbox);
             }
+            Ok(FileOutcome::Closed) if round.cursor.is_none() && round.left.is_empty() => round.end_files(outbox),
             Ok(FileOutcome::Closed) => {
-                round.step = Step::SyncFolder;
-                let (path, lane) = (CHECKPOINT_FOLDER.into(), FileLane::Checkpoint);
-                round.request(WorldRequest::SyncFolder { path, lane, token: TOKEN }, outbox);
+                round.step = Step::Write;
+                self.defer_checkpoint(outbox);
             }
             Ok(FileOutcome::FolderSynced) => {
                 outbox.crash_point(crash_point::CHECKPOINT_SYNC.after());
@@ -419,20 +419,25 @@ impl LdmBlock {
             None => {
                 let mut checkpoint = LdmCheckpoint { newest: round.begin, ..LdmCheckpoint::default() };
                 let mut live_bytes = LiveBytes::default();
+                let mut add = |file, bytes| live_bytes.add(file, bytes);
                 let partitions = &self.partitions;
-                let existing =
-                    round.done.iter().filter(|written| partitions.find(written.cursor.partition()).is_some());
-                for WrittenPartition { cursor, table, live_bytes: bytes } in existing {
+                for cursor in round.done.iter().filter(|it| partitions.find(it.partition()).is_some()) {
                     checkpoint.newest = checkpoint.newest.max(cursor.newest());
-                    checkpoint.partitions.push((cursor.partition(), *table));
-                    bytes.iter().for_each(|(file, bytes)| live_bytes.add(*file, *bytes));
+                    checkpoint.partitions.push((cursor.partition(), cursor.table(&mut add)));
                 }
-                checkpoint.file_bytes = round.buffer_offset;
-                checkpoint.live_bytes = live_bytes.0;
+                for partition in &round.unchanged {
+                    let Some(slot) = partitions.find(*partition).and_then(|index| partitions.get(index)) else {
+                        continue;
+                    };
+                    let table = slot.guard.owner_read(&slot.token, |store| store.checkpointed_table(&mut add));
+                    checkpoint.partitions.extend(table.map(|table| (*partition, table)));
+                }
+                checkpoint.live_bytes = live_bytes.into();
                 Ok(Box::new(checkpoint))
             }
         };
-        let reply = WriteCheckpointReply { from: self.own, generation: round.generation, result };
+        let (generation, files) = (round.generation, std::mem::take(&mut round.files));
+        let reply = WriteCheckpointReply { from: self.own, generation, files, result };
         outbox.send(round.reply_to, Signal::Main(MainSignal::WriteCheckpointReply(reply)));
     }
 }
@@ -442,19 +447,6 @@ enum CellRead {
     Read,
     GuardIsBusy,
     NothingLeft,
-}
-
-/// Bytes by file.
-#[derive(Debug, Default)]
-struct LiveBytes(Vec<(u32, u64)>);
-
-impl LiveBytes {
-    fn add(&mut self, file: u32, bytes: u64) {
-        match self.0.binary_search_by_key(&file, |(file, _)| *file) {
-            Ok(at) => self.0[at].1 += bytes,
-            Err(at) => self.0.insert(at, (file, bytes)),
-        }
-    }
 }
 
 impl Round {
@@ -478,13 +470,30 @@ impl Round {
         bytes.truncate(length);
         let offset = self.buffer_offset;
         self.buffer_offset += length as u64;
+        self.checksum = append_file_checksum(self.checksum, &bytes);
         self.writes += 1;
         self.last_write = now;
         self.request(WorldRequest::WriteFile { file, offset, bytes, token: TOKEN }, outbox);
     }
 
-    /// Requests the last write and the sync.
-    fn request_end(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    /// Whether the round goes on in the next file. The frames of an entry lie in one file.
+    fn is_file_full(&self, file_bytes: u64) -> bool {
+        let is_between_pages = self.cursor.as_ref().is_none_or(CheckpointCursor::is_between_pages);
+        let is_complete = self.cursor.is_none() && self.left.is_empty();
+        self.file.is_some() && self.end_offset() >= file_bytes && is_between_pages && !is_complete
+    }
+
+    fn request_open(&mut self, outbox: &mut Outbox<Signal>) {
+        let number = self.file_number;
+        self.files.push(CheckpointFile { number, bytes: 0, live_bytes: 0, checksum: None });
+        self.step = Step::Open;
+        let (path, mode) = (checkpoint_path(number), FileMode::CreateEmpty);
+        let lane = FileLane::Checkpoint;
+        self.request(WorldRequest::OpenFile { path, mode, lane, is_direct: true, token: TOKEN }, outbox);
+    }
+
+    /// Requests the last write of the file and the sync.
+    fn request_sync(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(file) = self.file else { return };
         self.buffer.pad_to_block();
         if !self.buffer.is_empty() {
@@ -493,6 +502,27 @@ impl Round {
         outbox.crash_point(crash_point::CHECKPOINT_SYNC.before());
         self.step = Step::Sync;
         self.request(WorldRequest::SyncFile { file, token: TOKEN }, outbox);
+    }
+
+    /// Takes the length and the checksum of the synced file. The next file begins.
+    fn end_file(&mut self) {
+        if let Some(file) = self.files.last_mut() {
+            (file.bytes, file.checksum) = (self.buffer_offset, Some(self.checksum));
+        }
+        self.ended_bytes += self.buffer_offset;
+        (self.buffer_offset, self.checksum) = (0, 0);
+        self.file_number += self.file_step;
+    }
+
+    /// Syncs the names of the files. Ends the round if it has created none.
+    fn end_files(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.files.is_empty() {
+            self.step = Step::End;
+            return;
+        }
+        self.step = Step::SyncFolder;
+        let (path, lane) = (CHECKPOINT_FOLDER.into(), FileLane::Checkpoint);
+        self.request(WorldRequest::SyncFolder { path, lane, token: TOKEN }, outbox);
     }
 
     fn request_close(&mut self, outbox: &mut Outbox<Signal>) {
@@ -509,34 +539,7 @@ impl Round {
             Step::Sync | Step::SyncFolder => "sync",
             Step::Close | Step::End => "close",
         };
-        let path = checkpoint_path(self.file_number);
+        let path = checkpoint_path(self.files.last().map_or(self.file_number, |file| file.number));
         self.error.get_or_insert_with(|| format!("cannot {action} {path}: {error}").into());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_speed_earns_credit_with_time_and_saves_little() {
-        let start = Time(5_000_000_000);
-        let mut speed = Speed { bytes_per_second: 1 << 20, credit: 0, credited: start };
-        let after = |millis| start.plus(Duration::from_millis(millis));
-        assert!(!speed.has_credit(start));
-        assert!(speed.has_credit(after(1)) && speed.credit == 1048);
-        speed.credit -= 100_000;
-        assert!(!speed.has_credit(after(2)));
-        assert_eq!(speed.pause(), Duration::from_millis(93));
-        assert!(speed.has_credit(after(100)));
-        assert!(speed.has_credit(after(60_000)));
-        assert_eq!(speed.credit, BURST_BYTES as i64);
-        // A time too short for a byte is not lost.
-        let mut speed = Speed { bytes_per_second: 1000, credit: 0, credited: start };
-        for micros in (100..=1000).step_by(100) {
-            speed.has_credit(start.plus(Duration::from_micros(micros)));
-        }
-        assert_eq!(speed.credit, 1);
-        assert_eq!(Speed { bytes_per_second: 0, ..speed }.pause(), Duration::from_millis(100));
     }
 }

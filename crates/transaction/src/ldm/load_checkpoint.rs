@@ -15,7 +15,7 @@ use junctor_signals::checkpoint::{LoadCheckpoint, LoadCheckpointReply};
 use junctor_signals::recover_log::{DAMAGE_ADVICE, MISSING_ADVICE, advice_about};
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal, crash_point};
-use junctor_storage::checkpoint::{CheckpointError, page_table_checksum};
+use junctor_storage::checkpoint::CheckpointError;
 use junctor_storage::partition_store::PartitionStore;
 
 use super::block::LdmBlock;
@@ -23,6 +23,8 @@ use super::deferred::Deferred;
 
 /// Bytes of frames that one read fetches. A single longer item has a read of its own.
 const READ_BYTES: u64 = 1 << 20;
+/// Bytes of a page table that one read fetches. A page table has no limit, but a read has one.
+const TABLE_READ_BYTES: u64 = if cfg!(test) { 100 } else { 1 << 20 };
 /// Reads under way.
 const READS_MAX: usize = 2;
 /// Files that stay open. More than the reads under way, because the frames of a partition change between few
@@ -43,8 +45,9 @@ pub(super) struct CheckpointLoad {
     reply_to: Address,
     /// The partitions that are not complete. The first is under way.
     partitions: VecDeque<(PartitionId, PageTableLocation)>,
-    /// Whether the page table of the first partition is requested.
-    has_table: bool,
+    /// Bytes of the first partition's page table that are requested, and those that are read.
+    table_requested: u64,
+    table: Vec<u8>,
     /// Frames of the first partition that are not requested yet, in the order of loading.
     frames: VecDeque<FrameLocation>,
     /// Requested reads, in the order of loading.
@@ -66,7 +69,7 @@ struct Read {
     /// Offset of the first byte in the file.
     start: u64,
     items: Vec<FrameLocation>,
-    /// Whether the only item is the page table.
+    /// Whether the only item is a part of the page table.
     is_table: bool,
     /// The answer.
     bytes: Option<FileBuffer>,
@@ -87,7 +90,8 @@ impl LdmBlock {
         self.load = Some(Box::new(CheckpointLoad {
             reply_to,
             partitions: partitions.into(),
-            has_table: false,
+            table_requested: 0,
+            table: Vec::new(),
             frames: VecDeque::new(),
             reads: VecDeque::new(),
             files: Vec::new(),
@@ -144,10 +148,10 @@ impl LdmBlock {
                 None => {}
             }
             let Some(load) = &mut self.load else { return };
-            if load.has_table && load.frames.is_empty() && load.reads.is_empty() {
+            if load.has_table() && load.frames.is_empty() && load.reads.is_empty() {
                 outbox.crash_point(crash_point::RECOVERY_LOAD.after());
                 load.partitions.pop_front();
-                load.has_table = false;
+                load.table_requested = 0;
             }
             if load.partitions.is_empty() {
                 return self.end_load(None, outbox);
@@ -220,12 +224,15 @@ impl CheckpointLoad {
         read: &Read,
     ) -> Result<(), (FrameLocation, CheckpointError)> {
         let damaged = (table.location, CheckpointError::Damaged);
-        let bytes = read.item(table.location).ok_or(damaged)?;
-        if page_table_checksum(bytes) != Some(table.checksum) {
-            return Err(damaged);
+        for piece in &read.items {
+            self.table.extend_from_slice(read.item(*piece).ok_or(damaged)?);
         }
+        if self.table.len() < table.location.length as usize {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.table);
         self.progress.add(0, bytes.len() as u64);
-        let frames = store.load_page_table(partition, bytes).map_err(|error| (table.location, error))?;
+        let frames = store.load_page_table(partition, table, &bytes).map_err(|error| (table.location, error))?;
         self.frames = frames.into_iter().collect();
         Ok(())
     }
@@ -239,19 +246,36 @@ impl CheckpointLoad {
         Ok(())
     }
 
+    /// Whether the whole page table of the first partition is requested.
+    fn has_table(&self) -> bool {
+        let table = self.partitions.front();
+        table.is_some_and(|(_, table)| self.table_requested == u64::from(table.location.length))
+    }
+
+    /// The next part of the page table, or the next frame.
+    fn next_item(&self) -> Option<FrameLocation> {
+        let (_, PageTableLocation { location, .. }) = self.partitions.front()?;
+        match u64::from(location.length) - self.table_requested {
+            0 => self.frames.front().copied(),
+            left => {
+                let length = left.min(TABLE_READ_BYTES) as u32;
+                Some(FrameLocation { file: location.file, offset: location.offset + self.table_requested, length })
+            }
+        }
+    }
+
     /// Requests the next read, or the open of its file. False if nothing can be requested now.
     fn request_next(&mut self, outbox: &mut Outbox<Signal>) -> bool {
-        let Some((_, table)) = self.partitions.front().copied() else { return false };
         if self.reads.len() >= READS_MAX || self.opening.is_some() {
             return false;
         }
-        let next = if self.has_table { self.frames.front().copied() } else { Some(table.location) };
-        let Some(first) = next else { return false };
+        let Some(first) = self.next_item() else { return false };
         let Some(file) = self.use_file(first.file, outbox) else { return false };
         let start = first.offset / BLOCK_BYTES * BLOCK_BYTES;
         let mut end = first.offset + u64::from(first.length);
         let mut items = vec![first];
-        if self.has_table {
+        let is_table = !self.has_table();
+        if !is_table {
             self.frames.pop_front();
             while let Some(next) = self.frames.front()
                 && next.file == first.file
@@ -263,13 +287,13 @@ impl CheckpointLoad {
             }
         } else {
             outbox.crash_point(crash_point::RECOVERY_LOAD.before());
+            self.table_requested += u64::from(first.length);
         }
         let number = self.next_read;
         self.next_read += 1;
         let length = (end.next_multiple_of(BLOCK_BYTES) - start) as u32;
         let bytes = self.spare.pop().unwrap_or_default();
-        self.reads.push_back(Read { number, start, items, is_table: !self.has_table, bytes: None });
-        self.has_table = true;
+        self.reads.push_back(Read { number, start, items, is_table, bytes: None });
         outbox.request(WorldRequest::ReadFile { file, offset: start, length, bytes, token: TOKEN | number });
         true
     }

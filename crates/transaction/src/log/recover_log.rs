@@ -16,17 +16,15 @@ use junctor_signals::recover_log::{
 use junctor_signals::{LdmSignal, MainSignal, Signal, crash_point};
 use junctor_storage::log::{
     BLOCK_BYTES, ChainPosition, Decision, Group, LogAnalysis, LogScan, Record, RecordKind, RecoveryPlan, ScanStep,
-    SegmentSize, StreamId, StreamReader, is_beyond_end,
+    SegmentSize, StreamId, StreamReader, TAIL_BLOCKS, is_beyond_end, segment_number, segment_path,
 };
 
 use super::block::LogBlock;
 use super::cycle::{RECOVER, TOKEN_KIND_SHIFT};
-use super::segment::{Segments, segment_number, segment_path};
+use super::segment::Segments;
 
 /// Bytes of one read. Larger than the largest group.
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Blocks behind the end of the log in which a later group shows damage.
-const TAIL_BLOCKS: u64 = (64 << 20) / BLOCK_BYTES as u64;
 /// Size at which a batch of changes leaves for its owner.
 const BATCH_BYTES: usize = 256 * 1024;
 /// Batches under way to one owner.

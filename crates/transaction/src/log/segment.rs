@@ -10,7 +10,7 @@ use junctor_kernel::{
 };
 use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::{Signal, crash_point};
-use junctor_storage::log::SegmentSize;
+use junctor_storage::log::{SegmentSize, segment_path};
 
 use super::block::LogConfiguration;
 use super::cycle::{SEGMENT, SEGMENT_TIMER, TOKEN_KIND_SHIFT, failure};
@@ -286,16 +286,6 @@ impl Segments {
         };
         outbox.request(request);
     }
-}
-
-/// The path of a segment. Recovery finds segments by these names.
-pub fn segment_path(folder: &str, segment: u64) -> Box<str> {
-    format!("{folder}/{segment:010}.log").into()
-}
-
-/// The number of the segment in a file of this name; `None` for other files.
-pub fn segment_number(name: &str) -> Option<u64> {
-    name.strip_suffix(".log")?.parse().ok()
 }
 
 /// The token of a request about a segment, of whose number it keeps the low 32 bits.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::simulated::{Delivery, InFlight};
-use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random};
+use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random, WorldRequest};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::partition::{key_hash, partition_of};
@@ -41,7 +41,9 @@ pub(crate) struct Harness {
     nodes: Vec<Node>,
     pub delivery: Delivery<Signal>,
     pub replies: Vec<SqlSignal>,
-    main_replies: Vec<MainSignal>,
+    pub main_replies: Vec<MainSignal>,
+    /// File requests, in order, if the delivery returns them.
+    pub file_requests: Vec<(Address, WorldRequest)>,
     pub catalog: Catalog,
     next_operation: u64,
     /// How statements read rows.
@@ -104,6 +106,7 @@ impl Harness {
             delivery,
             replies: Vec::new(),
             main_replies: Vec::new(),
+            file_requests: Vec::new(),
             catalog: Catalog::default(),
             next_operation: 1,
             reading: Reading::default(),
@@ -170,7 +173,8 @@ impl Harness {
             (Module::Query, Signal::World(event)) => node.queries[instance].on_world(event, context, outbox),
             (module, signal) => panic!("{module} does not take {signal:?}"),
         });
-        assert!(requests.is_empty(), "{to} asked for {requests:?}");
+        assert!(requests.is_empty() || self.delivery.returns_files, "{to} asked for {requests:?}");
+        self.file_requests.extend(requests.into_iter().map(|request| (to, request)));
     }
 
     /// Takes records as a log would, and gives the buffer back unless the test holds buffers.

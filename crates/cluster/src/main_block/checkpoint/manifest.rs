@@ -1,33 +1,35 @@
 //! Writes the manifest of a round to the file of the pair that does not hold the last durable one.
 
-use std::collections::BTreeMap;
-
 use junctor_kernel::{
     Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
-use junctor_model::schema::Dictionary;
-use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
-use junctor_model::stored_schema::DictionaryChange;
+use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
 use junctor_signals::{Signal, crash_point};
 use junctor_storage::log::encode_slot;
 
 use super::files::live_files;
+use super::lists::{ListContent, ListWriter, SchemaFile, SchemaState};
 use super::round::{MANIFEST_TOKEN, Step, failure};
 use crate::main_block::block::MainBlock;
 
 impl MainBlock {
-    /// Begins to write the manifest of the round. Everything that it names is durable.
+    /// Begins to write the lists and the manifest of the round. Everything else that the manifest names is
+    /// durable.
     pub(super) fn write_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
-        let Some(manifest) = self.next_manifest() else { return };
-        let Some(round) = &mut self.checkpoints.round else { return };
-        let content = encode_slot(MANIFEST_USE, manifest.generation, &manifest.encode());
-        if content.len() > WorldRequest::READ_BYTES_MAX as usize {
-            round.error = Some(format!("a manifest of {} bytes cannot be read back", content.len()).into());
-            return self.abandon_round(now, outbox);
+        match self.next_manifest() {
+            Some(writer) => self.write_lists(writer, outbox),
+            None => self.abandon_round(now, outbox),
         }
-        let content = FileBuffer::from(&content[..]);
+    }
+
+    /// Writes the manifest. The lists are durable.
+    pub(super) fn switch_manifest(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(round) = &mut self.checkpoints.round else { return };
+        let Step::WriteLists(writer) = std::mem::replace(&mut round.step, Step::Begin) else { return };
+        let ListWriter { manifest, schema, .. } = *writer;
+        let content = FileBuffer::from(&encode_slot(MANIFEST_USE, manifest.generation, &manifest.encode())[..]);
         let path = manifest_path(manifest.generation);
-        round.manifest = Some(Box::new(manifest));
+        round.manifest = Some((manifest, schema));
         round.step = Step::Switch { file: None, content };
         outbox.crash_point(crash_point::CHECKPOINT_SWITCH.before());
         outbox.crash_point(crash_point::PAIR_MANIFEST.before());
@@ -35,9 +37,10 @@ impl MainBlock {
         outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: MANIFEST_TOKEN });
     }
 
-    fn next_manifest(&self) -> Option<Manifest> {
-        let checkpoints = &self.checkpoints;
-        let round = checkpoints.round.as_ref()?;
+    /// The manifest of the round, and the lists to write for it.
+    fn next_manifest(&mut self) -> Option<ListWriter> {
+        let checkpoints = &mut self.checkpoints;
+        let round = checkpoints.round.as_mut()?;
         // The schema must include every change up to `begin`, because the log may lose those records.
         require!(
             self.records.under_way().is_none_or(|number| number > round.begin),
@@ -45,28 +48,38 @@ impl MainBlock {
             round.begin
         );
         let dictionary = &self.catalog.dictionary;
-        let new_files = round.parts.iter().filter_map(|(ldm, part)| Some((*round.files.get(ldm)?, part.file_bytes)));
-        let live = round.parts.iter().flat_map(|(_, part)| part.live_bytes.iter().copied());
-        let files = live_files(&checkpoints.manifest.files, new_files, live);
-        let partitions = round.parts.iter().flat_map(|(_, part)| part.partitions.iter().copied());
+        let next_file = checkpoints.next_file;
+        let version = SchemaState { dictionary: dictionary.version, next_table: self.next_table };
+        let known = checkpoints.schema.filter(|schema| schema.version == version);
+        let schema = known.unwrap_or(SchemaFile { number: next_file, version });
+        let partitions = round.parts.iter_mut().flat_map(|part| std::mem::take(&mut part.partitions));
         // A table that is not created yet, or dropped meanwhile, is in no schema.
         let mut partitions: Vec<_> =
             partitions.filter(|(partition, _)| dictionary.table(partition.table).is_some()).collect();
-        partitions.sort_unstable_by_key(|(partition, _)| *partition);
-        let next_file = round.files.values().max().map_or(1, |file| file + 1);
-        let marks: BTreeMap<_, _> = self.counters.iter().map(|(table, counter)| (*table, counter.durable)).collect();
-        Some(Manifest {
+        // Each ldm has listed its partitions in order, so the sort merges.
+        partitions.sort_by_key(|(partition, _)| *partition);
+        let marks = self.counters.iter().map(|(table, counter)| (*table, counter.durable)).collect();
+        let partitions = ListContent::partitions(marks, partitions);
+        let lists = match known {
+            Some(_) => vec![partitions],
+            None => vec![ListContent::schema(&self.catalog, self.next_table), partitions],
+        };
+        let before = &checkpoints.manifest.files;
+        let known_file = known.and_then(|known| checkpoints.manifest.file(known.number));
+        let live = round.parts.iter().flat_map(|part| part.live_bytes.iter().copied());
+        let live = live.chain(known_file.map(|file| (file.number, file.bytes)));
+        let files = live_files(before, round.files.iter(), live);
+        let manifest = Manifest {
             generation: round.generation,
             log_id: checkpoints.log_id,
             begin: round.begin,
             newest: round.newest,
             replay_from: round.replay_from,
-            schema: DictionaryChange::between(&Dictionary::default(), dictionary, self.next_table),
-            marks,
-            partitions,
+            lists: ListPlace::default(),
             next_file,
             files,
-        })
+        };
+        ListWriter::new(manifest, schema, lists)
     }
 
     pub(super) fn on_manifest_file(

@@ -6,7 +6,7 @@ use junctor_kernel::{
     Address, Context, Duration, FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult, Outbox, Time,
     WorldRequest, require,
 };
-use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_file, checkpoint_path};
+use junctor_model::checkpoint::{CHECKPOINT_FOLDER, CheckpointFile, checkpoint_file, checkpoint_path};
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_manifest::Manifest;
 use junctor_signals::checkpoint::{
@@ -17,6 +17,7 @@ use junctor_signals::{LdmSignal, LogSignal, Module, Signal, crash_point};
 
 use super::controller::{CheckpointSettings, Controller, Observation, TICK};
 use super::files::files_to_rewrite;
+use super::lists::{ListWriter, SchemaFile};
 use super::status::RoundReport;
 use crate::main_block::block::MainBlock;
 
@@ -34,6 +35,7 @@ const FOLDER_TOKEN: u64 = 1;
 const DELETE_TOKEN: u64 = 2;
 const LIST_TOKEN: u64 = 4;
 pub(super) const MANIFEST_TOKEN: u64 = 3;
+pub(super) const LIST_FILE_TOKEN: u64 = 5;
 
 /// The checkpoints of the node.
 #[derive(Debug)]
@@ -46,9 +48,11 @@ pub(in crate::main_block) struct Checkpoints {
     pub(super) log_id: u64,
     /// The durable manifest. Its generation is 0 before the first round.
     pub(super) manifest: Manifest,
+    /// The schema that the manifest names, if this life has written it.
+    pub(super) schema: Option<SchemaFile>,
     /// The generation of the next manifest.
     next_generation: u64,
-    next_file: u32,
+    pub(super) next_file: u32,
     /// Files that a manifest on disk may name although writing it failed.
     doubtful_files: BTreeSet<u32>,
     pub(super) round: Option<Round>,
@@ -79,14 +83,19 @@ pub(super) struct Round {
     pub begin: CommitNumber,
     pub newest: CommitNumber,
     pub replay_from: u64,
-    /// The file of each ldm.
-    pub files: BTreeMap<Address, u32>,
+    ldms: Vec<Address>,
     /// Answers of ldm blocks that are to come.
     outstanding: usize,
-    pub parts: Vec<(Address, Box<LdmCheckpoint>)>,
+    /// The files that the ldm blocks have created.
+    pub files: Vec<CheckpointFile>,
+    pub parts: Vec<Box<LdmCheckpoint>>,
+    /// Number of partitions with a page table.
+    pub partitions: u64,
+    /// The files of the schema and of the list of partitions that main has created.
+    pub list_files: Vec<u32>,
     pub error: Option<Box<str>>,
-    /// The manifest that is being written.
-    pub manifest: Option<Box<Manifest>>,
+    /// The manifest that is being written, and the schema that it names.
+    pub manifest: Option<(Box<Manifest>, SchemaFile)>,
 }
 
 /// The event that a round awaits.
@@ -98,6 +107,8 @@ pub(super) enum Step {
     Write,
     /// The durability of the newest commit in the files.
     AwaitDurable,
+    /// The files of the schema and of the list of partitions.
+    WriteLists(Box<ListWriter>),
     /// The file of the manifest.
     Switch { file: Option<FileId>, content: FileBuffer },
 }
@@ -111,6 +122,7 @@ impl Checkpoints {
             progress: BTreeMap::new(),
             log_id: 0,
             manifest: Manifest::default(),
+            schema: None,
             next_generation: 1,
             next_file: 1,
             doubtful_files: BTreeSet::new(),
@@ -146,6 +158,13 @@ impl Checkpoints {
     }
 }
 
+impl Round {
+    /// The numbers of all files that the round has created.
+    pub fn new_files(&self) -> impl Iterator<Item = u32> + '_ {
+        self.files.iter().map(|file| file.number).chain(self.list_files.iter().copied())
+    }
+}
+
 impl MainBlock {
     /// Continues after the checkpoint that recovery has found, if any. Deletes the files that it does not
     /// name, and begins rounds from then on.
@@ -173,6 +192,7 @@ impl MainBlock {
     ) {
         match (token, result) {
             (MANIFEST_TOKEN, result) => self.on_manifest_file(result, context, outbox),
+            (LIST_FILE_TOKEN, result) => self.on_list_file(result, context, outbox),
             (LIST_TOKEN, Ok(FileOutcome::Listed(entries))) => {
                 let files: Vec<u32> = entries.iter().filter_map(|entry| checkpoint_file(&entry.name)).collect();
                 let unnamed = files.into_iter().filter(|file| self.checkpoints.manifest.file(*file).is_none());
@@ -236,9 +256,9 @@ impl MainBlock {
         let checkpoints = &self.checkpoints;
         match &checkpoints.round {
             None => self.begin_round_if_due(context.turn_start, outbox),
-            Some(Round { step: Step::Write, generation, files, .. }) => {
+            Some(Round { step: Step::Write, generation, ldms, .. }) => {
                 let bytes_per_second = checkpoints.controller.bytes_per_second() / u64::from(ldm_instances);
-                for ldm in files.keys() {
+                for ldm in ldms {
                     let signal = SetCheckpointSpeed { reply_to: own, generation: *generation, bytes_per_second };
                     outbox.send(*ldm, Signal::Ldm(LdmSignal::SetCheckpointSpeed(signal)));
                 }
@@ -271,9 +291,12 @@ impl MainBlock {
             begin: CommitNumber(0),
             newest: CommitNumber(0),
             replay_from: 0,
-            files: BTreeMap::new(),
+            ldms: Vec::new(),
             outstanding: 0,
+            files: Vec::new(),
             parts: Vec::new(),
+            partitions: 0,
+            list_files: Vec::new(),
             error: None,
             manifest: None,
         });
@@ -299,17 +322,18 @@ impl MainBlock {
         );
         (round.step, round.begin, round.newest, round.replay_from) = (Step::Write, begin, begin, replay_from);
         round.outstanding = usize::from(ldm_instances);
-        let rewritten_files = files_to_rewrite(&checkpoints.manifest.files, checkpoints.settings.recovery_work_percent);
+        let Manifest { files, .. } = &checkpoints.manifest;
+        let files = files.iter().filter(|file| !checkpoints.manifest.is_list(file.number));
+        let rewritten_files = files_to_rewrite(files, checkpoints.settings.recovery_work_percent);
         let bytes_per_second = checkpoints.controller.bytes_per_second() / u64::from(ldm_instances);
         for instance in 0..ldm_instances {
             let ldm = Address::new(own.node, Module::Ldm, instance);
-            let file = checkpoints.next_file;
-            checkpoints.next_file += 1;
-            round.files.insert(ldm, file);
+            round.ldms.push(ldm);
             let signal = WriteCheckpoint {
                 reply_to: own,
                 generation: round.generation,
-                file,
+                file: checkpoints.next_file + u32::from(instance),
+                file_step: u32::from(ldm_instances),
                 begin,
                 bytes_per_second,
                 rewritten_files: rewritten_files.clone(),
@@ -331,12 +355,16 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let WriteCheckpointReply { from, generation, result } = reply;
+        let WriteCheckpointReply { from, generation, files, result } = reply;
         let round = self.checkpoints.round.as_mut();
         let Some(round) = round.filter(|round| round.generation == generation && round.outstanding > 0) else {
             junctor_kernel::invariant::fail("an ldm answers a round once", format_args!("generation {generation}"))
         };
         round.outstanding -= 1;
+        let next_file = files.iter().map(|file| file.number + 1).max().unwrap_or(0);
+        self.checkpoints.next_file = self.checkpoints.next_file.max(next_file);
+        let file_bytes = files.iter().map(|file| file.bytes).sum();
+        round.files.extend(files);
         match result {
             Ok(part) => {
                 round.newest = round.newest.max(part.newest);
@@ -347,8 +375,9 @@ impl MainBlock {
                     left_bytes: 0,
                     write_us: 0,
                 });
-                (progress.written_bytes, progress.left_bytes) = (part.file_bytes, 0);
-                round.parts.push((from, part));
+                (progress.written_bytes, progress.left_bytes) = (file_bytes, 0);
+                round.partitions += part.partitions.len() as u64;
+                round.parts.push(part);
             }
             Err(error) => {
                 round.error.get_or_insert(error);
@@ -381,13 +410,15 @@ impl MainBlock {
     /// The manifest of the round is durable.
     pub(super) fn keep_round(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(mut round) = self.checkpoints.round.take() else { return };
-        let Some(manifest) = round.manifest.take() else {
+        let Some((manifest, schema)) = round.manifest.take() else {
             junctor_kernel::invariant::fail("a round that is kept has a manifest", format_args!("{round:?}"))
         };
         let checkpoints = &mut self.checkpoints;
         checkpoints.next_generation = manifest.generation + 1;
+        checkpoints.next_file = manifest.next_file;
+        checkpoints.schema = Some(schema);
         let files_before = checkpoints.manifest.files.iter().map(|file| file.number);
-        let mut unnamed: BTreeSet<u32> = files_before.chain(round.files.values().copied()).collect();
+        let mut unnamed: BTreeSet<u32> = files_before.chain(round.new_files()).collect();
         unnamed.append(&mut checkpoints.doubtful_files);
         unnamed.retain(|file| manifest.file(*file).is_none());
         checkpoints.manifest = *manifest;
@@ -430,18 +461,23 @@ impl MainBlock {
         checkpoints.earliest_begin = now.plus(Duration::from_millis(RETRY_MS));
         match &round.manifest {
             // Its content on disk is unknown. The next manifest must not overwrite the last durable one.
-            Some(manifest) => {
+            Some((manifest, _)) => {
                 checkpoints.next_generation += 2;
+                checkpoints.next_file = manifest.next_file;
                 checkpoints.doubtful_files.extend(manifest.files.iter().map(|file| file.number));
             }
-            None => delete_files(round.files.values().copied(), outbox),
+            None => {
+                let next_file = round.new_files().map(|file| file + 1).max().unwrap_or(0);
+                checkpoints.next_file = checkpoints.next_file.max(next_file);
+                delete_files(round.new_files(), outbox);
+            }
         }
         self.report_round(&round, now);
         outbox.crash_point(crash_point::CHECKPOINT_ABANDON.after());
     }
 
     fn end_at_ldms(&self, round: &Round, is_kept: bool, outbox: &mut Outbox<Signal>) {
-        for ldm in round.files.keys() {
+        for ldm in &round.ldms {
             let signal = EndCheckpoint { generation: round.generation, is_kept };
             outbox.send(*ldm, Signal::Ldm(LdmSignal::EndCheckpoint(signal)));
         }

@@ -36,6 +36,7 @@ impl RoundReport {
             (None, Step::Begin) => "BEGINNING",
             (None, Step::Write) => "WRITING",
             (None, Step::AwaitDurable) => "WAITING",
+            (None, Step::WriteLists(_)) => "SWITCHING",
             // A round that is kept has given its manifest away.
             (None, Step::Switch { .. }) if round.manifest.is_some() => "SWITCHING",
             (None, Step::Switch { .. }) => "DONE",
@@ -46,8 +47,8 @@ impl RoundReport {
             begin: round.begin.0,
             newest: round.newest.0,
             replay_from: round.replay_from,
-            partitions: round.parts.iter().map(|(_, part)| part.partitions.len() as u64).sum(),
-            files: round.files.len() as u64,
+            partitions: round.partitions,
+            files: round.new_files().count() as u64,
             written_bytes,
             left_bytes,
             bytes_per_second: checkpoints.controller.bytes_per_second(),

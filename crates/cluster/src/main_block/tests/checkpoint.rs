@@ -1,13 +1,15 @@
 //! Rounds of checkpoints, with simulated ldm blocks and files.
 
 use junctor_kernel::{FileBuffer, FileError, FileId, FileLane, FileOutcome, FileResult};
-use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
+use junctor_model::checkpoint::{CheckpointFile, FrameLocation, PageTableLocation, checkpoint_path};
 use junctor_model::id::CommitNumber;
-use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
+use junctor_model::stored_lists::{CheckpointLists, decode_partitions, decode_schema};
+use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
 use junctor_model::value::Value;
 use junctor_signals::checkpoint::{LdmCheckpoint, WriteCheckpointReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
 use junctor_signals::use_user_lock::{UseUserLock, UserLockAction};
+use junctor_storage::checkpoint::append_file_checksum;
 use junctor_storage::log::decode_slot;
 
 use super::*;
@@ -18,26 +20,35 @@ const LIMIT: u64 = 1 << 30;
 #[derive(Default)]
 struct Disk {
     /// Contents of the files that main has written.
-    manifests: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<String, Vec<u8>>,
     open: Option<String>,
     deleted: Vec<String>,
     /// The kind of request that fails.
     failing: Option<&'static str>,
+    /// Whether requests about the lists of a checkpoint fail, and not those about the manifest.
+    fails_lists: bool,
 }
 
 impl Disk {
     fn answer(&mut self, request: WorldRequest) -> Option<WorldEvent> {
         let file = FileId::new(FileLane::Control, 1, 1);
+        let is_list = match &request {
+            WorldRequest::OpenFile { path, .. } | WorldRequest::SyncFolder { path, .. } => {
+                path.starts_with("checkpoint")
+            }
+            _ => self.open.as_ref().is_some_and(|open| open.starts_with("checkpoint")),
+        };
         let (kind, token, outcome) = match request {
             WorldRequest::OpenFile { path, token, .. } => {
-                self.manifests.insert(path.to_string(), Vec::new());
+                self.files.insert(path.to_string(), Vec::new());
                 self.open = Some(path.to_string());
                 ("open", token, FileOutcome::Opened { file, length: 0, is_direct: false })
             }
-            WorldRequest::WriteFile { bytes, token, .. } => {
-                let path = self.open.clone().expect("an open file");
-                self.manifests.insert(path, bytes.to_vec());
-                ("write", token, FileOutcome::Written { offset: 0, length: bytes.len() as u32 })
+            WorldRequest::WriteFile { offset, bytes, token, .. } => {
+                let file = self.open.as_ref().and_then(|path| self.files.get_mut(path)).expect("an open file");
+                assert_eq!(offset, file.len() as u64);
+                file.extend_from_slice(&bytes);
+                ("write", token, FileOutcome::Written { offset, length: bytes.len() as u32 })
             }
             WorldRequest::SyncFile { token, .. } => ("sync", token, FileOutcome::Synced),
             WorldRequest::CloseFile { token, .. } => {
@@ -54,17 +65,44 @@ impl Disk {
             WorldRequest::StartTimer { .. } => return None,
             other => panic!("main requests {other:?}"),
         };
-        let result: FileResult = if self.failing == Some(kind) { Err(FileError::System(5)) } else { Ok(outcome) };
+        let fails = self.failing == Some(kind) && is_list == self.fails_lists;
+        let result: FileResult = if fails { Err(FileError::System(5)) } else { Ok(outcome) };
         Some(WorldEvent::FileDone { token, result, bytes: FileBuffer::new() })
     }
 
     /// The manifest in a file of the pair.
     fn manifest(&self, slot: u64) -> Option<Manifest> {
-        let bytes = self.manifests.get(&format!("manifest.{slot}"))?;
+        let bytes = self.files.get(&format!("manifest.{slot}"))?;
         let slot = decode_slot(MANIFEST_USE, bytes).expect("a known version")?;
         let manifest = Manifest::decode(&slot.content).expect("a manifest");
         assert_eq!(slot.generation, manifest.generation);
         Some(manifest)
+    }
+
+    /// The numbers of the files with the schema and the partitions.
+    fn list_files(manifest: &Manifest) -> [u32; 2] {
+        let ListPlace::Files { schema, partitions } = manifest.lists else { panic!("lists in files") };
+        [schema, partitions]
+    }
+
+    /// The lists of a manifest.
+    fn lists(&self, manifest: &Manifest) -> CheckpointLists {
+        let [schema, partitions] = Disk::list_files(manifest).map(|number| {
+            let bytes = &self.files[&*checkpoint_path(number)];
+            let named = manifest.file(number).expect("a file of the checkpoint");
+            assert_eq!((named.bytes, named.live_bytes), (bytes.len() as u64, bytes.len() as u64));
+            assert_eq!(named.checksum, Some(append_file_checksum(0, bytes)));
+            bytes
+        });
+        let (marks, partitions) = decode_partitions(partitions).expect("a list");
+        CheckpointLists { schema: decode_schema(schema).expect("a schema"), marks, partitions }
+    }
+
+    /// The numbers of the files that ldm blocks have written.
+    fn data_files(manifest: &Manifest) -> Vec<(u32, u64)> {
+        let lists = Disk::list_files(manifest);
+        let files = manifest.files.iter().filter(|file| !lists.contains(&file.number));
+        files.map(|file| (file.number, file.live_bytes)).collect()
     }
 }
 
@@ -126,11 +164,11 @@ impl Stage {
             let part = LdmCheckpoint {
                 newest: self.disk.as_ref().expect("a log").target.sequence.stable(),
                 partitions: vec![(table, at(location)), (unknown, at(location))],
-                file_bytes: 4096,
                 live_bytes: live.iter().copied().chain([(file, 200)]).collect(),
             };
             let result = result.map(|()| Box::new(part)).map_err(Into::into);
-            self.run(MainSignal::WriteCheckpointReply(WriteCheckpointReply { from, generation, result }));
+            let files = vec![CheckpointFile { number: file, bytes: 4096, live_bytes: 0, checksum: Some(9) }];
+            self.run(MainSignal::WriteCheckpointReply(WriteCheckpointReply { from, generation, files, result }));
         }
     }
 
@@ -165,7 +203,7 @@ fn a_round_switches_only_when_everything_that_it_wrote_is_durable() {
     stage.log.clear();
     stage.write(&asked, &[], Ok(()));
     stage.serve_files(&mut disk);
-    assert!(disk.manifests.is_empty(), "the newest commit is not durable");
+    assert!(disk.files.is_empty(), "the newest commit is not durable");
     assert_eq!(stage.states(), [(1, "WAITING".to_owned())]);
     stage.sync_log();
     assert!(stage.ended().is_empty(), "the manifest is not durable");
@@ -174,31 +212,45 @@ fn a_round_switches_only_when_everything_that_it_wrote_is_durable() {
     assert_eq!(stage.log.last().map(String::as_str), Some("trim to 65536"));
     assert_eq!(stage.states(), [(1, "DONE".to_owned())]);
     let manifest = disk.manifest(1).expect("the first generation");
-    assert_eq!((manifest.log_id, manifest.next_file, manifest.replay_from), (77, 3, 65536));
+    assert_eq!((manifest.log_id, manifest.next_file, manifest.replay_from), (77, 5, 65536));
     assert_eq!(manifest.begin, stage.disk.as_ref().expect("a log").target.sequence.stable());
-    assert_eq!(manifest.partitions.len(), 2, "partitions without a table are left out");
-    assert_eq!(manifest.schema.tables.len(), 1);
-    assert_eq!(
-        manifest.files.iter().map(|file| (file.number, file.live_bytes)).collect::<Vec<_>>(),
-        [(1, 200), (2, 200)]
-    );
+    let lists = disk.lists(&manifest);
+    assert_eq!(lists.partitions.len(), 2, "partitions without a table are left out");
+    assert!(lists.partitions.is_sorted_by_key(|(partition, _)| *partition));
+    assert_eq!((lists.schema.tables.len(), lists.marks.len()), (1, 1));
+    assert_eq!(Disk::list_files(&manifest), [3, 4]);
+    assert_eq!(Disk::data_files(&manifest), [(1, 200), (2, 200)]);
+    assert_eq!(manifest.file(1).and_then(|file| file.checksum), Some(9));
 }
 
 #[test]
 fn files_without_live_bytes_are_deleted_after_the_switch() {
     let mut disk = Disk::default();
     let mut stage = Stage::with_checkpoints(&mut disk);
-    for (round, live) in [(1, &[][..]), (2, &[(1, 50)]), (3, &[(3, 10), (4, 10)])] {
+    // The ldm blocks write two files in each round, main a list of partitions, and a schema in the first one.
+    for (round, live) in [(1, &[][..]), (2, &[(1, 50)]), (3, &[(5, 10), (6, 10)])] {
         stage.tick(LIMIT / 4);
         let asked = stage.asked_files();
-        assert!(disk.deleted.len() <= 1);
+        assert!(disk.deleted.len() <= 2);
         stage.write(&asked, live, Ok(()));
         stage.serve_files(&mut disk);
         assert_eq!(disk.manifest(round % 2).map(|manifest| manifest.generation), Some(round));
     }
-    assert_eq!(disk.deleted, ["checkpoint/0000000002.data", "checkpoint/0000000001.data"]);
-    let files: Vec<u32> = disk.manifest(1).expect("the third").files.iter().map(|file| file.number).collect();
-    assert_eq!(files, [3, 4, 5, 6]);
+    assert_eq!(disk.deleted, [2, 4, 1, 7].map(|number| checkpoint_path(number).into_string()));
+    let manifest = disk.manifest(1).expect("the third");
+    assert_eq!(Disk::list_files(&manifest), [3, 10]);
+    assert_eq!(Disk::data_files(&manifest).iter().map(|file| file.0).collect::<Vec<_>>(), [5, 6, 8, 9]);
+    assert_eq!(disk.lists(&manifest).partitions.len(), 2);
+    // A changed schema gets a new file.
+    assert_eq!(stage.create("v", vec![primary()]), None);
+    stage.tick(LIMIT / 4);
+    let asked = stage.asked_files();
+    stage.write(&asked, &[], Ok(()));
+    stage.serve_files(&mut disk);
+    let manifest = disk.manifest(0).expect("the fourth");
+    assert_eq!(Disk::list_files(&manifest), [13, 14]);
+    assert_eq!(disk.lists(&manifest).schema.tables.len(), 2);
+    assert!(disk.deleted.contains(&checkpoint_path(3).into_string()), "{:?}", disk.deleted);
 }
 
 #[test]
@@ -213,7 +265,7 @@ fn a_round_that_an_ldm_cannot_write_is_abandoned_and_tried_again_later() {
     assert_eq!(stage.ended(), [(1, false), (1, false)]);
     stage.serve_files(&mut disk);
     assert_eq!(disk.deleted.len(), 2);
-    assert!(disk.manifests.is_empty());
+    assert!(disk.files.is_empty());
     stage.tick(LIMIT / 4);
     assert!(stage.asked_files().is_empty(), "not immediately");
     for _ in 0..10 {
@@ -226,8 +278,9 @@ fn a_round_that_an_ldm_cannot_write_is_abandoned_and_tried_again_later() {
 
 #[test]
 fn a_manifest_that_cannot_be_written_leaves_the_last_one_and_its_files() {
-    for failing in ["open", "write", "sync", "close", "sync folder"] {
-        let mut disk = Disk::default();
+    let kinds = ["open", "write", "sync", "close", "sync folder"];
+    for (failing, fails_lists) in kinds.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
+        let mut disk = Disk { fails_lists, ..Disk::default() };
         let mut stage = Stage::with_checkpoints(&mut disk);
         stage.tick(LIMIT / 4);
         let asked = stage.asked_files();
@@ -241,7 +294,9 @@ fn a_manifest_that_cannot_be_written_leaves_the_last_one_and_its_files() {
         stage.write(&asked, &[(1, 10)], Ok(()));
         stage.serve_files(&mut disk);
         assert_eq!(stage.ended(), [(2, false), (2, false)], "{failing}");
-        assert!(disk.deleted.is_empty() && disk.manifest(1) == first, "{failing}");
+        assert!(disk.manifest(1) == first, "{failing}");
+        // Without a list there is no manifest that could name the files of the round.
+        assert_eq!(disk.deleted.len(), if fails_lists { 3 } else { 0 }, "{failing}: {:?}", disk.deleted);
         // The next manifest goes to the same file again. Then the files of both are known to be unused.
         disk.failing = None;
         for _ in 0..12 {
@@ -250,9 +305,11 @@ fn a_manifest_that_cannot_be_written_leaves_the_last_one_and_its_files() {
         let asked = stage.asked_files();
         stage.write(&asked, &[], Ok(()));
         stage.serve_files(&mut disk);
-        assert_eq!(disk.manifest(0).map(|manifest| manifest.generation), Some(4), "{failing}");
+        let generation = if fails_lists { 2 } else { 4 };
+        assert_eq!(disk.manifest(0).map(|manifest| manifest.generation), Some(generation), "{failing}");
         assert!(disk.manifest(1) == first, "{failing}");
-        assert_eq!(disk.deleted.len(), 4, "{failing}: {:?}", disk.deleted);
+        // Two data files and the list of partitions of each of the two rounds.
+        assert_eq!(disk.deleted.len(), 6, "{failing}: {:?}", disk.deleted);
     }
 }
 
@@ -272,7 +329,7 @@ fn a_schema_change_and_a_round_await_the_log_in_turn() {
     stage.sync_log();
     stage.serve_files(&mut disk);
     let manifest = disk.manifest(1).expect("the first generation");
-    assert_eq!(manifest.schema.tables.len(), 2, "the schema is the one of the switch");
+    assert_eq!(disk.lists(&manifest).schema.tables.len(), 2, "the schema is the one of the switch");
     assert!(manifest.newest > manifest.begin && manifest.newest > CommitNumber(0));
     stage.check();
 }
@@ -304,11 +361,11 @@ fn a_backup_keeps_files_and_log_until_it_ends_or_the_log_is_nearly_full() {
     assert_eq!((disk.deleted.len(), trims(&stage)), (0, 1), "the backup protects both");
     stage.run(request(UserLockAction::UnlockForBackup));
     stage.serve_files(&mut disk);
-    assert_eq!((disk.deleted.len(), trims(&stage)), (2, 2));
+    assert_eq!((disk.deleted.len(), trims(&stage)), (3, 2));
     // The simulated log never shrinks: now it is half full, and the next round finds it three quarters full.
     stage.run(request(UserLockAction::LockForBackup));
     round(&mut stage, &mut disk);
-    assert_eq!((disk.deleted.len(), trims(&stage)), (4, 3));
+    assert_eq!((disk.deleted.len(), trims(&stage)), (6, 3));
     stage.replies.clear();
     stage.run(request(UserLockAction::UnlockForBackup));
     let Some(SqlSignal::UseUserLockReply(reply)) = stage.replies.pop() else { panic!("a reply") };

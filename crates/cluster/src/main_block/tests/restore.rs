@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use junctor_model::id::CommitNumber;
 use junctor_model::schema::Dictionary;
-use junctor_model::stored_manifest::Manifest;
+use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_storage::log::RecordKind;
@@ -137,7 +137,7 @@ fn a_checkpoint_stands_in_for_the_records_up_to_its_schema() {
     assert_eq!(stage.reserve(a, 7, 0), (5, 7, false));
     let next_table = TableId(4);
     let schema = DictionaryChange::between(&Dictionary::default(), &stage.main.catalog().dictionary, next_table);
-    let checkpoint = Manifest { schema, marks: BTreeMap::from([(a, 500)]), ..Manifest::default() };
+    let checkpoint = CheckpointLists { schema, marks: BTreeMap::from([(a, 500)]), ..CheckpointLists::default() };
     assert_eq!(stage.change(drop_table("b")).error, None);
     stage.create("c", vec![primary()]);
     let definitions = stage.definitions();
@@ -152,7 +152,7 @@ fn a_checkpoint_stands_in_for_the_records_up_to_its_schema() {
         assert_eq!(stage.definitions(), definitions);
         assert!(stage.reserve(a, 1, 0).0 >= 500, "the mark of the checkpoint counts");
     }
-    let empty = Stage::durable().main.restore(Some(&Manifest::default()), &[], &[]).expect("an empty schema");
+    let empty = Stage::durable().main.restore(Some(&CheckpointLists::default()), &[], &[]).expect("an empty schema");
     assert!(empty.partitions.is_empty());
 }
 

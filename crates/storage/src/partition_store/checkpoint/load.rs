@@ -4,10 +4,10 @@ use junctor_model::id::{CommitNumber, PartitionId, RowId};
 use junctor_model::limit::ROW_BYTES_MAX;
 use junctor_model::row::check_image;
 
-use super::PageRecord;
+use super::{PageRecord, PlacedTable};
 use crate::checkpoint::{
-    CheckpointError, Frame, FrameLocation, FrameRow, PageEntries, ROWS_PER_CELL, ROWS_PER_PAGE, decode_frame,
-    decode_page_table,
+    CheckpointError, Frame, FrameLocation, FrameRow, PageEntries, PageTableLocation, ROWS_PER_CELL, ROWS_PER_PAGE,
+    decode_frame, decode_page_table, page_table_checksum,
 };
 use crate::invariant::require;
 use crate::partition_store::PartitionStore;
@@ -37,10 +37,11 @@ impl PartitionStore {
     /// `load_frame` takes them: ascending by file and offset.
     ///
     /// # Errors
-    /// The table is damaged, unknown, or of another partition.
+    /// The table is damaged, unknown, of another partition, or not the one that the manifest names.
     pub fn load_page_table(
         &mut self,
         partition: PartitionId,
+        location: PageTableLocation,
         bytes: &[u8],
     ) -> Result<Vec<FrameLocation>, CheckpointError> {
         require!(
@@ -48,9 +49,11 @@ impl PartitionStore {
             "a checkpoint is loaded into an empty partition: {partition:?}"
         );
         let (header, pages) = decode_page_table(bytes)?;
-        if header.partition != partition {
+        if header.partition != partition || page_table_checksum(bytes) != Some(location.checksum) {
             return Err(CheckpointError::Misplaced);
         }
+        let frames = pages.iter().flat_map(|page| &page.frames);
+        self.checkpointed.table = Some(PlacedTable::new(location, frames));
         let mut locations: Vec<FrameLocation> =
             pages.iter().flat_map(|page| &page.frames).map(|frame| frame.location).collect();
         // Later rounds write files with higher numbers, so this is also the order of the entries of a page.

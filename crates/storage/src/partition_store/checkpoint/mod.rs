@@ -16,7 +16,9 @@ use junctor_model::id::{CommitNumber, PartitionId};
 
 use self::load::LoadProgress;
 use super::PartitionStore;
-use crate::checkpoint::{FrameLocation, PageTableHeader, ROWS_PER_CELL, StoredFrame, encode_page_table};
+use crate::checkpoint::{
+    FrameLocation, LiveBytes, PageTableHeader, PageTableLocation, ROWS_PER_CELL, StoredFrame, encode_page_table,
+};
 use crate::invariant::require;
 
 /// Once a page has this many entries (one for each round that wrote rows of the page), its next entry is
@@ -27,8 +29,18 @@ const ENTRIES_PER_PAGE_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct CheckpointedPages {
     pages: Vec<PageRecord>,
+    /// The page table that the newest manifest names; `None` if it names none.
+    table: Option<PlacedTable>,
     /// Progress of loading a checkpoint.
     load: Option<LoadProgress>,
+}
+
+/// A page table in a checkpoint file.
+#[derive(Clone, Debug)]
+struct PlacedTable {
+    location: PageTableLocation,
+    /// The bytes of each file that the table needs.
+    live_bytes: LiveBytes,
 }
 
 /// A page: 4,096 row ids. Its frames in checkpoint files, and its part in the present round.
@@ -59,7 +71,16 @@ struct PageResult {
 impl PartitionStore {
     /// Begins a round at `begin`, a number that is stable and up to which all commits are applied here. Moves
     /// the touched marks to the cells that the round visits. Only one round runs at a time.
-    pub fn begin_checkpoint(&mut self, partition: PartitionId, begin: CommitNumber) -> CheckpointCursor {
+    ///
+    /// `rewritten_files`, in ascending order, are to become free. The round writes pages whole that have
+    /// frames in them, but not more than half of the partition's live bytes; later rounds go on. Returns
+    /// `None` if nothing has to be written: the page table of the round before stays valid.
+    pub fn begin_checkpoint(
+        &mut self,
+        partition: PartitionId,
+        begin: CommitNumber,
+        rewritten_files: &[u32],
+    ) -> Option<CheckpointCursor> {
         require!(
             self.checkpointed.load.is_none() && !self.is_replaying,
             "a checkpoint round begins after recovery: {partition:?}"
@@ -68,7 +89,7 @@ impl PartitionStore {
             partition.table == self.layout.definition.id,
             "a checkpoint round of a partition has the table's id: {partition:?}"
         );
-        let pages = &mut self.checkpointed.pages;
+        let CheckpointedPages { pages, table, .. } = &mut self.checkpointed;
         let touched = self.rows.map_mut().touched_mut();
         pages.resize_with(pages.len().max(touched.len()), PageRecord::default);
         let mut cells = 0;
@@ -77,7 +98,23 @@ impl PartitionStore {
             record.visited |= std::mem::take(touched);
             cells += u64::from(record.visited.count_ones());
         }
-        CheckpointCursor::new(partition, begin, cells)
+        let is_rewritten = |file: u32| rewritten_files.binary_search(&file).is_ok();
+        let mut rewrite_bytes_left = table.as_ref().map_or(0, |table| table.live_bytes.sum() / 2) as i64;
+        let mut is_unchanged = cells == 0 && !table.as_ref().is_some_and(|it| is_rewritten(it.location.location.file));
+        for record in pages.iter_mut() {
+            record.is_rewrite_due = rewrite_bytes_left > 0 && record.files().any(is_rewritten);
+            if record.is_rewrite_due {
+                rewrite_bytes_left -= record.bytes() as i64;
+                is_unchanged = false;
+            }
+        }
+        (!is_unchanged).then(|| CheckpointCursor::new(partition, begin, cells))
+    }
+
+    /// The page table that the newest manifest names. Calls `add(file, bytes)` for the bytes of each file
+    /// that it needs, its own included.
+    pub fn checkpointed_table(&self, add: impl FnMut(u32, u64)) -> Option<PageTableLocation> {
+        self.checkpointed.table.as_ref().map(|table| table.report(add))
     }
 
     /// Appends the page table as it is after a round that is done, and returns its checksum.
@@ -90,14 +127,12 @@ impl PartitionStore {
         encode_page_table(&header, pages, out)
     }
 
-    /// Calls `add(file, bytes)` for each frame that the page table will name once this finished round ends:
-    /// the frame's file and its length.
-    pub fn live_bytes(&self, cursor: &CheckpointCursor, mut add: impl FnMut(u32, u64)) {
-        for page in self.pages_after(cursor) {
-            for StoredFrame { location: FrameLocation { file, length, .. }, .. } in page.kept.iter().chain(page.added) {
-                add(*file, u64::from(*length));
-            }
-        }
+    /// Tells a finished round the place of its page table.
+    pub fn place_page_table(&self, cursor: &mut CheckpointCursor, location: PageTableLocation) {
+        let pages = self.pages_after(cursor);
+        let frames = pages.flat_map(|page| page.kept.iter().chain(page.added));
+        let table = PlacedTable::new(location, frames);
+        cursor.set_table(table);
     }
 
     /// Ends a round. If it is kept, the manifest that names its page table is durable. If not, the next round
@@ -112,26 +147,20 @@ impl PartitionStore {
             return;
         }
         let begin = cursor.begin();
-        for PageResult { page, is_whole, retouched, frames } in cursor.into_results() {
+        let (results, table) = cursor.into_results();
+        self.checkpointed.table = Some(table);
+        for PageResult { page, is_whole, retouched, frames } in results {
             let record = &mut pages[page as usize];
             if retouched != 0 {
                 touched[page as usize] |= retouched;
             }
             record.written = begin;
             match is_whole {
-                true => (record.frames, record.is_rewrite_due) = (frames, false),
+                true => record.frames = frames,
                 false => record.frames.extend(frames),
             }
         }
         pages.iter_mut().for_each(|record| record.visited = 0);
-    }
-
-    /// Makes the next round write whole each page that has frames in this file. When that round is kept, no
-    /// page of the partition needs the file.
-    pub fn mark_pages_of_file(&mut self, file: u32) {
-        for record in &mut self.checkpointed.pages {
-            record.is_rewrite_due |= record.frames.iter().any(|frame| frame.location.file == file);
-        }
     }
 
     /// An estimate of the bytes that the round has still to write here. Without a cursor, the round has not
@@ -184,7 +213,32 @@ struct PageAfter<'a> {
     added: &'a [StoredFrame],
 }
 
+impl PlacedTable {
+    fn new<'a>(location: PageTableLocation, frames: impl Iterator<Item = &'a StoredFrame>) -> PlacedTable {
+        let mut live_bytes = LiveBytes::default();
+        let mut add = |FrameLocation { file, length, .. }| live_bytes.add(file, u64::from(length));
+        frames.for_each(|frame| add(frame.location));
+        add(location.location);
+        PlacedTable { location, live_bytes }
+    }
+
+    fn report(&self, mut add: impl FnMut(u32, u64)) -> PageTableLocation {
+        self.live_bytes.iter().for_each(|(file, bytes)| add(file, bytes));
+        self.location
+    }
+}
+
 impl PageRecord {
+    /// The files with frames of the page.
+    fn files(&self) -> impl Iterator<Item = u32> {
+        self.frames.iter().map(|frame| frame.location.file)
+    }
+
+    /// Bytes of the page's frames.
+    fn bytes(&self) -> u64 {
+        self.frames.iter().map(|frame| u64::from(frame.location.length)).sum()
+    }
+
     /// Whether the page's next entry must be whole instead of a delta. `used` is the number of the page's row
     /// ids in use.
     fn is_whole_due(&self, used: u32) -> bool {
@@ -193,11 +247,10 @@ impl PageRecord {
             return true;
         }
         let rows: u64 = self.frames.iter().map(|frame| u64::from(frame.row_count)).sum();
-        let bytes_of = |frames: &[StoredFrame]| frames.iter().map(|frame| u64::from(frame.location.length)).sum();
         // The first entry is whole; the others are deltas.
         let deltas = self.frames.iter().skip(1).position(|frame| frame.is_first).map_or(self.frames.len(), |at| at + 1);
-        let (whole_bytes, delta_bytes): (u64, u64) =
-            (bytes_of(&self.frames[..deltas]), bytes_of(&self.frames[deltas..]));
+        let whole_bytes: u64 = self.frames[..deltas].iter().map(|frame| u64::from(frame.location.length)).sum();
+        let delta_bytes = self.bytes() - whole_bytes;
         // Loading reads rows that are gone or replaced, so they must not outnumber the others.
         delta_bytes > whole_bytes / 2 || rows > 2 * u64::from(used)
     }

@@ -5,8 +5,8 @@
 use arrayvec::ArrayVec;
 use junctor_model::id::{CommitNumber, PartitionId, RowId, SchemaVersion};
 
-use super::PageResult;
-use crate::checkpoint::{FrameBuilder, FrameHeader, ROWS_PER_CELL, ROWS_PER_PAGE, StoredFrame};
+use super::{PageResult, PlacedTable};
+use crate::checkpoint::{FrameBuilder, FrameHeader, PageTableLocation, ROWS_PER_CELL, ROWS_PER_PAGE, StoredFrame};
 use crate::invariant::require;
 use crate::page::Location;
 use crate::partition_store::PartitionStore;
@@ -27,6 +27,8 @@ pub struct CheckpointCursor {
     open: Option<OpenPage>,
     images: Images,
     results: Vec<PageResult>,
+    /// The page table of the finished round, once it has its place.
+    table: Option<PlacedTable>,
     /// Whether the frame must be placed before the next step.
     is_frame_full: bool,
     is_done: bool,
@@ -83,6 +85,7 @@ impl CheckpointCursor {
             open: None,
             images: Images::default(),
             results: Vec::new(),
+            table: None,
             is_frame_full: false,
             is_done: false,
         }
@@ -106,6 +109,25 @@ impl CheckpointCursor {
     /// Number of cells that are not read yet. Grows by up to 63 when a page turns out to be written whole.
     pub fn cells_left(&self) -> u64 {
         self.cells_left
+    }
+
+    /// Whether no page is under way. The frames of an entry lie in one file, so the next file begins between
+    /// pages.
+    pub fn is_between_pages(&self) -> bool {
+        self.open.is_none()
+    }
+
+    /// The page table of the round, which a manifest may name. Calls `add(file, bytes)` for the bytes of each
+    /// file that it needs, its own included.
+    pub fn table(&self, add: impl FnMut(u32, u64)) -> PageTableLocation {
+        match &self.table {
+            Some(table) => table.report(add),
+            None => no_table(self.partition),
+        }
+    }
+
+    pub(super) fn set_table(&mut self, table: PlacedTable) {
+        self.table = Some(table);
     }
 
     /// Seals a full frame for this place in a file. Returns the bytes to write there.
@@ -133,10 +155,17 @@ impl CheckpointCursor {
         &mut self.results
     }
 
-    pub(super) fn into_results(self) -> Vec<PageResult> {
+    pub(super) fn into_results(self) -> (Vec<PageResult>, PlacedTable) {
         require!(self.is_done, "a round that is kept is done");
-        self.results
+        match self.table {
+            Some(table) => (self.results, table),
+            None => no_table(self.partition),
+        }
     }
+}
+
+fn no_table(partition: PartitionId) -> ! {
+    crate::invariant::fail("a finished round has placed its page table", format_args!("{partition:?}"))
 }
 
 /// A row to write: its position in the page, its commit number and its version.

@@ -1,7 +1,9 @@
 //! Checkpoint rounds: writing, loading, and recovery with replay.
 
 use super::*;
-use crate::checkpoint::{CheckpointError, FRAME_BYTES_MAX, FrameBuilder, FrameLocation, decode_frame};
+use crate::checkpoint::{
+    CheckpointError, FRAME_BYTES_MAX, FrameBuilder, FrameLocation, PageTableLocation, decode_frame, page_table_checksum,
+};
 use crate::partition_store::{CheckpointCursor, CheckpointStep, IndexRebuild};
 
 pub(super) const PARTITION: PartitionId = PartitionId { table: junctor_model::id::TableId(1), index: 3 };
@@ -29,12 +31,44 @@ impl Files {
 
 /// Runs a round from begin to its page table. Returns the cursor and the table.
 fn write(store: &mut PartitionStore, files: &mut Files, file: u32, stable: u64) -> (CheckpointCursor, Vec<u8>) {
-    let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(stable));
+    write_again(store, files, (file, stable), &[]).expect("the partition has changed")
+}
+
+/// The same with files that are to become free. `None` if nothing has to be written.
+fn write_again(
+    store: &mut PartitionStore,
+    files: &mut Files,
+    (file, stable): (u32, u64),
+    rewritten_files: &[u32],
+) -> Option<(CheckpointCursor, Vec<u8>)> {
+    let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(stable), rewritten_files)?;
     run(store, &mut cursor, files, file, stable);
     assert_eq!(cursor.cells_left(), 0);
+    let table = place_table(store, &mut cursor, file);
+    Some((cursor, table))
+}
+
+/// The page table of a finished round, which has its place at the end of an imaginary file.
+pub(super) fn place_table(store: &PartitionStore, cursor: &mut CheckpointCursor, file: u32) -> Vec<u8> {
     let mut table = Vec::new();
-    store.encode_page_table(&cursor, &mut table);
-    (cursor, table)
+    store.encode_page_table(cursor, &mut table);
+    store.place_page_table(cursor, location_of(&table, file));
+    table
+}
+
+fn location_of(table: &[u8], file: u32) -> PageTableLocation {
+    let location = FrameLocation { file, offset: 1 << 40, length: table.len() as u32 };
+    PageTableLocation { location, checksum: page_table_checksum(table).expect("a page table") }
+}
+
+/// The bytes of each file that the round's frames need.
+fn live_bytes(cursor: &CheckpointCursor, table: &[u8]) -> BTreeMap<u32, u64> {
+    let mut live = BTreeMap::new();
+    let location = cursor.table(|file, bytes| *live.entry(file).or_insert(0) += bytes);
+    let file = location.location.file;
+    *live.entry(file).or_default() -= table.len() as u64;
+    live.retain(|_, bytes| *bytes > 0);
+    live
 }
 
 fn run(store: &PartitionStore, cursor: &mut CheckpointCursor, files: &mut Files, file: u32, stable: u64) {
@@ -50,7 +84,7 @@ fn run(store: &PartitionStore, cursor: &mut CheckpointCursor, files: &mut Files,
 
 pub(super) fn load(files: &Files, table: &[u8]) -> Result<PartitionStore, CheckpointError> {
     let mut store = PartitionStore::new(layout(), pool(8192));
-    for location in store.load_page_table(PARTITION, table)? {
+    for location in store.load_page_table(PARTITION, location_of(table, 0), table)? {
         store.load_frame(location, files.read(location))?;
     }
     Ok(store)
@@ -87,8 +121,7 @@ fn a_loaded_checkpoint_has_the_rows_of_its_round() {
         store.commit(row, FIRST, CommitNumber(2));
     }
     let (cursor, table) = write(&mut store, &mut files, 2, 2);
-    let mut live = BTreeMap::new();
-    store.live_bytes(&cursor, |file, bytes| *live.entry(file).or_insert(0) += bytes);
+    let live = live_bytes(&cursor, &table);
     assert_eq!(live[&1], files.files[&1].len() as u64);
     assert!(live[&2] == files.files[&2].len() as u64 && live[&2] < 1_000, "{live:?}");
     store.end_checkpoint(cursor, true);
@@ -96,12 +129,14 @@ fn a_loaded_checkpoint_has_the_rows_of_its_round() {
     build(&mut loaded);
     assert_eq!(loaded.digest(CommitNumber(2)), store.digest(CommitNumber(2)));
     assert_ne!(loaded.digest(CommitNumber(2)), store.digest(CommitNumber(1)));
-    // Pages that are written again free the file.
-    store.mark_pages_of_file(1);
-    let (cursor, table) = write(&mut store, &mut files, 3, 2);
-    live.clear();
-    store.live_bytes(&cursor, |file, bytes| *live.entry(file).or_insert(0) += bytes);
-    assert_eq!(live, BTreeMap::from([(3, files.files[&3].len() as u64)]));
+    // Pages that are written again free the file. Each round writes about half of the bytes.
+    let (cursor, _) = write_again(&mut store, &mut files, (3, 2), &[1]).expect("pages to write");
+    store.end_checkpoint(cursor, true);
+    let written = files.files[&3].len() as u64;
+    assert!((live[&1] / 2..live[&1]).contains(&written), "{written} of {live:?}");
+    let (cursor, table) = write_again(&mut store, &mut files, (4, 2), &[1]).expect("pages to write");
+    let live = live_bytes(&cursor, &table);
+    assert!(!live.contains_key(&1) && live.values().sum::<u64>() >= written, "{live:?}");
     store.end_checkpoint(cursor, true);
     let mut loaded = load(&files, &table).unwrap();
     build(&mut loaded);
@@ -142,12 +177,56 @@ fn an_emptied_table_needs_no_frames() {
     store.purge_step(CommitNumber(2), usize::MAX);
     assert_eq!(store.statistics().total_bytes(), 0);
     let (cursor, table) = write(&mut store, &mut files, 2, 2);
-    store.live_bytes(&cursor, |file, bytes| panic!("{bytes} bytes of file {file} count"));
+    assert_eq!(live_bytes(&cursor, &table), BTreeMap::new());
     store.end_checkpoint(cursor, true);
     assert!(!files.files.contains_key(&2));
     let mut loaded = load(&files, &table).unwrap();
     build(&mut loaded);
     assert_eq!(loaded.statistics(), Default::default());
+}
+
+#[test]
+fn an_unchanged_partition_keeps_its_page_table() {
+    let mut store = store();
+    let mut files = Files::default();
+    assert!(write_again(&mut store, &mut files, (1, 1), &[]).is_none(), "an empty partition has no page table");
+    assert_eq!(store.checkpointed_table(|file, _| panic!("file {file}")), None);
+    let row = insert(&mut store, 1, 1, FIRST).unwrap();
+    store.commit(row, FIRST, CommitNumber(1));
+    let (cursor, table) = write(&mut store, &mut files, 1, 1);
+    store.end_checkpoint(cursor, true);
+    let location = location_of(&table, 1);
+    let frame_bytes = files.files[&1].len() as u64;
+    let check = |store: &PartitionStore| {
+        let mut live = Vec::new();
+        assert_eq!(store.checkpointed_table(|file, bytes| live.push((file, bytes))), Some(location));
+        assert_eq!(live, [(1, frame_bytes + table.len() as u64)]);
+    };
+    check(&store);
+    assert!(write_again(&mut store, &mut files, (2, 2), &[]).is_none());
+    check(&store);
+    let mut loaded = PartitionStore::new(layout(), pool(8192));
+    for frame in loaded.load_page_table(PARTITION, location, &table).unwrap() {
+        loaded.load_frame(frame, files.read(frame)).unwrap();
+    }
+    build(&mut loaded);
+    check(&loaded);
+    assert!(write_again(&mut loaded, &mut files, (2, 2), &[5]).is_none());
+    // A change that is undone again touches its cell.
+    for mut store in [store, loaded] {
+        let second = insert(&mut store, 2, 2, SECOND).unwrap();
+        store.undo(second, SECOND, StatementNumber(0));
+        let (cursor, _) = write(&mut store, &mut files, 3, 2);
+        // An abandoned round leaves the page table, and the next one visits the cell again.
+        store.end_checkpoint(cursor, false);
+        check(&store);
+        let (cursor, table) = write(&mut store, &mut files, 4, 2);
+        store.end_checkpoint(cursor, true);
+        assert_eq!(store.checkpointed_table(|_, _| {}), Some(location_of(&table, 4)));
+        assert!(write_again(&mut store, &mut files, (5, 2), &[]).is_none());
+        // The file of the page table is to become free.
+        assert!(write_again(&mut store, &mut files, (5, 2), &[4]).is_some());
+    }
 }
 
 #[test]
@@ -186,7 +265,7 @@ fn a_round_in_a_backup_ends_after_every_commit_that_its_purge_has_used() {
         let layout = store.layout().clone();
         let rows: Vec<RowId> = (0..2).map(|id| insert(&mut store, id, id, FIRST).unwrap()).collect();
         rows.iter().for_each(|row| store.commit(*row, FIRST, CommitNumber(1)));
-        let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(1));
+        let mut cursor = store.begin_checkpoint(PARTITION, CommitNumber(1), &[]).expect("it has rows");
         match is_deleted {
             true => store.delete(rows[0], writer(SECOND, ONE)).unwrap(),
             false => store.update(rows[0], &row_image(&layout, 0, &values(9)), writer(SECOND, ONE)).unwrap(),
@@ -216,9 +295,12 @@ fn frames_of_another_place_order_or_round_are_refused() {
     store.end_checkpoint(cursor, false);
     let other = PartitionId { index: 4, ..PARTITION };
     let empty = || PartitionStore::new(layout(), pool(8192));
-    assert_eq!(empty().load_page_table(other, &table).err(), Some(CheckpointError::Misplaced));
+    let location = location_of(&table, 1);
+    assert_eq!(empty().load_page_table(other, location, &table).err(), Some(CheckpointError::Misplaced));
+    let earlier = PageTableLocation { checksum: location.checksum ^ 1, ..location };
+    assert_eq!(empty().load_page_table(PARTITION, earlier, &table).err(), Some(CheckpointError::Misplaced));
     let mut loaded = empty();
-    let locations = loaded.load_page_table(PARTITION, &table).unwrap();
+    let locations = loaded.load_page_table(PARTITION, location, &table).unwrap();
     // The frame before it begins the long row.
     let third = loaded.load_frame(locations[2], files.read(locations[2]));
     assert_eq!(third, Err(CheckpointError::OutOfOrder));
@@ -242,6 +324,6 @@ fn frames_of_another_place_order_or_round_are_refused() {
 /// Loads the first frame of a page table from these bytes.
 fn load_first(table: &[u8], location: FrameLocation, bytes: &[u8]) -> Result<u64, CheckpointError> {
     let mut store = PartitionStore::new(layout(), pool(8192));
-    store.load_page_table(PARTITION, table)?;
+    store.load_page_table(PARTITION, location_of(table, 1), table)?;
     store.load_frame(location, bytes)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use super::checkpoint::{Files, PARTITION, build, load};
+use super::checkpoint::{Files, PARTITION, build, load, place_table};
 use super::*;
 use crate::checkpoint::FrameBuilder;
 use crate::partition_store::{CheckpointCursor, CheckpointStep};
@@ -131,7 +131,8 @@ type Rows = BTreeMap<u32, Vec<u8>>;
 struct Manifest {
     begin: u64,
     newest: u64,
-    table: Vec<u8>,
+    /// The page table, if a round has written one.
+    table: Option<Vec<u8>>,
     next_file: u32,
 }
 
@@ -152,6 +153,8 @@ struct Node {
     log: BTreeMap<u64, Vec<LoggedChange>>,
     files: Files,
     next_file: u32,
+    /// Files that the next round is to free.
+    rewritten_files: Vec<u32>,
     round: Option<(CheckpointCursor, FrameBuilder, bool)>,
     manifest: Option<Manifest>,
 }
@@ -170,6 +173,7 @@ impl Node {
             log: BTreeMap::new(),
             files: Files::default(),
             next_file: 1,
+            rewritten_files: Vec::new(),
             round: None,
             manifest: None,
         };
@@ -225,17 +229,13 @@ impl Node {
             Step::Compact { budget } => _ = self.store.compact_step(budget),
             Step::BeginRound => {
                 if self.round.is_none() {
-                    let cursor = self.store.begin_checkpoint(PARTITION, CommitNumber(self.stable));
-                    self.files.files.remove(&self.next_file);
-                    self.round = Some((cursor, FrameBuilder::new(), false));
+                    self.begin_round();
                 }
             }
             Step::RoundSteps { count } => self.run_round(count),
             Step::EndRound { is_kept } => self.end_round(is_kept),
             Step::MarkOldestFile => {
-                if let Some(file) = self.files.files.keys().next() {
-                    self.store.mark_pages_of_file(*file);
-                }
+                self.rewritten_files = self.files.files.keys().next().copied().into_iter().collect();
             }
             Step::Crash { lag } => self.crash(lag),
         }
@@ -332,6 +332,23 @@ impl Node {
         self.stable = self.stable.max(stable);
     }
 
+    fn begin_round(&mut self) {
+        let begin = CommitNumber(self.stable);
+        match self.store.begin_checkpoint(PARTITION, begin, &self.rewritten_files) {
+            Some(cursor) => {
+                self.files.files.remove(&self.next_file);
+                self.round = Some((cursor, FrameBuilder::new(), false));
+            }
+            // Nothing has changed: the page table of the last manifest is the one of the next.
+            None => {
+                let table = self.manifest.take().and_then(|manifest| manifest.table);
+                self.durable = self.durable.max(begin.0);
+                self.manifest = Some(Manifest { begin: begin.0, newest: begin.0, table, next_file: self.next_file });
+            }
+        }
+        self.rewritten_files.clear();
+    }
+
     fn run_round(&mut self, count: usize) {
         let Some((cursor, frame, is_done)) = &mut self.round else { return };
         for _ in 0..count {
@@ -366,13 +383,12 @@ impl Node {
             Some(Planted::EarlyManifest) => {}
             _ => self.durable = self.durable.max(cursor.newest().0),
         }
-        let mut table = Vec::new();
-        self.store.encode_page_table(&cursor, &mut table);
+        let table = place_table(&self.store, &mut cursor, self.next_file - 1);
         let mut live = BTreeSet::new();
-        self.store.live_bytes(&cursor, |file, _| _ = live.insert(file));
+        cursor.table(|file, _| _ = live.insert(file));
         self.files.files.retain(|file, _| live.contains(file));
         let (begin, newest) = (cursor.begin().0, cursor.newest());
-        self.manifest = Some(Manifest { begin, newest: newest.0, table, next_file: self.next_file });
+        self.manifest = Some(Manifest { begin, newest: newest.0, table: Some(table), next_file: self.next_file });
         self.store.end_checkpoint(cursor, true);
         if self.planted == Some(Planted::WrittenAtTheEndOfTheRound) {
             self.store.spoil_pages(|written, _| *written = (*written).max(newest));
@@ -393,7 +409,10 @@ impl Node {
         let mut from = 0;
         match &self.manifest {
             Some(manifest) => {
-                self.store = load(&self.files, &manifest.table).unwrap();
+                self.store = match &manifest.table {
+                    Some(table) => load(&self.files, table).unwrap(),
+                    None => PartitionStore::new(layout(), pool(8192)),
+                };
                 from = manifest.begin;
                 if self.planted == Some(Planted::ReplayFromTheEndOfTheRound) {
                     from = manifest.newest;

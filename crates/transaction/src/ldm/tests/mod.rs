@@ -24,6 +24,7 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestSession, U};
 
+mod checkpoint;
 mod diagnostics;
 mod index_scan;
 mod locking_read;

@@ -71,7 +71,7 @@ impl Stage {
 
     /// Numbers of the segments that have a file.
     fn segments(&self) -> Vec<u64> {
-        self.files.keys().filter_map(|path| super::super::segment::segment_number(&path[4..])).collect()
+        self.files.keys().filter_map(|path| junctor_storage::log::segment_number(&path[4..])).collect()
     }
 }
 

@@ -423,7 +423,7 @@ impl Stage {
         let mut analysis = LogAnalysis::new(CommitNumber(0));
         loop {
             let position = scan.chain().position;
-            let path = super::segment::segment_path("log", size.segment_of(position));
+            let path = junctor_storage::log::segment_path("log", size.segment_of(position));
             let segment = self.files.get(&*path).map_or(&[][..], Vec::as_slice);
             match scan.step(segment.get(size.offset_of(position) as usize..).unwrap_or(&[])) {
                 ScanStep::Group(group) => {
