@@ -299,7 +299,7 @@ fn damaged_and_missing_files_are_refused_with_their_place() {
     let mut missing = Disk::default();
     assert_eq!(
         refusal(&mut missing, &tables),
-        "checkpoint/0000000001.data is missing; restore the directory from a backup"
+        "checkpoint/0000000001.data is missing; mount its device, or restore the directory from a backup"
     );
     let table_at = |partition: usize| tables[partition].1.location.offset as usize;
     let length = whole.files[&path].len();

@@ -164,10 +164,10 @@ fn a_section_of_a_dropped_table_is_skipped_and_a_damaged_one_is_an_error() {
     assert_eq!(harness.replay(vec![(owner, [&dropped[..], &whole].concat())]), Vec::<Box<str>>::new());
     for damaged in [whole[..whole.len() - 1].to_vec(), whole[..5].to_vec(), vec![0xFF; 60]] {
         let errors = harness.replay(vec![(owner, damaged)]);
-        assert_eq!(errors, ["a section of the log is damaged".into()]);
+        assert_eq!(errors, ["a section of the log is damaged; restore the directory from a backup".into()]);
     }
     let errors = harness.replay(vec![(owner, batch(partition, RowId(1), b"\xFFnonsense"))]);
-    assert_eq!(errors, ["commit 1 in the log: table 't', partition 0: the image of row 1 is damaged".into()]);
+    assert_eq!(errors, ["commit 1 in the log: table 't', partition 0: the image of row 1 is damaged; restore the directory from a backup".into()]);
     assert_eq!(harness.build_indexes(), Vec::<Box<str>>::new());
     harness.check();
     let rows = harness.ldm(owner).committed_rows(partition).unwrap();
