@@ -61,19 +61,27 @@ impl MainBlock {
         if let Some(error) = self.log_refusal().filter(|_| !ends && !is_of_session) {
             return reply(requester, Vec::new(), Some(error), outbox);
         }
-        let goes_on = ends || self.is_under_way(&change);
+        let goes_on = self.is_under_way(&change);
         let waiting = self.waiting_change(requester, change, context.turn_start);
         match goes_on {
             // Others wait for the end of the alteration, so its final step must not wait behind them.
-            true => self.waiting.push_front(waiting),
+            true => {
+                self.withdraw_behind(&waiting.names, outbox);
+                self.waiting.push_front(waiting);
+            }
             false => self.waiting.push_back(waiting),
         }
         self.begin_changes(context.turn_start, outbox);
     }
 
-    /// Whether the change is a later step of an alteration whose indexes have been created.
+    /// Whether the change is the final step of an alteration, or a later one after its indexes have been
+    /// created.
     fn is_under_way(&self, change: &SchemaChange) -> bool {
-        let SchemaChange::BlockWrites { table, .. } = change else { return false };
+        let table = match change {
+            SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. } => return true,
+            SchemaChange::BlockWrites { table, .. } => table,
+            _ => return false,
+        };
         let layout = self.catalog.dictionary.table(*table);
         layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
     }
@@ -292,11 +300,35 @@ impl MainBlock {
                     }
                 }
             }
-            self.unblock_tables(waiting.number, &waiting.tables, outbox);
-            waiting.state = WaitState::Queued;
-            waiting.names = self.names_of(&waiting.change);
-            waiting.number = OperationId(self.next_change);
-            self.next_change += 1;
+            self.withdraw(&mut waiting, outbox);
+            self.waiting.insert(position, waiting);
+        }
+    }
+
+    /// Admits the sessions that a waiting change has excluded. The change will ask for its tables once more.
+    fn withdraw(&mut self, waiting: &mut WaitingChange, outbox: &mut Outbox<Signal>) {
+        self.unblock_tables(waiting.number, &waiting.tables, outbox);
+        waiting.state = WaitState::Queued;
+        waiting.names = self.names_of(&waiting.change);
+        waiting.number = OperationId(self.next_change);
+        self.next_change += 1;
+    }
+
+    /// Withdraws the changes of these tables, because an alteration of them goes on and precedes the changes.
+    /// A transaction older than the alteration's step and younger than such a change would otherwise wait for
+    /// the change, the change for the alteration, and the alteration for the transaction.
+    fn withdraw_behind(&mut self, names: &[TableName], outbox: &mut Outbox<Signal>) {
+        for position in 0..self.waiting.len() {
+            let waiting = &self.waiting[position];
+            let has_asked = waiting.state != WaitState::Queued && !waiting.tables.is_empty();
+            if !has_asked
+                || self.is_under_way(&waiting.change)
+                || !waiting.names.iter().any(|name| names.contains(name))
+            {
+                continue;
+            }
+            let Some(mut waiting) = self.waiting.remove(position) else { return };
+            self.withdraw(&mut waiting, outbox);
             self.waiting.insert(position, waiting);
         }
     }

@@ -11,7 +11,7 @@ use junctor_signals::block_tables::UnlockTables;
 use junctor_signals::change_schema::{SchemaChange, TableLockRequest, TableRename};
 use junctor_signals::read_rows::OperationId;
 
-use super::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
+use super::{Stage, add_index, alter, create_table, drop_table, errno, finish, index, last_errno, primary, unique};
 
 const OTHER: ConnectionId = ConnectionId(2);
 
@@ -180,6 +180,19 @@ fn a_full_queue_does_not_refuse_the_end_of_an_alteration() {
     stage.in_use = false;
     assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
     assert_eq!(stage.table("c").indexes.len(), 1);
+}
+
+#[test]
+fn a_change_behind_an_alteration_excludes_nobody_while_the_alteration_ends() {
+    let (mut stage, _, child) = stage();
+    assert_eq!(stage.change(add_index(child, unique("u"))).error, None);
+    stage.in_use = true;
+    // The session of the alteration uses the table, so the change waits. Transactions wait for the change.
+    stage.ask_as(OTHER, OperationId(100), add_index(child, ordered("x")));
+    let asked = *stage.blocked.keys().next().expect("the change asks for the table");
+    stage.ask(OperationId(101), finish(child, unique("u")));
+    let ending: Vec<u64> = stage.blocked.keys().copied().collect();
+    assert!(ending.len() == 1 && ending[0] != asked, "a transaction may go before the end: {ending:?}");
 }
 
 #[test]
