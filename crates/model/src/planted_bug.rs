@@ -40,6 +40,8 @@ planted_bugs! {
     CutTooFar = "cut_too_far",
     /// Recovery applies the commits beyond the cut of their incarnation.
     ReplayBeyondCut = "replay_beyond_cut",
+    /// Recovery continues the chain of groups with what an earlier life or use of the segment left there.
+    AcceptStaleGroups = "accept_stale_groups",
     /// Recovery takes the damage of a synced group for the end of the log.
     TakeRotForTail = "take_rot_for_tail",
     /// Recovery accepts groups of which only later ones could know that they are synced, and does not sync
@@ -49,6 +51,8 @@ planted_bugs! {
     ForgetSettledEarly = "forget_settled_early",
     /// A write goes on top of a committed version without a stamp.
     WriteAboveUnstamped = "write_above_unstamped",
+    /// Purge looks for the base of a row below a committed version without a stamp.
+    PurgeUnstamped = "purge_unstamped",
     /// A schema change is published before its record is durable.
     PublishSchemaEarly = "publish_schema_early",
     /// A manifest is written before its newest commit is durable.
@@ -57,6 +61,10 @@ planted_bugs! {
     TrimPastChunks = "trim_past_chunks",
     /// The replay position of a checkpoint is the end of the log.
     ReplayFromEnd = "replay_from_end",
+    /// A checkpoint forgets the cells in which it met open versions.
+    ForgetOpenVersions = "forget_open_versions",
+    /// The marks of a table go with its last row.
+    ForgetEmptiedTables = "forget_emptied_tables",
     /// AUTO_INCREMENT hands out numbers above the durable mark.
     CounterBeyondMark = "counter_beyond_mark",
     /// The folder of a new segment is not synced.
@@ -67,9 +75,16 @@ planted_bugs! {
     ReuseNumbers = "reuse_numbers",
 }
 
+/// The environment variable that plants the bug of this name in a process with the feature `planted_bugs`.
+pub const VARIABLE: &str = "JUNCTOR_PLANTED_BUG";
+
 /// The number of the planted bug, counted from 1; 0 for none.
 #[cfg(feature = "planted_bugs")]
-static PLANTED: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
+static PLANTED: std::sync::LazyLock<std::sync::atomic::AtomicU8> = std::sync::LazyLock::new(|| {
+    let name = std::env::var(VARIABLE).unwrap_or_default();
+    let position = PlantedBug::ALL.iter().position(|bug| bug.name() == name);
+    std::sync::atomic::AtomicU8::new(position.map_or(0, |position| position as u8 + 1))
+});
 
 impl PlantedBug {
     /// Whether this process has the bug.

@@ -1,59 +1,124 @@
-//! The proof that the plans notice what they are meant to notice: each planted bug must make a run of its
-//! plan fail.
+//! The proof that the tests notice what they are meant to notice: each planted bug must make a run of its
+//! plan or its test fail.
 
 use std::path::Path;
+use std::process::Command;
 
-use junctor_model::planted_bug::PlantedBug;
+use junctor_model::planted_bug::{PlantedBug, VARIABLE};
 
 use crate::ci::read_plan;
 use crate::run::run;
 
-/// A bug, the plan that finds it, and the number of seeds that this may take.
-type Expected = (PlantedBug, &'static str, u64);
+/// The number of seeds in which a plan must find its bug.
+const SEEDS: u64 = 60;
 
-const EXPECTED: [Expected; PlantedBug::ALL.len()] = [
-    (PlantedBug::AcknowledgeBeforeSync, "durability", 60),
-    (PlantedBug::IgnoreFormedRecords, "durability", 60),
-    (PlantedBug::StableAfterCollecting, "durability", 60),
-    (PlantedBug::CutTooFar, "durability", 60),
-    (PlantedBug::ReplayBeyondCut, "durability", 60),
-    (PlantedBug::TakeRotForTail, "failing_disks", 60),
-    (PlantedBug::SkipResync, "failing_disks", 60),
-    (PlantedBug::ForgetSettledEarly, "durability", 60),
-    (PlantedBug::WriteAboveUnstamped, "durability", 60),
-    (PlantedBug::PublishSchemaEarly, "durability", 60),
-    (PlantedBug::EarlyManifest, "checkpoints", 60),
-    (PlantedBug::TrimPastChunks, "checkpoints", 60),
-    (PlantedBug::ReplayFromEnd, "checkpoints", 60),
-    (PlantedBug::CounterBeyondMark, "durability", 60),
-    (PlantedBug::SkipFolderSync, "durability", 60),
-    (PlantedBug::RetryFailedSync, "failing_disks", 60),
-    (PlantedBug::ReuseNumbers, "durability", 60),
+/// Where a bug is found.
+#[derive(Clone, Copy, Debug)]
+enum FoundBy {
+    /// By the first seeds of the plan with this name.
+    Plan(&'static str),
+    /// By the test with this path in this crate. The simulator meets the situation too rarely.
+    Test(&'static str, &'static str),
+}
+
+use FoundBy::{Plan, Test};
+
+const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
+    (PlantedBug::AcknowledgeBeforeSync, Plan("durability")),
+    (PlantedBug::IgnoreFormedRecords, Plan("durability")),
+    (
+        PlantedBug::StableAfterCollecting,
+        Test(
+            "junctor-transaction",
+            "log::tests::a_commit_that_becomes_stable_while_records_are_collected_waits_for_the_next_cycle",
+        ),
+    ),
+    (PlantedBug::CutTooFar, Plan("durability")),
+    (
+        PlantedBug::ReplayBeyondCut,
+        Test("junctor-storage", "log::tests::commits_up_to_the_cut_are_kept_and_later_ones_are_not"),
+    ),
+    (
+        PlantedBug::AcceptStaleGroups,
+        Test("junctor-storage", "log::tests::groups_of_an_earlier_use_of_a_segment_are_not_accepted"),
+    ),
+    (PlantedBug::TakeRotForTail, Plan("failing_disks")),
+    (
+        PlantedBug::SkipResync,
+        Test("junctor-transaction", "log::tests::recovery_syncs_what_no_later_group_knows_as_synced"),
+    ),
+    (PlantedBug::ForgetSettledEarly, Plan("durability")),
+    (
+        PlantedBug::WriteAboveUnstamped,
+        Test("junctor-storage", "partition_store::tests::settle::a_writer_stamps_the_row_first_and_another_one"),
+    ),
+    (
+        PlantedBug::PurgeUnstamped,
+        Test("junctor-storage", "partition_store::tests::settle::purge_stamps_a_row_before_it_looks_for_its_base"),
+    ),
+    (PlantedBug::PublishSchemaEarly, Plan("durability")),
+    (
+        PlantedBug::EarlyManifest,
+        Test(
+            "junctor-cluster",
+            "main_block::tests::checkpoint::a_round_switches_only_when_everything_that_it_wrote_is_durable",
+        ),
+    ),
+    (
+        PlantedBug::TrimPastChunks,
+        Test(
+            "junctor-transaction",
+            "log::group_index::tests::chunks_hold_the_start_of_replay_until_their_commit_is_stable",
+        ),
+    ),
+    (
+        PlantedBug::ReplayFromEnd,
+        Test(
+            "junctor-transaction",
+            "log::group_index::tests::replay_starts_with_the_first_group_that_may_hold_a_later_commit",
+        ),
+    ),
+    (
+        PlantedBug::ForgetOpenVersions,
+        Test(
+            "junctor-storage",
+            "partition_store::tests::checkpoint::the_next_round_writes_a_version_that_was_open_in_this_one",
+        ),
+    ),
+    (
+        PlantedBug::ForgetEmptiedTables,
+        Test("junctor-storage", "partition_store::tests::checkpoint::an_emptied_table_needs_no_frames"),
+    ),
+    (PlantedBug::CounterBeyondMark, Plan("durability")),
+    (PlantedBug::SkipFolderSync, Plan("durability")),
+    (PlantedBug::RetryFailedSync, Plan("failing_disks")),
+    (PlantedBug::ReuseNumbers, Plan("durability")),
 ];
 
-/// Plants each bug, or only the one with this name, and runs its plan of `folder` until a run fails. Calls
-/// `report` with one line for each bug. Returns whether all were found.
+/// Plants each bug, or only the one with this name, and runs its plan of `folder` or its test until a run
+/// fails. Calls `report` with one line for each bug. Returns whether all were found.
 ///
 /// # Errors
-/// A message if no bug has the name, a plan cannot be read, or the program was built without the bugs.
+/// A message if no bug has the name, a plan cannot be read, a test cannot be run, or the program was built
+/// without the bugs.
 pub fn find_all(folder: &Path, name: Option<&str>, mut report: impl FnMut(&str)) -> Result<bool, String> {
-    let expected: Vec<Expected> =
-        EXPECTED.into_iter().filter(|(bug, ..)| name.is_none_or(|name| name == bug.name())).collect();
+    let expected: Vec<_> = EXPECTED.into_iter().filter(|(bug, _)| name.is_none_or(|name| name == bug.name())).collect();
     if expected.is_empty() {
         return Err(format!("no planted bug is named '{}'", name.unwrap_or_default()));
     }
     let mut all_found = true;
-    for (bug, plan, seeds) in expected {
+    for (bug, found_by) in expected {
         PlantedBug::plant(Some(bug));
         if !bug.is_planted() {
             return Err("build the simulator with --features planted_bugs".to_owned());
         }
-        let plan_of_bug = read_plan(&folder.join(plan).with_extension("toml"))?;
-        let found = (1..=seeds).find_map(|seed| Some((seed, run(&plan_of_bug, seed).violations.into_iter().next()?)));
-        let name = bug.name();
+        let found = match found_by {
+            Plan(plan) => find_by_plan(folder, plan)?,
+            Test(package, test) => find_by_test(bug, package, test)?,
+        };
         match &found {
-            Some((seed, violation)) => report(&format!("{name}: found by {plan}, seed {seed}: {violation}")),
-            None => report(&format!("FAILED {name}: no seed of {seeds} of {plan} has found it")),
+            Some(found) => report(&format!("{}: found by {found}", bug.name())),
+            None => report(&format!("FAILED {}: not found by {found_by:?}", bug.name())),
         }
         all_found &= found.is_some();
     }
@@ -61,14 +126,45 @@ pub fn find_all(folder: &Path, name: Option<&str>, mut report: impl FnMut(&str))
     Ok(all_found)
 }
 
+/// The plan, the seed and the violation that show the bug that is planted; `None` if no seed does.
+fn find_by_plan(folder: &Path, name: &str) -> Result<Option<String>, String> {
+    let plan = read_plan(&folder.join(name).with_extension("toml"))?;
+    let mut seeds = 1..=SEEDS;
+    Ok(seeds.find_map(|seed| {
+        let violation = run(&plan, seed).violations.into_iter().next()?;
+        Some(format!("plan {name}, seed {seed}: {violation}"))
+    }))
+}
+
+/// The test if it passes without the bug and fails with it; `None` if it passes with the bug.
+fn find_by_test(bug: PlantedBug, package: &str, test: &str) -> Result<Option<String>, String> {
+    let passes = |bug: &str| {
+        let mut cargo = Command::new("cargo");
+        cargo.args(["test", "--quiet", "--package", package, "--features", "junctor-model/planted_bugs", "--lib"]);
+        cargo.args([test, "--", "--exact"]).env(VARIABLE, bug);
+        let output = cargo.output().map_err(|error| format!("cargo: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let has_run = |result: &str| text.contains(&format!("test result: {result}"));
+        match (has_run("ok. 1 passed"), has_run("FAILED. 0 passed; 1 failed")) {
+            (true, _) => Ok(true),
+            (_, true) => Ok(false),
+            _ => Err(format!("{package} {test} cannot be run: {text}{}", String::from_utf8_lossy(&output.stderr))),
+        }
+    };
+    if !passes("")? {
+        return Err(format!("{package} {test} fails without a bug"));
+    }
+    Ok((!passes(bug.name())?).then(|| format!("test {package} {test}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn every_planted_bug_has_a_plan() {
+    fn every_planted_bug_has_a_plan_or_a_test() {
         for bug in PlantedBug::ALL {
-            assert!(EXPECTED.iter().any(|(expected, ..)| expected == bug), "{}", bug.name());
+            assert!(EXPECTED.iter().any(|(expected, _)| expected == bug), "{}", bug.name());
         }
         assert_eq!(find_all(Path::new(""), Some("none"), |_| ()), Err("no planted bug is named 'none'".to_owned()));
     }

@@ -189,9 +189,9 @@ impl MainBlock {
         let wanted = [batch, self.checkpoints.awaited()].into_iter().flatten().filter(|number| *number <= stable);
         if let (None, Some(number)) = (*asked, wanted.min()) {
             *asked = Some(number);
-            let bug = if batch == Some(number) { PlantedBug::PublishSchemaEarly } else { PlantedBug::EarlyManifest };
             // Number 0 is always durable.
-            let number = if bug.is_planted() { CommitNumber(0) } else { number };
+            let is_early = batch == Some(number) && PlantedBug::PublishSchemaEarly.is_planted();
+            let number = if is_early { CommitNumber(0) } else { number };
             let signal = AwaitDurable { number, reply_to: self.own };
             outbox.send(target.log, Signal::Log(LogSignal::AwaitDurable(signal)));
         }
@@ -215,8 +215,7 @@ impl MainBlock {
         let Some(asked) = self.records.asked.take() else {
             junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
         };
-        let is_early = PlantedBug::PublishSchemaEarly.is_planted() || PlantedBug::EarlyManifest.is_planted();
-        let durable = if is_early { durable.max(asked) } else { durable };
+        let durable = if PlantedBug::PublishSchemaEarly.is_planted() { durable.max(asked) } else { durable };
         require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
         if let Some(batch) = self.records.under_way.take_if(|batch| batch.number <= durable) {
             if !batch.marks.is_empty() {

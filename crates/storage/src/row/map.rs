@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use junctor_model::id::RowId;
+use junctor_model::planted_bug::PlantedBug;
 
 use crate::checkpoint::{ROWS_PER_CELL, ROWS_PER_PAGE};
 use crate::invariant::require;
@@ -165,6 +166,9 @@ impl RowMap {
             self.pages = Vec::new();
             self.fresh = 0;
             self.first_free = NO_ROW;
+            if PlantedBug::ForgetEmptiedTables.is_planted() {
+                self.touched.fill(0);
+            }
             return;
         }
         self.link(row);

@@ -230,6 +230,23 @@ fn an_unchanged_partition_keeps_its_page_table() {
 }
 
 #[test]
+fn the_next_round_writes_a_version_that_was_open_in_this_one() {
+    let mut store = store();
+    let mut files = Files::default();
+    let row = insert(&mut store, 1, 1, FIRST).unwrap();
+    store.commit(row, FIRST, CommitNumber(1));
+    store.update(row, &row_image(&store.layout().clone(), 1, &values(2)), writer(SECOND, ONE)).unwrap();
+    let (cursor, _) = write(&mut store, &mut files, 1, 1);
+    store.end_checkpoint(cursor, true);
+    store.commit(row, SECOND, CommitNumber(2));
+    let (cursor, table) = write(&mut store, &mut files, 2, 2);
+    store.end_checkpoint(cursor, true);
+    let mut loaded = load(&files, &table).unwrap();
+    build(&mut loaded);
+    assert_eq!(loaded.digest(CommitNumber(2)), store.digest(CommitNumber(2)));
+}
+
+#[test]
 fn deltas_of_a_page_do_not_pile_up() {
     let mut store = store();
     let layout = store.layout().clone();

@@ -486,6 +486,25 @@ fn a_cycle_waits_for_records_that_are_formed_and_on_their_way() {
 }
 
 #[test]
+fn a_commit_that_becomes_stable_while_records_are_collected_waits_for_the_next_cycle() {
+    let mut stage = Stage::started();
+    let (one, append_one) = stage.form(0, 0);
+    stage.mark_applied(one);
+    stage.await_durable(0, one);
+    // The cycle has begun, and waits for the first record.
+    let (two, append_two) = stage.form(1, 0);
+    stage.mark_applied(two);
+    stage.await_durable(1, two);
+    stage.handle(LogSignal::AppendRecords(append_one));
+    stage.run_disk();
+    assert_eq!((stage.answers(), stage.block.durable()), (vec![(0, 1)], one));
+    assert_eq!(stage.read_back().0.last().map(|header| header.stable), Some(one));
+    stage.handle(LogSignal::AppendRecords(append_two));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(1, 2)]);
+}
+
+#[test]
 fn a_record_above_the_stable_number_is_written_and_not_durable() {
     let mut stage = Stage::started();
     let first = stage.commit(0, 0);
@@ -727,6 +746,20 @@ fn schema_changes_come_back_in_the_order_of_their_commits() {
     let recovered = next.recover().expect("a whole log");
     let bodies: Vec<(usize, u8)> = recovered.dictionary.iter().map(|body| (body.len(), body[0])).collect();
     assert_eq!(bodies, [(5, 1), (300_000, 2), (7, 3)]);
+}
+
+#[test]
+fn recovery_syncs_what_no_later_group_knows_as_synced() {
+    let mut stage = Stage::started();
+    let number = stage.commit_row(PARTITION, b"one");
+    stage.await_durable(0, number);
+    stage.run_disk();
+    let mut next = Stage::after(&stage);
+    next.fails_syncs = true;
+    let error = next.recover().expect_err("the group may be in the operating system's cache only");
+    assert!(error.contains("cannot read and sync log/0000000000.log"), "{error}");
+    let mut next = Stage::after(&stage);
+    assert_eq!(next.recover().expect("a whole log").last_commit_kept, number);
 }
 
 #[test]
