@@ -22,6 +22,7 @@
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
+#   make models      models of the cluster's protocol with larger bounds
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
 #   make fuzz        property tests with many more cases: make fuzz CASES=100000
 #   make tidy        house rules
@@ -38,7 +39,7 @@ KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -107,6 +108,10 @@ statement-forms:
 
 loom:
 	sh tests/interleavings.sh
+
+models:
+	JUNCTOR_MODELS=long timeout 1800 cargo test --release --package junctor-cluster --test epoch_model \
+		-- --nocapture --test-threads 1
 
 sanitize: tools
 	sh tests/sanitize.sh
