@@ -37,7 +37,8 @@ pub enum Rule {
     RollbackWithoutEpoch,
     /// A data node tells a client that lost its tc about a commit before all nodes have confirmed the commit.
     OutcomeUnconfirmed,
-    /// A data node tells a client that lost its tc that it knows no decision, before it has started the epoch.
+    /// A data node tells a client that lost its tc that it knows no decision, before it has started the
+    /// epoch.
     OutcomeBeforeStart,
     /// The prefix that the new epoch keeps ends at the largest applied number, not at the largest passed one.
     PrefixEndsAtApplied,

@@ -119,8 +119,8 @@ impl LogScan {
     }
 }
 
-/// Blocks behind the end of the log in which every block may show damage. Of the segments behind them, only
-/// the first block can.
+/// Blocks behind the end of the log in which every block may show damage. In segments behind these blocks,
+/// only the first block can.
 pub const TAIL_BLOCKS: u64 = (64 << 20) / BLOCK_BYTES as u64;
 
 /// Whether the block at `position` proves that the log is damaged at `end`, where the chain stops.

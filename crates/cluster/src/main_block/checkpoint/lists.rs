@@ -54,7 +54,7 @@ pub(super) struct ListWriter {
     checksum: u32,
 }
 
-/// What is left to encode of a list.
+/// The part of a list that is not encoded yet.
 #[derive(Debug)]
 pub(super) enum ListContent {
     Schema {
@@ -104,7 +104,7 @@ impl ListContent {
             ListContent::Partitions { marks, partitions, next, is_begun } => {
                 if !std::mem::replace(is_begun, true) {
                     begin_partitions(marks.len(), partitions.len(), &mut out);
-                    // So few bytes a table that they need no pieces.
+                    // A mark has few bytes, so the marks need no pieces.
                     marks.iter().for_each(|(table, mark)| append_mark(*table, *mark, &mut out));
                 }
                 while out.len() < PIECE_BYTES

@@ -89,7 +89,7 @@ pub(super) struct Round {
     outstanding: usize,
     /// The files that the ldm blocks have created.
     pub files: Vec<CheckpointFile>,
-    pub parts: Vec<Box<LdmCheckpoint>>,
+    pub parts: Vec<LdmCheckpoint>,
     /// Number of partitions with a page table.
     pub partitions: u64,
     /// The files of the schema and of the list of partitions that main has created.
@@ -378,7 +378,7 @@ impl MainBlock {
                 });
                 (progress.written_bytes, progress.left_bytes) = (file_bytes, 0);
                 round.partitions += part.partitions.len() as u64;
-                round.parts.push(part);
+                round.parts.push(*part);
             }
             Err(error) => {
                 round.error.get_or_insert(error);
