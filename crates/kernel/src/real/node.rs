@@ -28,7 +28,7 @@ use crate::turn_clock::TurnClock;
 
 use super::AbortOnPanic;
 use super::doorbell::Doorbell;
-use super::file::{FileBackend, FileOptions, FileQueues, FileWorkers};
+use super::file::{AnswerSink, FileBackend, FileOptions, FileQueues, FileWorkers};
 use super::foreign_output::ForeignOutput;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{AtomicSendSettings, Sending};
@@ -147,7 +147,8 @@ impl Node {
             limits: options.limits.clone(),
             last_instance: AtomicUsize::new(owner_count.saturating_sub(1)),
         }));
-        let files = file_workers(&directory, &options, &shared)?;
+        let slots = Arc::new(ThreadSlots::<S, H>::new(layout.threads.len(), shared.clone()));
+        let files = file_workers(&directory, &options, &slots)?;
         let start = ThreadStart {
             files: files.queues().clone(),
             shared: shared.clone(),
@@ -170,7 +171,6 @@ impl Node {
         };
         let make_host = Arc::new(make_host);
         let (sender, receiver) = mpsc::channel();
-        let slots = Arc::new(ThreadSlots::<S, H>::new(layout.threads.len()));
         let rings = connect_threads::<S>(layout.threads.len(), &start.options.limits);
         for (index, (rings, poll)) in rings.into_iter().zip(polls).enumerate() {
             let mut start = start.clone();
@@ -582,7 +582,11 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
 
 /// Starts the workers of the file lanes, on the CPUs and with the priority of the threads whose only module
 /// is files. A thread with other work keeps its CPUs to itself.
-fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Shared>) -> Result<FileWorkers, StartError> {
+fn file_workers(
+    directory: &Directory,
+    options: &NodeOptions,
+    sink: &Arc<impl AnswerSink + 'static>,
+) -> Result<FileWorkers, StartError> {
     let is_for_files = |layout: &&ThreadLayout| layout.modules.iter().all(|(module, _)| *module == ModuleId::FILES);
     let layouts: Vec<ThreadLayout> = directory.threads().iter().filter(is_for_files).cloned().collect();
     let pin = options.pin;
@@ -600,7 +604,7 @@ fn file_workers(directory: &Directory, options: &NodeOptions, shared: &Arc<Share
         requests_max: options.limits.file_requests_max,
         backend: options.file_backend,
     };
-    FileWorkers::start(&files, shared, prepare).map_err(|error| StartError::System("start a thread for files", error))
+    FileWorkers::start(&files, sink, prepare).map_err(|error| StartError::System("start a thread for files", error))
 }
 
 /// Listens on all addresses. Returns the listeners with their numbers, and the addresses with actual ports.

@@ -19,10 +19,10 @@ use crate::scheduler::send::{OwnOutput, SendSettings};
 use crate::scheduler::sleep::{IdlePhase, SleepCell, SleepLocation};
 use crate::scheduler::spin::SpinSettings;
 use crate::sync::CachePadded;
-use crate::world::{WorldEvent, WorldRequest};
+use crate::world::{FileLane, WorldEvent, WorldRequest};
 
 use super::doorbell::Doorbell;
-use super::file::{Answer, AnswerBox, AnswerSink, FileQueues, Requester};
+use super::file::{AnswerBox, FileQueues, Requester};
 use super::foreign_output::ForeignOutput;
 use super::sending::{AtomicSendSettings, Sending, recent_busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
@@ -92,15 +92,6 @@ impl Shared {
         for bell in &self.bells {
             bell.wake(&self.clock);
         }
-    }
-}
-
-impl AnswerSink for Shared {
-    fn deliver(&self, answer: Answer) {
-        let thread = usize::from(answer.to.thread);
-        self.file_answers[thread].0.push(answer.to.block, answer.event);
-        SleepCell::fence_before_wakeup();
-        self.bells[thread].wake(&self.clock);
     }
 }
 
@@ -490,8 +481,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     /// `from` sent. `phase` says whether this thread sleeps or is detached. Returns the number of signals
     /// handled, and whether no work is left, so that the slot can be given back.
     pub(super) fn delegated_turn(&mut self, phase: IdlePhase, from: u16, may_write: bool) -> (u64, bool) {
-        // A stopping thread must see its own work, because it reports when it has become idle.
-        if self.is_stopping || self.engine.has_next_turn_work() || self.engine.is_blocked() {
+        if !self.lends_turns() {
             return (0, false);
         }
         let now = self.clock.now();
@@ -514,6 +504,46 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         self.engine.report_turn_end(self.clock.now());
         (handled, self.prepare_sleep_if_quiet())
+    }
+
+    /// Called by the worker of a lane, which has borrowed the slot of this sleeping thread: runs a turn with
+    /// the answers of the lane, up to the output that is to be written. Returns false if the thread must run
+    /// the turn itself.
+    pub(super) fn answered_turn(&mut self) -> bool {
+        if !self.lends_turns() {
+            return false;
+        }
+        let now = self.clock.now();
+        let wall_us = self.clock.wall_us(now);
+        self.engine.with_services(|services| self.world.take_file_answers(services));
+        self.signals_since_poll += self.engine.run(now, wall_us, self.first_ring);
+        self.first_ring = self.first_ring.wrapping_add(1);
+        self.engine.end_handling();
+        self.engine.carry_out(&mut self.world);
+        self.publish();
+        true
+    }
+
+    /// Ends [`NodeThread::answered_turn`]: writes the output. Returns whether no work is left, so that the
+    /// slot can be given back.
+    pub(super) fn end_answered_turn(&mut self) -> bool {
+        // The next sync is more urgent than the answers of the last one. The thread writes them meanwhile.
+        if self.world.files.has_requests(FileLane::Log) {
+            return false;
+        }
+        if let Some(mut sockets) = self.begin_write(true, None) {
+            self.engine.with_services(|services| sockets.write_output(services));
+            self.world.sockets = Some(sockets);
+            self.publish();
+        }
+        self.engine.report_turn_end(self.clock.now());
+        self.deferred_wake.is_none() && self.prepare_sleep_if_quiet()
+    }
+
+    /// Whether another thread may run turns for this one. A stopping thread must see its own work, because it
+    /// reports when it has become idle.
+    fn lends_turns(&self) -> bool {
+        !self.is_stopping && !self.engine.has_next_turn_work() && !self.engine.is_blocked()
     }
 
     /// On behalf of this thread, the borrower of its slot announces that it sleeps again. Returns false

@@ -7,19 +7,24 @@
 //! Waking a thread often costs both sides more than the work for which it is woken. A sender of little work
 //! therefore runs the sleeping thread's turn itself. A sender also runs turns for a thread that is writing to
 //! its sockets: a write may wake a client that takes over the writer's CPU, so a thread releases its slot
-//! while it writes.
+//! while it writes. For the same reason the worker of the log's files runs the turn of a thread that sleeps
+//! until its sync has ended.
+
+use std::sync::Arc;
+use std::vec::Drain;
 
 use crate::block::{Host, Signal};
 use crate::buffer::BufferPool;
 use crate::invariant::fail;
 use crate::scheduler::delegation::has_spare_time;
 use crate::scheduler::run::Services;
-use crate::scheduler::sleep::{IdlePhase, ReturnOutcome, SleepLocation};
+use crate::scheduler::sleep::{IdlePhase, ReturnOutcome, SleepCell, SleepLocation};
 use crate::sync::{CachePadded, UnsafeCell};
-use crate::world::WorldEvent;
+use crate::world::{FileLane, WorldEvent};
 use crate::{address::Address, envelope::SocketParcel};
 
 use super::doorbell::Doorbell;
+use super::file::{Answer, AnswerSink};
 use super::sending::recent_busy_per_mille;
 use super::thread::{DeferredWake, Next, NodeThread, Poller, Shared};
 use super::thread_usage::thread_usage;
@@ -47,7 +52,10 @@ type ThreadSlot<S, H> = CachePadded<UnsafeCell<Option<NodeThread<S, H>>>>;
 /// [`reattach`]: crate::scheduler::sleep::SleepCell::reattach
 /// [`borrow`]: crate::scheduler::sleep::SleepCell::borrow
 /// [`give_back`]: crate::scheduler::sleep::SleepCell::give_back
-pub(super) struct ThreadSlots<S: Signal, H: Host<S>>(Box<[ThreadSlot<S, H>]>);
+pub(super) struct ThreadSlots<S: Signal, H: Host<S>> {
+    slots: Box<[ThreadSlot<S, H>]>,
+    shared: Arc<Shared>,
+}
 
 // SAFETY: only the one thread that holds a slot reaches its content, which may be sent to that thread.
 unsafe impl<S: Signal, H: Host<S>> Sync for ThreadSlots<S, H> where NodeThread<S, H>: Send {}
@@ -108,22 +116,22 @@ impl<S: Signal, H: Host<S>> SlotGuard<'_, S, H> {
 }
 
 impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
-    /// Empty slots.
-    pub(super) fn new(threads: usize) -> Self {
-        ThreadSlots((0..threads).map(|_| CachePadded(UnsafeCell::new(None))).collect())
+    /// Empty slots of this number of threads.
+    pub(super) fn new(threads: usize, shared: Arc<Shared>) -> Self {
+        ThreadSlots { slots: (0..threads).map(|_| CachePadded(UnsafeCell::new(None))).collect(), shared }
     }
 
     /// Runs the calling thread's turns until the node halts.
     pub(super) fn run(&self, mut own: NodeThread<S, H>, mut poller: Poller, idle_bytes_max: usize) {
         own.engine.load.watch_os(thread_usage);
-        let (thread, shared) = (own.engine.assignment().thread, own.world.shared.clone());
+        let (thread, shared) = (own.engine.assignment().thread, &*self.shared);
         let mut detached_io = DetachedIo::new(idle_bytes_max);
-        let mut guard = SlotGuard { slot: &self.0[usize::from(thread)], bell: &shared.bells[usize::from(thread)] };
+        let mut guard = SlotGuard { slot: &self.slots[usize::from(thread)], bell: &shared.bells[usize::from(thread)] };
         // SAFETY: each thread runs once, and nobody can have borrowed the slot of a thread that never slept.
         guard.slot.with_mut(|slot| unsafe { *slot = Some(own) });
         loop {
             guard.with(|own| own.turn(&mut poller));
-            guard.with(|own| self.resolve_deferred_wake(own, &shared));
+            guard.with(|own| self.resolve_deferred_wake(own));
             guard.write(false, &mut poller, &mut detached_io);
             match guard.with(|own| own.after_turn(&mut poller)) {
                 Next::Turn => {}
@@ -141,7 +149,7 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
                 Next::End => break,
             }
             // Signals published after the turn may have deferred another wake-up.
-            guard.with(|own| self.resolve_deferred_wake(own, &shared));
+            guard.with(|own| self.resolve_deferred_wake(own));
         }
         // SAFETY: the cell is awake and stays so, hence nobody borrows the slot.
         drop(guard.slot.with_mut(|slot| unsafe { (*slot).take() }));
@@ -151,14 +159,15 @@ impl<S: Signal, H: Host<S> + Send> ThreadSlots<S, H> {
 impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
     /// If the calling thread has deferred a wake-up, runs the delegated turn or wakes the other thread.
     #[inline]
-    fn resolve_deferred_wake(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
+    fn resolve_deferred_wake(&self, own: &mut NodeThread<S, H>) {
         if own.deferred_wake.is_some() {
-            self.resolve_deferred_wakes(own, shared);
+            self.resolve_deferred_wakes(own);
         }
     }
 
     #[inline(never)]
-    fn resolve_deferred_wakes(&self, own: &mut NodeThread<S, H>, shared: &Shared) {
+    fn resolve_deferred_wakes(&self, own: &mut NodeThread<S, H>) {
+        let shared = &*self.shared;
         for _ in 0..DELEGATED_THREADS_MAX {
             let Some(deferred_wake) = own.deferred_wake.take() else { return };
             let bell = &shared.bells[usize::from(deferred_wake.thread)];
@@ -185,7 +194,7 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
     ) {
         let own_thread = own.engine.assignment().thread;
         let may_write = own.world.sending.may_write_in_delegated_turns();
-        let mut guard = SlotGuard { slot: &self.0[usize::from(deferred_wake.thread)], bell };
+        let mut guard = SlotGuard { slot: &self.slots[usize::from(deferred_wake.thread)], bell };
         for _ in 0..DELEGATED_TURNS_MAX {
             let is_done = guard.with(|other| {
                 let (handled, is_done) = other.delegated_turn(phase, deferred_wake.from, may_write);
@@ -213,6 +222,61 @@ impl<S: Signal, H: Host<S>> ThreadSlots<S, H> {
             }
         }
         bell.give_back_awake(phase, &own.clock);
+    }
+
+    /// Lets a thread go on that has got answers about files. If it sleeps, the calling worker may run its
+    /// turn.
+    fn go_on(&self, thread: usize, lane: FileLane) {
+        SleepCell::fence_before_wakeup();
+        let bell = &self.shared.bells[thread];
+        // The answers of other lanes may be much work.
+        match if lane == FileLane::Log { bell.cell.borrow() } else { None } {
+            Some(phase @ IdlePhase::Asleep(_)) => self.run_answered_turns(thread, phase),
+            // The thread reattaches and then checks for answers.
+            Some(phase @ IdlePhase::Detached) => _ = bell.cell.give_back(phase),
+            None => bell.wake(&self.shared.clock),
+        }
+    }
+
+    /// Runs turns in the slot of a sleeping thread, which the calling worker has borrowed, and gives the slot
+    /// back.
+    fn run_answered_turns(&self, thread: usize, phase: IdlePhase) {
+        let bell = &self.shared.bells[thread];
+        let mut guard = SlotGuard { slot: &self.slots[thread], bell };
+        for _ in 0..DELEGATED_TURNS_MAX {
+            let is_done = guard.with(|own| {
+                own.answered_turn() && {
+                    self.resolve_deferred_wake(own);
+                    own.end_answered_turn()
+                }
+            });
+            if !is_done {
+                break;
+            }
+            if bell.cell.give_back(phase) != ReturnOutcome::Refused {
+                return;
+            }
+            if bell.cell.is_awaited() {
+                break;
+            }
+        }
+        bell.give_back_awake(phase, &self.shared.clock);
+    }
+}
+
+impl<S: Signal, H: Host<S> + Send> AnswerSink for ThreadSlots<S, H> {
+    fn deliver(&self, lane: FileLane, answers: Drain<'_, Answer>) {
+        let mut last = None;
+        for Answer { to, event } in answers {
+            let thread = usize::from(to.thread);
+            self.shared.file_answers[thread].0.push(to.block, event);
+            if let Some(earlier) = last.replace(thread).filter(|earlier| *earlier != thread) {
+                self.go_on(earlier, lane);
+            }
+        }
+        if let Some(thread) = last {
+            self.go_on(thread, lane);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ impl LogBlock {
             stream.received < records_formed && !bytes.is_empty(),
             "a stream delivers records once, in order: {records_formed}"
         );
+        self.gathering.arrive(records_formed - stream.received, context.turn_start);
         stream.received = records_formed;
         self.cycle.bytes_waiting += bytes.len();
         stream.buffers.push_back(Pending { from, bytes, written: 0 });
@@ -36,7 +37,10 @@ impl LogBlock {
             Phase::Idle if self.cycle.bytes_waiting >= CYCLE_BYTES => {
                 self.begin_cycle(GroupKind::Data, context, outbox)
             }
-            Phase::Idle => self.start_sync_timer(outbox),
+            Phase::Idle => {
+                self.start_sync_timer(outbox);
+                self.begin_if_gathered(context, outbox);
+            }
             Phase::Collecting => self.collect(context, outbox),
             Phase::Stopped | Phase::Writing | Phase::Syncing | Phase::Failed => {}
         }
@@ -53,9 +57,7 @@ impl LogBlock {
         let before = self.waiting.insert(reply_to, number);
         require!(before.is_none(), "a block has one request under way: {reply_to}");
         self.answer_waiting(outbox);
-        if self.cycle.phase == Phase::Idle && !self.waiting.is_empty() {
-            self.begin_cycle(GroupKind::Data, context, outbox);
-        }
+        self.begin_if_gathered(context, outbox);
     }
 
     /// Begins a cycle later, for records that nobody awaits.

@@ -12,6 +12,7 @@ use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::log::{FormedRecords, SegmentSize, StreamCutter, StreamId};
 
 use super::cycle::{Cycle, Phase};
+use super::gathering::Gathering;
 use super::group_index::GroupIndex;
 use super::recover_log::Recovery;
 use super::segment::Segments;
@@ -57,6 +58,7 @@ pub struct LogBlock {
     pub(super) segments: Segments,
     pub(super) cycle: Cycle,
     pub(super) space: SpaceAccount,
+    pub(super) gathering: Gathering,
     /// The groups that recovery would replay.
     pub(super) groups: GroupIndex,
     /// The last number whose commits survive a crash.
@@ -106,6 +108,7 @@ impl LogBlock {
             space: SpaceAccount::of(&configuration),
             configuration,
             cycle: Cycle::default(),
+            gathering: Gathering::default(),
             groups: GroupIndex::default(),
             durable: CommitNumber(0),
             waiting: BTreeMap::new(),

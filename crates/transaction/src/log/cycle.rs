@@ -35,6 +35,7 @@ pub(super) const SYNC_TIMER: u64 = 1;
 pub(super) const CLOSE_TIMER: u64 = 2;
 pub(super) const RETRY_TIMER: u64 = 3;
 pub(super) const SEGMENT_TIMER: u64 = 4;
+pub(super) const GATHER_TIMER: u64 = 5;
 
 /// What a file answer belongs to; the upper byte of its token.
 pub(super) const WRITE: u64 = 1;
@@ -171,6 +172,22 @@ impl LogBlock {
         self.write_groups(context, outbox);
     }
 
+    /// Begins a cycle if a block awaits one, unless more commits are expected soon.
+    pub(super) fn begin_if_gathered(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if self.cycle.phase != Phase::Idle || self.waiting.is_empty() {
+            return;
+        }
+        let formed = || (0..self.streams.len()).map(|stream| self.shared.formed.count(stream)).sum::<u64>();
+        match self.gathering.wait(context.turn_start, formed) {
+            Some(after) if !self.cycle.is_stopping => {
+                if !std::mem::replace(&mut self.gathering.timer_runs, true) {
+                    outbox.request(WorldRequest::StartTimer { after, token: GATHER_TIMER });
+                }
+            }
+            _ => self.begin_cycle(GroupKind::Data, context, outbox),
+        }
+    }
+
     /// Begins a cycle, whose last group has this kind.
     pub(super) fn begin_cycle(&mut self, kind: GroupKind, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         require!(self.cycle.phase == Phase::Idle, "one cycle runs at a time");
@@ -198,6 +215,7 @@ impl LogBlock {
             self.cycle.collected.extend(stream.buffers.drain(..).map(|pending| (index, pending)));
         }
         self.cycle.bytes_waiting = 0;
+        self.gathering.collect();
         if PlantedBug::StableAfterCollecting.is_planted() {
             self.cycle.stable = self.shared.sequence.stable();
         }
@@ -455,9 +473,10 @@ impl LogBlock {
         }
         self.answer_waiting(outbox);
         outbox.crash_point(crash_point::LOG_PUBLISH.after());
+        self.gathering.end_cycle(context.turn_start, self.cycle.sync_us);
         if !self.waiting.is_empty() {
-            self.begin_cycle(GroupKind::Data, context, outbox);
-            return self.grant_blocks(outbox);
+            self.begin_if_gathered(context, outbox);
+            return self.grant_blocks_or_sync(context, outbox);
         }
         self.grant_blocks_or_sync(context, outbox);
         if self.cycle.phase != Phase::Idle {
@@ -503,10 +522,15 @@ impl LogBlock {
             CLOSE_TIMER => {
                 self.cycle.close_timer_runs = false;
                 // While records wait, the log is not idle. A log without space goes without the group.
-                let is_idle = self.cycle.phase == Phase::Idle && self.cycle.bytes_waiting == 0;
+                let is_idle =
+                    self.cycle.phase == Phase::Idle && self.waiting.is_empty() && self.cycle.bytes_waiting == 0;
                 if is_idle && !self.cycle.is_closed && self.space.has_surplus() {
                     self.close(context, outbox);
                 }
+            }
+            GATHER_TIMER => {
+                self.gathering.timer_runs = false;
+                self.begin_if_gathered(context, outbox);
             }
             RETRY_TIMER => {
                 self.cycle.retry_timer_runs = false;

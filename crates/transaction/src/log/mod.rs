@@ -11,7 +11,8 @@
 //!
 //! The block works in cycles, one at a time. A cycle reads the stable number, collects the records of every
 //! commit up to it, writes them in groups, syncs once, and makes the number durable. Commits that arrive
-//! meanwhile share the next cycle. The more clients commit, the more commits a sync serves.
+//! meanwhile share the next cycle. The more clients commit, the more commits a sync serves. A cycle waits for
+//! clients that usually commit again soon after their answer ([`gathering`]).
 //!
 //! *Proof.* A commit N becomes stable after every participant has applied it. A participant counts N's record
 //! as formed before it applies N (`FormedRecords`). The cycle reads the stable number first and the counts
@@ -22,6 +23,7 @@ mod append_records;
 mod block;
 mod checkpoint;
 mod cycle;
+mod gathering;
 mod group_index;
 mod recover_log;
 mod reserve_log_space;

@@ -90,6 +90,11 @@ impl Lane {
         Self { lane, folder, slots: Vec::new(), ready: VecDeque::new(), answers: Vec::new(), zeros: FileBuffer::new() }
     }
 
+    /// The lane itself.
+    pub(super) fn lane(&self) -> FileLane {
+        self.lane
+    }
+
     /// The answers since the last call.
     pub(super) fn take_answers(&mut self) -> std::vec::Drain<'_, Answer> {
         self.answers.drain(..)

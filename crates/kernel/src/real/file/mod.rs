@@ -3,6 +3,9 @@
 //! Each lane has a worker thread, so a slow device delays only the requests of its own lane. A thread of the
 //! node adds its blocks' requests to the queue of a lane. The worker carries them out, puts the answers into
 //! the answer box of that thread, and wakes it. No thread of the node waits for a device.
+//!
+//! The worker of the lane Log runs the turn of a sleeping thread itself instead of waking it
+//! (`real/thread_slot.rs`), because a client waits for that turn.
 
 use std::io::Error;
 use std::path::Path;
@@ -33,6 +36,11 @@ impl FileQueues {
             let (token, bytes) = request.into_token_and_bytes();
             WorldEvent::FileDone { token, result: Err(FileError::QueueFull), bytes }
         })
+    }
+
+    /// Whether the worker of a lane has requests that it has not begun.
+    pub(super) fn has_requests(&self, lane: FileLane) -> bool {
+        self.0[lane.index()].has_requests()
     }
 }
 
@@ -160,7 +168,7 @@ fn run(mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
         match queue.take(!lane.has_ready()) {
             NextWork::Request(from, request) => lane.accept(from, request),
             NextWork::Nothing => {}
-            NextWork::Stop => return lane.take_answers().for_each(|answer| sink.deliver(answer)),
+            NextWork::Stop => return sink.deliver(lane.lane(), lane.take_answers()),
         }
         if let Some(slot) = lane.next_ready() {
             let (file, operation) = lane.operation(slot);
@@ -168,7 +176,7 @@ fn run(mut lane: Lane, queue: &LaneQueue, sink: &impl AnswerSink) {
             lane.complete(slot, result);
         }
         if !lane.awaits_sync(|| queue.next_sync()) {
-            lane.take_answers().for_each(|answer| sink.deliver(answer));
+            sink.deliver(lane.lane(), lane.take_answers());
         }
     }
 }

@@ -5,9 +5,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::vec::Drain;
 
 use crate::address::Address;
-use crate::world::{WorldEvent, WorldRequest};
+use crate::world::{FileLane, WorldEvent, WorldRequest};
 
 /// The block that made a request, and its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,14 +26,17 @@ pub(in crate::real) struct Answer {
 
 /// Receives the answers of all lanes. An answer after the end of its thread is lost.
 pub(in crate::real) trait AnswerSink: Send + Sync {
-    /// Passes an answer to the thread of its receiver, and wakes that thread. Called by workers of lanes.
-    fn deliver(&self, answer: Answer);
+    /// Passes the answers of a lane to the threads of their receivers, and lets these threads go on. Called
+    /// by the worker of the lane.
+    fn deliver(&self, lane: FileLane, answers: Drain<'_, Answer>);
 }
 
 /// The waiting requests of one lane. Any thread adds, the worker of the lane removes.
 #[derive(Debug)]
 pub(super) struct LaneQueue {
     state: Mutex<QueueState>,
+    /// Whether requests wait; written under the lock of `state`.
+    has_requests: AtomicBool,
     bell: Condvar,
     /// For a worker that waits in an io_uring: the event counter to write instead of ringing `bell`.
     waker: Option<Arc<OwnedFd>>,
@@ -57,7 +61,13 @@ pub(super) enum NextWork {
 
 impl LaneQueue {
     pub(super) fn new(requests_max: u32, waker: Option<Arc<OwnedFd>>) -> Self {
-        Self { state: Mutex::default(), bell: Condvar::new(), waker, requests_max: requests_max as usize }
+        Self {
+            state: Mutex::default(),
+            has_requests: AtomicBool::new(false),
+            bell: Condvar::new(),
+            waker,
+            requests_max: requests_max as usize,
+        }
     }
 
     /// Appends a request, and wakes the worker. Gives the request back if the queue is full or stopped.
@@ -67,6 +77,7 @@ impl LaneQueue {
             return Err(request);
         }
         state.requests.push_back((from, request));
+        self.has_requests.store(true, Ordering::Relaxed);
         let wakes = std::mem::take(&mut state.is_waiting);
         // Release the lock first, because the woken worker needs it.
         drop(state);
@@ -105,6 +116,7 @@ impl LaneQueue {
                 return NextWork::Stop;
             }
             if let Some((from, request)) = state.requests.pop_front() {
+                self.has_requests.store(!state.requests.is_empty(), Ordering::Relaxed);
                 return NextWork::Request(from, request);
             }
             if !may_wait {
@@ -113,6 +125,11 @@ impl LaneQueue {
             state.is_waiting = true;
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Whether requests wait that the worker has not begun. A cheap test; exact for the worker itself.
+    pub(super) fn has_requests(&self) -> bool {
+        self.has_requests.load(Ordering::Relaxed)
     }
 
     /// The requester of the oldest request, if that is a sync.
@@ -128,6 +145,7 @@ impl LaneQueue {
         let mut state = self.state();
         state.is_stopped = true;
         state.requests.clear();
+        self.has_requests.store(false, Ordering::Relaxed);
         drop(state);
         self.wake();
     }

@@ -64,7 +64,7 @@ impl Ring {
                 }
                 // The request about a path may have taken long. Deliver its answer now, not after the other
                 // requests.
-                lane.take_answers().for_each(|answer| sink.deliver(answer));
+                sink.deliver(lane.lane(), lane.take_answers());
             }
             if is_stopping && self.under_way == 0 {
                 return;
@@ -85,7 +85,7 @@ impl Ring {
                 queue.end_wait();
             }
             self.complete(&mut lane);
-            lane.take_answers().for_each(|answer| sink.deliver(answer));
+            sink.deliver(lane.lane(), lane.take_answers());
         }
     }
 

@@ -1,14 +1,17 @@
 //! Delegated turns, in which a thread works for a sleeping one, with real threads, sockets and sleep.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
 use crate::address::Address;
 use crate::block::{Endpoints, Host};
 use crate::buffer::Buffer;
 use crate::context::{Context, Duration, Time};
 use crate::directory::{Directory, ThreadAssignment};
+use crate::file_buffer::FileBuffer;
 use crate::outbox::Outbox;
 use crate::toy::{ECHO, PLAYER, ToySignal};
-use crate::world::{SocketId, WorldEvent, WorldRequest};
+use crate::world::{FileId, FileLane, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
 /// Sends a few bytes and waits for their echo, `rounds` times.
 fn ping(address: SocketAddr, rounds: usize) {
@@ -176,4 +179,98 @@ fn handed_over_output_is_written_by_the_helper() {
     assert!(written() >= TURNS);
     assert_eq!(loads.thread(1).unwrap().total.delegated_turns, 0);
     assert!(node.stop(), "the node came to rest");
+}
+
+/// Answers each echo once a block is written and synced.
+struct SyncedEcho {
+    directory: Arc<Directory>,
+    file: Option<FileId>,
+    waiting: Option<(Address, SocketId, Buffer)>,
+    /// Syncs whose answer the worker of the lane has handled itself.
+    handled_by_worker: Arc<AtomicU64>,
+}
+
+impl SyncedEcho {
+    fn sync(file: FileId, outbox: &mut Outbox<ToySignal>) {
+        let bytes = FileBuffer::from(&[1; 16][..]);
+        outbox.request(WorldRequest::WriteFile { file, offset: 0, bytes, token: 0 });
+        outbox.request(WorldRequest::SyncFile { file, token: 0 });
+    }
+}
+
+impl Host<ToySignal> for SyncedEcho {
+    fn handle(
+        &mut self,
+        Endpoints { from, .. }: Endpoints,
+        signal: ToySignal,
+        _context: &mut Context<'_>,
+        outbox: &mut Outbox<ToySignal>,
+    ) {
+        match signal {
+            ToySignal::World(WorldEvent::Received { socket, bytes }) => {
+                outbox.send(self.directory.address(ECHO, 0), ToySignal::Echo(socket, bytes));
+            }
+            ToySignal::Echo(socket, bytes) => {
+                self.waiting = Some((from, socket, bytes));
+                match self.file {
+                    Some(file) => Self::sync(file, outbox),
+                    None => {
+                        let (path, mode, lane) = ("synced-echo".into(), FileMode::CreateEmpty, FileLane::Log);
+                        outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: 0 });
+                    }
+                }
+            }
+            ToySignal::World(WorldEvent::FileDone { result, .. }) => match result.unwrap() {
+                FileOutcome::Opened { file, .. } => {
+                    self.file = Some(file);
+                    Self::sync(file, outbox);
+                }
+                FileOutcome::Synced => {
+                    let by_worker = std::thread::current().name() == Some("io-log");
+                    self.handled_by_worker.fetch_add(u64::from(by_worker), Ordering::Relaxed);
+                    if let Some((from, socket, bytes)) = self.waiting.take() {
+                        outbox.send(from, ToySignal::EchoReply(socket, bytes));
+                    }
+                }
+                _ => {}
+            },
+            ToySignal::EchoReply(socket, bytes) => outbox.request(WorldRequest::SendBytes { socket, bytes }),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_worker_of_the_log_runs_the_turn_of_a_thread_that_sleeps_until_its_sync_has_ended() {
+    let layouts = [
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (ECHO, 0)], &[(ModuleId::FILES, 0)]]),
+        NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)], &[(ECHO, 0)], &[(ModuleId::FILES, 0)]]),
+    ];
+    for layout in layouts {
+        let handled = Arc::new(AtomicU64::new(0));
+        let shared = handled.clone();
+        let make_host = move |assignment: ThreadAssignment| SyncedEcho {
+            directory: assignment.directory.clone(),
+            file: None,
+            waiting: None,
+            handled_by_worker: shared.clone(),
+        };
+        let folder = std::env::temp_dir().join(format!("junctor-delegation-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let options = NodeOptions {
+            listeners: vec![Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))],
+            data_folder: folder.clone(),
+            pin: false,
+            ..NodeOptions::default()
+        };
+        let node = Node::start(&layout, options, make_host).unwrap();
+        let mut rounds = 0;
+        while rounds < ROUNDS_MAX && handled.load(Ordering::Relaxed) < TURNS {
+            ping(node.local_addresses()[0].unwrap(), 100);
+            rounds += 100;
+        }
+        assert!(handled.load(Ordering::Relaxed) >= TURNS);
+        assert!(node.stop(), "the node came to rest");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

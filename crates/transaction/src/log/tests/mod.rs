@@ -531,6 +531,47 @@ fn commits_during_a_sync_share_the_next_one() {
     assert_eq!(stage.read_back().0.len(), 3, "the start group and two groups of commits");
 }
 
+/// One commit each of so many clients. Returns the last number.
+fn commit_together(stage: &mut Stage, count: usize) -> CommitNumber {
+    let mut last = CommitNumber(0);
+    for client in 0..count {
+        last = stage.commit(client % 2, 0);
+    }
+    last
+}
+
+#[test]
+fn a_cycle_waits_for_clients_that_usually_commit_again_soon() {
+    let mut stage = Stage::started();
+    let sync = Duration::from_micros(100);
+    for _ in 0..4 {
+        let last = commit_together(&mut stage, 4);
+        stage.await_durable(0, last);
+        stage.advance(sync);
+        stage.run_disk();
+        assert_eq!(stage.answers(), [(0, last.0)]);
+        stage.advance(Duration::from_micros(20));
+    }
+    let groups = stage.read_back().0.len();
+    let third = commit_together(&mut stage, 3);
+    stage.await_durable(0, third);
+    stage.run_log_lane();
+    assert!(stage.answers().is_empty(), "the fourth client is expected");
+    let fourth = commit_together(&mut stage, 1);
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, fourth.0)]);
+    assert_eq!(stage.read_back().0.len(), groups + 1, "one sync for four clients");
+    // The fourth client does not return.
+    stage.advance(Duration::from_micros(20));
+    let third = commit_together(&mut stage, 3);
+    stage.await_durable(0, third);
+    stage.run_log_lane();
+    assert!(stage.answers().is_empty());
+    stage.advance(Duration::from_micros(300));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, third.0)]);
+}
+
 #[test]
 fn records_that_nobody_awaits_are_synced_after_the_interval() {
     let mut stage = Stage::started();

@@ -1,5 +1,6 @@
 //! `durable-writes`: writes that are on disk before they are acknowledged, compared with MariaDB on the same
 //! disk. One client is also compared with an echo server that writes a block and syncs it before each reply.
+//! Point selects are measured alone and beside durable writes.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,8 @@ use crate::process::{JunctorOptions, Server, start_junctor, start_mariadb};
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::statistics::median;
 use crate::{Failure, Outcome};
+
+mod reads_beside;
 
 /// Maximum median latency of one client, in those of the echo that syncs.
 const ECHO_RATIO_MAX: f64 = 1.25;
@@ -114,9 +117,13 @@ pub fn run(options: &DurableWritesOptions) -> Outcome<()> {
             lines.push(Line { work, clients, ours, mariadb, echo: figures.next() });
         }
     }
+    let reads = reads_beside::measure(options, [&junctor, &mariadb], &mut run)?;
     println!("{}", table(&lines));
     println!("{}", echo_table(&lines));
-    let missed = print_verdicts(&verdicts(&lines));
+    println!("{}", reads_beside::table(&reads));
+    let mut verdicts = verdicts(&lines);
+    verdicts.extend(reads_beside::verdicts(&reads));
+    let missed = print_verdicts(&verdicts);
     junctor.stop()?;
     mariadb.stop()?;
     if missed > 0 { Err(Failure::new(format!("{missed} targets are missed"))) } else { Ok(()) }
@@ -129,7 +136,22 @@ fn measure(
     clients: usize,
     run: u8,
 ) -> Outcome<EventReport> {
-    let load = EventLoad {
+    let load = load(options, (server, is_database), work, clients, run);
+    let report = load.run(|| server.cpu_time())?;
+    match report.latencies.count() {
+        0 => Err(Failure::new(format!("{} answered nothing: {} by {clients} clients", server.name, work.name()))),
+        _ => Ok(report),
+    }
+}
+
+fn load(
+    options: &DurableWritesOptions,
+    (server, is_database): (&Server, bool),
+    work: Work,
+    clients: usize,
+    run: u8,
+) -> EventLoad {
+    EventLoad {
         address: server.address,
         is_database,
         connections: clients,
@@ -139,11 +161,6 @@ fn measure(
         warm_up: Duration::from_secs(1),
         time: Duration::from_secs(options.seconds),
         run,
-    };
-    let report = load.run(|| server.cpu_time())?;
-    match report.latencies.count() {
-        0 => Err(Failure::new(format!("{} answered nothing: {} by {clients} clients", server.name, work.name()))),
-        _ => Ok(report),
     }
 }
 
