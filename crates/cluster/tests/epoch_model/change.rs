@@ -91,8 +91,8 @@ impl Cluster {
             _ => state.latest().serving & state.epoch(last).serving,
         };
         let stays = |it: &usize| *it != node && state.nodes[*it].is_alive && serving & 1 << it != 0;
-        let keeps = |chain: &&'static [usize]| chain.is_empty() || chain.iter().any(|it| stays(it));
-        self.chains.iter().all(|chain| keeps(&chain))
+        let keeps = |chain: &&'static [usize]| chain.is_empty() || chain.iter().any(&stays);
+        self.chains.iter().all(keeps)
     }
 
     fn changes_at(&self, state: &State, node: usize, changes: &mut Vec<Change>) {
@@ -220,10 +220,10 @@ impl Cluster {
             match own.parts[transaction] {
                 Part::Prepared if is_decided => own.parts[transaction] = Part::Applied,
                 Part::Prepared if self.rule != Rule::ImageSurvivesStart => own.undo(transaction),
-                Part::Active if !epoch.has(self.plans[transaction].home) => {
-                    if self.rule != Rule::SurvivesItsCoordinator {
-                        own.undo(transaction);
-                    }
+                Part::Active
+                    if !epoch.has(self.plans[transaction].home) && self.rule != Rule::SurvivesItsCoordinator =>
+                {
+                    own.undo(transaction);
                 }
                 _ => {}
             }
