@@ -18,6 +18,8 @@ const RUNS_PER_CRASH: u64 = 20;
 /// Restores run outside of a node's lives. `crates/server/tests/durability` kills them.
 const OTHER: crash_point::CrashStep = crash_point::BACKUP_RESTORE;
 
+const ABANDON: &str = "checkpoint.abandon";
+
 /// Points and their crashes so far.
 #[derive(Debug)]
 pub struct Coverage {
@@ -77,7 +79,9 @@ impl Coverage {
 
     fn run_at(&mut self, point: CrashPoint) -> (u64, Outcome) {
         let name = crash_point::name(point).unwrap_or_default();
-        self.plan.restarts = Some(RestartPlan { points: vec![name], ..self.restarts.clone() });
+        // A full disk is the reason for which simulated checkpoints are abandoned.
+        let full_one_in = if name.starts_with(ABANDON) { 1 } else { self.restarts.full_one_in };
+        self.plan.restarts = Some(RestartPlan { points: vec![name], full_one_in, ..self.restarts.clone() });
         let seed = self.next_seed;
         self.next_seed += 1;
         let outcome = run(&self.plan, seed);

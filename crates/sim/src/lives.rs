@@ -99,7 +99,9 @@ impl<'p> Ends<'p> {
             let named: Vec<CrashPoint> = plan.points.iter().filter_map(|name| crash_point::by_name(name)).collect();
             let points = if named.is_empty() { crash_point::all().collect() } else { named };
             let point = points[random.below(points.len() as u64) as usize];
-            let hits = 1 << random.below(8);
+            // Some points are hit once in a life.
+            let is_first = plan.points.len() == 1 && random.one_in(2);
+            let hits = if is_first { 1 } else { 1 << random.below(8) };
             ArmedCrash { point, hit: 1 + random.below(hits) }
         });
         let is_stop = random.one_in(plan.stop_one_in);
@@ -124,9 +126,11 @@ impl<'p> Ends<'p> {
         self.random.one_in(chances).then(|| Random::new(self.random.word()))
     }
 
-    /// Draws the end of a recovery that begins now. Most recoveries run to their end.
+    /// Draws the end of a recovery that begins now. Most recoveries run to their end, unless the plan aims at
+    /// a single point, which may be one of recovery.
     pub fn next_end_of_recovery(&mut self, now: Time) -> Option<PlannedEnd> {
-        if self.random.one_in(3) { self.next_end(now) } else { None }
+        let has_aim = self.plan.is_some_and(|plan| plan.points.len() == 1);
+        if has_aim || self.random.one_in(3) { self.next_end(now) } else { None }
     }
 }
 
