@@ -176,7 +176,7 @@ impl PartitionStore {
     }
 
     /// The results of a round, for tests that corrupt them.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(in crate::partition_store) fn spoil_round(cursor: &mut CheckpointCursor, spoil: impl Fn(&mut u64, &mut bool)) {
         for result in cursor.results_mut() {
             spoil(&mut result.retouched, &mut result.is_whole);
@@ -184,7 +184,7 @@ impl PartitionStore {
     }
 
     /// Lets a test corrupt `written` and `visited` of each page.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(in crate::partition_store) fn spoil_pages(&mut self, spoil: impl Fn(&mut CommitNumber, &mut u64)) {
         self.checkpointed.pages.iter_mut().for_each(|record| spoil(&mut record.written, &mut record.visited));
     }

@@ -151,7 +151,7 @@ impl CheckpointCursor {
         &self.results
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn results_mut(&mut self) -> &mut [PageResult] {
         &mut self.results
     }
