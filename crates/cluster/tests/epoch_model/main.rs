@@ -4,7 +4,7 @@
 //! every moment. Each deliberately broken variant shows that the model would detect that error;
 //! `docs/decisions/0016-cluster-models.md` has the counterexamples.
 //!
-//! Leases are events here: an evicted node has one until it ends.
+//! Leases are events here: an evicted node has one until it ends. `lease_model.rs` has the clocks.
 //!
 //! Run with `cargo test -p junctor-cluster --test epoch_model -- --nocapture` to see the state counts.
 
