@@ -1,7 +1,7 @@
 //! A model of the global durable cut: two groups of two replicas whose logs are synced one by one, nodes that
-//! die, are evicted and join again, the loss of all nodes, and restarts from some of the disks, of which one may
-//! have been put back to an older state. Every transaction writes both groups. Each deliberately broken variant
-//! shows that the model would detect that error; `docs/decisions/0016-cluster-models.md` has the
+//! die, are evicted and join again, the loss of all nodes, and restarts from some of the disks, of which one
+//! may have been put back to an older state. Every transaction writes both groups. Each deliberately broken
+//! variant shows that the model would detect that error; `docs/decisions/0016-cluster-models.md` has the
 //! counterexamples.
 //!
 //! Commits are one step here; `epoch_model` has their messages.

@@ -1,7 +1,7 @@
-//! A model of leases with clocks that drift, explored over every order of messages, syncs and ticks, and every
-//! pause: nothing has to happen before the next tick. One data node asks three voters for leases. A leader
-//! evicts the node, and acknowledges commits of the next epoch when the leases are over. From then on the
-//! evicted node must not choose a snapshot for a request that was sent after the acknowledgement. Each
+//! A model of leases with clocks that drift, explored over every order of messages, syncs and ticks, and
+//! every pause: nothing has to happen before the next tick. One data node asks three voters for leases. A
+//! leader evicts the node, and acknowledges commits of the next epoch when the leases are over. From then on
+//! the evicted node must not choose a snapshot for a request that was sent after the acknowledgement. Each
 //! deliberately broken variant shows that the model would detect that error.
 //!
 //! Clocks are slow or fast for the whole run: three or five units a tick, so the rate of a clock is within a
@@ -34,8 +34,8 @@ const TICKS_BROKEN: u8 = 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     Designed,
-    /// Voters count d * (1 + r), as cluster-protocol.md has it. This is enough only if r bounds the rate of one
-    /// clock by the other.
+    /// Voters count d * (1 + r), as cluster-protocol.md has it. This is enough only if r bounds the rate of
+    /// one clock by the other.
     MarginOfOneClock,
     /// Voters count d.
     NoMargin,
@@ -55,7 +55,8 @@ enum Rule {
     RestartForgets,
     /// Commits are acknowledged when the eviction is committed.
     LeasesIgnored,
-    /// The node reads its clock before it takes the request from its socket: in the worst case when it starts.
+    /// The node reads its clock before it takes the request from its socket: in the worst case when it
+    /// starts.
     ClockBeforeInput,
     /// The clock of the node stops while the node is paused.
     ClockStops,
@@ -74,7 +75,8 @@ struct Voter {
     entry: Entry,
     /// Its clock when it granted last or started.
     granted: u8,
-    /// Whether it has granted each request. A grant arrives at once: one that arrives late gives the node less.
+    /// Whether it has granted each request. A grant arrives at once: one that arrives late gives the node
+    /// less.
     has_granted: [bool; REQUESTS],
     /// Whether it reported its grants as over.
     has_reported: bool,

@@ -1,7 +1,7 @@
 //! A model of the versions that replicas keep: purges up to the horizon, reads of a snapshot at any replica,
-//! the promotion of a backup, and a copy to a joining replica while commits go on. Every commit writes the same
-//! row, so the version that a snapshot sees has the snapshot's number. Each deliberately broken variant shows
-//! that the model would detect that error.
+//! the promotion of a backup, and a copy to a joining replica while commits go on. Every commit writes the
+//! same row, so the version that a snapshot sees has the snapshot's number. Each deliberately broken variant
+//! shows that the model would detect that error.
 //!
 //! Run with `cargo test -p junctor-cluster --test replica_model -- --nocapture` to see the state counts.
 
