@@ -8,6 +8,7 @@
 //! - [`buffer`], [`file_buffer`], [`pool`], [`random`]: data structures for handlers; [`crash_point`]: points
 //!   at which tests may end the process;
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
+//! - [`wire_signal`]: how a program encodes its signals for other nodes;
 //! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
 //! - [`real`] and [`simulated`]: nodes of real threads, and nodes in a simulator;
 //! - [`invariant`], [`trace`], [`limit`], [`sync`]: checks, the trace of delivered signals, maxima, atomics.
@@ -35,6 +36,7 @@ pub mod simulated;
 pub mod sync;
 pub mod trace;
 pub mod turn_clock;
+pub mod wire_signal;
 pub mod world;
 
 #[cfg(all(test, not(loom), not(shuttle)))]
@@ -59,6 +61,7 @@ pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};
 pub use turn_clock::TurnClock;
+pub use wire_signal::{DecodeError, EncodeError, WireSignal};
 pub use world::{
     FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, SocketCloseReason, SocketId,
     WorldEvent, WorldRequest,

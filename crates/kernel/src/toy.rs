@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use crate::address::{Address, NodeId};
 use crate::block::{Endpoints, Host, Priority, Signal, SignalClass};
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, BufferPool};
 use crate::context::{Context, Duration};
 use crate::crash_point::CrashPoint;
 use crate::directory::ThreadAssignment;
 use crate::file_buffer::FileBuffer;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
+use crate::wire_signal::{DecodeError, EncodeError, WireSignal};
 use crate::world::{FileId, FileLane, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
 /// Starts the node's timer, file and long work.
@@ -88,6 +89,43 @@ impl Signal for ToySignal {
         ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step", "Long"]
             .get(usize::from(number))
             .copied()
+    }
+}
+
+impl WireSignal for ToySignal {
+    type Encoder = ();
+    type Decoder = ();
+
+    const VERSIONS: std::ops::RangeInclusive<u16> = 1..=1;
+
+    fn encoder(_version: u16) {}
+
+    fn decoder(_version: u16) {}
+
+    fn encode(&self, _link: &mut (), out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        let number = match self {
+            Self::Ball(number) | Self::Numbered(number) => *number,
+            other => crate::invariant::fail("the signal crosses nodes", format_args!("{other:?}")),
+        };
+        out.push(self.number() as u8);
+        out.extend_from_slice(&number.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(_link: &mut (), bytes: &[u8], _buffers: &mut BufferPool) -> Result<Self, DecodeError> {
+        let (tag, rest) = bytes.split_first().ok_or(DecodeError::Truncated)?;
+        let (number, rest) = rest.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
+        let number = u32::from_le_bytes(*number);
+        match tag {
+            _ if !rest.is_empty() => Err(DecodeError::Trailing),
+            3 => Ok(Self::Ball(number)),
+            5 => Ok(Self::Numbered(number)),
+            _ => Err(DecodeError::UnknownSignal(u16::from(*tag))),
+        }
+    }
+
+    fn is_for(&self, module: ModuleId) -> bool {
+        module == PLAYER
     }
 }
 
