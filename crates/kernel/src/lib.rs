@@ -10,6 +10,7 @@
 //! - [`mailbox`] and the private `envelope`: how signals travel between threads;
 //! - [`wire_signal`]: how a program encodes its signals for other nodes;
 //! - [`scheduler`]: a thread's turn, its timers, load figures and sleep;
+//! - [`transport`]: links between nodes, without sockets and clocks;
 //! - [`real`] and [`simulated`]: nodes of real threads, and nodes in a simulator;
 //! - [`invariant`], [`trace`], [`limit`], [`sync`]: checks, the trace of delivered signals, maxima, atomics.
 
@@ -35,6 +36,7 @@ pub mod scheduler;
 pub mod simulated;
 pub mod sync;
 pub mod trace;
+pub mod transport;
 pub mod turn_clock;
 pub mod wire_signal;
 pub mod world;

@@ -1,0 +1,18 @@
+//! Links between nodes: bytes in, signals out, without sockets and clocks. The real and the simulated node
+//! drive the same state machines.
+//!
+//! In reading order:
+//! - [`frame`]: how bytes are divided into frames and checked;
+//! - [`hello`]: how two nodes prove to each other that they belong to one cluster;
+//! - [`channel`]: numbered frames, acknowledgements, credits, and repetition after a reset;
+//! - [`link`]: one channel with its connections: reconnecting, heartbeats, fencing;
+//! - [`detection`]: when silence becomes suspicion.
+
+pub mod channel;
+pub mod detection;
+pub mod frame;
+pub mod hello;
+pub mod link;
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests;

@@ -1,0 +1,132 @@
+use super::super::frame::FrameKind;
+use super::super::hello::Refusal;
+use super::super::link::Death;
+use super::*;
+use crate::context::Duration;
+
+const START: Time = Time(1_000_000);
+
+/// Carries everything between two ends until nothing moves. `ends[0]` has the lower id.
+fn settle(ends: &mut [End; 2], now: Time, next: &mut u64) {
+    loop {
+        let mut moved = false;
+        for end in 0..2 {
+            let End { link, actions, .. } = &mut ends[end];
+            link.poll(now, actions);
+            if std::mem::take(&mut actions.connect) {
+                *next += 1;
+                link.on_connecting(*next, [*next as u8; 32], now, actions);
+            }
+            let mut output = Vec::new();
+            if let Some((id, bytes)) = ends[end].write(now) {
+                output.push((id, bytes));
+            }
+            let actions = std::mem::take(&mut ends[end].actions);
+            ends[end].events.extend(actions.events);
+            for (id, bytes) in actions.sends.into_iter().chain(output) {
+                moved = true;
+                let receiver = &mut ends[1 - end];
+                if bytes.starts_with(b"JNL\x01\x01") {
+                    receiver.link.on_hello(id, &bytes, (now, [*next as u8 + 100; 32]), &mut receiver.actions);
+                } else {
+                    receiver.receive(id, &bytes, now);
+                }
+            }
+            for id in actions.closes {
+                moved = true;
+                let receiver = &mut ends[1 - end];
+                receiver.link.on_closed(id, false, now, &mut receiver.actions);
+            }
+        }
+        if !moved {
+            return;
+        }
+    }
+}
+
+fn connected() -> ([End; 2], u64) {
+    let mut ends = [End::new((1, 5), 2, START), End::new((2, 6), 1, START)];
+    let mut next = 0;
+    settle(&mut ends, START, &mut next);
+    assert!(ends[0].link.is_up() && ends[1].link.is_up());
+    (ends, next)
+}
+
+#[test]
+fn an_evicted_incarnation_is_refused_and_a_later_one_accepted() {
+    let ([one, mut two], mut next) = connected();
+    two.link.evict(5, START, &mut two.actions);
+    assert_eq!(two.actions.events, [LinkEvent::Dead(5, Death::Evicted)]);
+    let mut ends = [one, two];
+    let now = START.plus(Duration::from_millis(50));
+    settle(&mut ends, now, &mut next);
+    settle(&mut ends, now.plus(Duration::from_millis(600)), &mut next);
+    assert!(!ends[0].link.is_up() && !ends[1].link.is_up());
+    assert!(ends[0].events.contains(&LinkEvent::Dead(6, Death::Fenced(Refusal::Evicted))), "{:?}", ends[0].events);
+    let now = now.plus(Duration::from_millis(700));
+    ends[0] = End::new((1, 7), 2, now);
+    settle(&mut ends, now, &mut next);
+    assert!(ends[1].events.contains(&LinkEvent::Up { incarnation: 7, is_new: true }), "{:?}", ends[1].events);
+}
+
+#[test]
+fn another_incarnation_means_that_the_earlier_one_is_dead() {
+    let ([_, two], mut next) = connected();
+    let now = START.plus(Duration::from_millis(5));
+    let mut ends = [End::new((1, 9), 2, now), two];
+    settle(&mut ends, now, &mut next);
+    let news: Vec<_> = ends[1].events.iter().filter(|event| !matches!(event, LinkEvent::Lost)).collect();
+    assert_eq!(news[1..], [&LinkEvent::Dead(5, Death::Restarted), &LinkEvent::Up { incarnation: 9, is_new: true }]);
+    // The old incarnation comes back: a process that was stopped for a while.
+    ends[0] = End::new((1, 5), 2, now);
+    settle(&mut ends, now.plus(Duration::from_millis(1)), &mut next);
+    assert!(ends[0].events.contains(&LinkEvent::RefusedByPeer(Refusal::Incarnation)), "{:?}", ends[0].events);
+}
+
+#[test]
+fn a_refused_connection_is_the_end_of_the_incarnation() {
+    let ([_, mut two], mut next) = connected();
+    let now = START.plus(Duration::from_millis(1));
+    let open = next;
+    two.link.on_closed(open, false, now, &mut two.actions);
+    two.link.poll(now, &mut two.actions);
+    assert!(two.actions.connect, "the node that accepts connections probes");
+    next += 1;
+    two.link.on_connecting(next, [1; 32], now, &mut two.actions);
+    two.link.on_closed(next, true, now, &mut two.actions);
+    assert_eq!(two.actions.events, [LinkEvent::Lost, LinkEvent::Dead(5, Death::Refused)]);
+    assert_eq!(two.link.incarnation(), None);
+}
+
+#[test]
+fn an_idle_link_sends_heartbeats_and_closes_a_silent_connection() {
+    let ([mut one, mut two], _) = connected();
+    let mut now = START;
+    for _ in 0..5 {
+        now = now.plus(Duration::from_millis(10));
+        assert!(one.link.due() <= now);
+        let (id, bytes) = one.write(now).unwrap();
+        assert_eq!(bytes[40], FrameKind::Heartbeat as u8);
+        two.receive(id, &bytes, now);
+    }
+    assert!(two.numbers.heartbeats >= 5);
+    assert_eq!(two.link.heard(), now);
+    two.link.poll(now.plus(Duration::from_millis(999)), &mut two.actions);
+    assert!(two.link.is_up());
+    two.link.poll(now.plus(Duration::from_millis(1_000)), &mut two.actions);
+    assert!(!two.link.is_up());
+}
+
+#[test]
+fn hellos_of_strangers_hold_few_slots_and_not_for_long() {
+    let mut two = End::new((2, 6), 1, START);
+    for id in 0..1_000 {
+        let mut stranger = End::new((1, 5), 2, START);
+        stranger.link.on_connecting(id, [id as u8; 32], START, &mut stranger.actions);
+        let (_, hello) = stranger.actions.sends.remove(0);
+        two.link.on_hello(id, &hello, (START, [3; 32]), &mut two.actions);
+    }
+    assert_eq!(two.actions.closes.len(), 1_000 - super::super::link::ATTEMPTS_MAX);
+    two.link.poll(two.link.due(), &mut two.actions);
+    assert_eq!(two.actions.closes.len(), 1_000);
+}
