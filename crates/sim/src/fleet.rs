@@ -14,8 +14,8 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use crate::client::{Client, ClientEvent, ClientOptions};
 use crate::workload::{Step, Workload};
 
-/// Maximum time from a session's first attempt to log in to its success. A node with a slow disk may recover
-/// for seconds.
+/// Maximum time from a session's first attempt to log in to its success, in one life of the nodes. A node with
+/// a slow disk may recover for seconds.
 const LOGIN_MAX: Duration = Duration::from_seconds(60);
 
 /// The behaviour of the clients.
@@ -104,7 +104,7 @@ struct Member {
     next_poll: Time,
     /// Time of the last byte sent or received.
     last_progress: Time,
-    /// Time of the first attempt to log in since the last success.
+    /// Time of the first attempt to log in since the last success, in the present life of the nodes.
     login_since: Option<Time>,
 }
 
@@ -208,6 +208,8 @@ impl Fleet {
     ) -> Result<(), String> {
         for position in 0..self.members.len() {
             let member = &mut self.members[position];
+            // The rest of this life, the next recovery and its checks do not count.
+            member.login_since = None;
             if member.connection.is_some() && member.random.one_in(2) {
                 let received = self.receive(position, workloads, simulation);
                 received.map_err(|fault| self.violation(position, workloads, &fault))?;
@@ -476,6 +478,32 @@ mod tests {
         assert_eq!((report.statements, report.disconnects), (120, 0));
         assert_eq!(run(1, Misbehaviour::default(), OPTIONS).0, Ok(report.clone()));
         assert_ne!(run(2, Misbehaviour::default(), OPTIONS).0, Ok(report));
+    }
+
+    /// Ends the nodes after some steps.
+    struct EndAfter(u32);
+
+    impl<S: Signal, H: Host<S>> TimeDriver<S, H> for EndAfter {
+        fn advance(&mut self, simulation: &mut Simulation<S, H>, duration: Duration) {
+            simulation.run_for(duration);
+            self.0 -= 1;
+        }
+
+        fn have_nodes_ended(&self) -> bool {
+            self.0 == 0
+        }
+    }
+
+    #[test]
+    fn the_time_to_log_in_begins_anew_with_each_life_of_the_nodes() {
+        let mut simulation = fake_server::start(1, Misbehaviour::default());
+        let mut numbers = Numbers { asked: vec![0; 4], lost: 0 };
+        let mut workloads: [&mut dyn Workload; 1] = [&mut numbers];
+        let mut fleet = Fleet::new(OPTIONS, &workloads, 1);
+        assert_eq!(fleet.run(&mut workloads, &mut simulation, &mut EndAfter(5)), Ok(FleetEnd::NodesEnded));
+        assert!(fleet.members.iter().any(|member| member.state == State::LoggingIn || member.connection.is_none()));
+        simulation.run_for(Duration(2 * LOGIN_MAX.0));
+        assert_eq!(fleet.run(&mut workloads, &mut simulation, &mut PlainDriver), Ok(FleetEnd::Finished));
     }
 
     #[test]
