@@ -4,23 +4,33 @@
 //! finds it there, and a start without the setting does not miss it.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use junctor_model::checkpoint::CHECKPOINT_FOLDER;
-use junctor_storage::log::LOG_FOLDER;
+use junctor_storage::log::{BLOCK_BYTES, GroupKind, LOG_FOLDER, decode_header};
 
 use crate::setting::NodeConfig;
 use crate::start::StartError;
+
+/// The file that is locked.
+const LOCK: &str = "lock";
+/// The file system's own folder on a fresh device.
+const LOST_AND_FOUND: &str = "lost+found";
 
 /// Makes and locks the folder of the node's files, and links the folders of log and checkpoints outside it.
 /// The lock lasts as long as the file is open.
 ///
 /// # Errors
-/// Another process has locked the folder; a setting names another place than the data has; or the operating
-/// system refuses an action.
+/// The folder has files and no identity; another process has locked it; a setting names another place than
+/// the data has; or the operating system refuses an action.
 pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
     let data = Path::new(config.data_folder());
+    make_folder(data)?;
+    // Before the lock, which would be a file in a folder of somebody else.
+    if !has_identity(data) {
+        check_new(data)?;
+    }
     let lock = lock_folder(data)?;
     for (setting, name, folder) in [
         ("log_directory", LOG_FOLDER, &config.log_directory),
@@ -33,6 +43,73 @@ pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
         check_mounted(data, name)?;
     }
     Ok(lock)
+}
+
+/// Whether the folder belongs to a node. The identity is the last file that a first start makes.
+fn has_identity(data: &Path) -> bool {
+    ["identity.0", "identity.1"].iter().any(|name| data.join(name).exists())
+}
+
+/// Checks that a folder without an identity is empty, or holds only what an interrupted first start leaves:
+/// a log without records. Anything else would be overwritten, or would be data that the node does not see.
+fn check_new(data: &Path) -> Result<(), StartError> {
+    let unreadable = |error: io::Error| failed("read", data, &error);
+    for entry in fs::read_dir(data).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let found = match entry.file_name().to_str() {
+            Some(LOCK | LOST_AND_FOUND | "identity.new") => None,
+            Some(LOG_FOLDER) => first_file(&entry.path(), &is_blank_log).map_err(unreadable)?,
+            Some(CHECKPOINT_FOLDER) => first_file(&entry.path(), &|_| Ok(false)).map_err(unreadable)?,
+            _ => Some(entry.path()),
+        };
+        if let Some(found) = found {
+            return Err(StartError(format!(
+                "the data directory {} has no identity, but it has {}; if a server has used it, restore it from a \
+                 backup; otherwise move its files away, or choose an empty directory with --data-dir",
+                data.display(),
+                found.strip_prefix(data).unwrap_or(&found).display(),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of the log has no records: zeros, or the groups that a first start writes before the
+/// identity.
+fn is_blank_log(path: &Path) -> io::Result<bool> {
+    if path.is_dir() {
+        return Ok(false);
+    }
+    let mut file = File::open(path)?;
+    let mut block = [0; BLOCK_BYTES];
+    for expected in [GroupKind::Start, GroupKind::Closing] {
+        let length = read_block(&mut file, &mut block)?;
+        let has_group = decode_header(&block[..length])
+            .is_ok_and(|(header, blocks)| header.kind == expected && header.incarnation == 1 && blocks == 1);
+        if !has_group && block[..length].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+    }
+    loop {
+        let length = read_block(&mut file, &mut block)?;
+        match block[..length].iter().all(|byte| *byte == 0) {
+            true if length < BLOCK_BYTES => return Ok(true),
+            true => {}
+            false => return Ok(false),
+        }
+    }
+}
+
+/// Reads the next block, which is shorter at the end of the file.
+fn read_block(file: &mut File, block: &mut [u8; BLOCK_BYTES]) -> io::Result<usize> {
+    let mut length = 0;
+    while length < BLOCK_BYTES {
+        match file.read(&mut block[length..])? {
+            0 => break,
+            count => length += count,
+        }
+    }
+    Ok(length)
 }
 
 /// Checks that the folder behind a link exists. Otherwise a device may not be mounted.
@@ -61,13 +138,14 @@ fn link(data: &Path, name: &str, folder: &Path, setting: &str) -> Result<(), Sta
         Err(error) => return Err(failed("read", &link, &error)),
     }
     make_folder(folder)?;
-    let is_new = !["identity.0", "identity.1"].iter().any(|name| data.join(name).exists());
     // The files may belong to another node, whose data would be overwritten.
-    if is_new && let Some(file) = first_file(folder).map_err(|error| failed("read", folder, &error))? {
+    let other = |_: &Path| Ok(false);
+    if !has_identity(data)
+        && let Some(file) = first_file(folder, &other).map_err(|error| failed("read", folder, &error))?
+    {
         return Err(StartError(format!(
-            "the data directory {} is new, but {setting} {} has the file {}; empty the folder, or name another one",
+            "the data directory {} is new, but {setting} has the file {}; empty the folder, or name another one",
             data.display(),
-            folder.display(),
             file.display(),
         )));
     }
@@ -84,13 +162,17 @@ fn lies_elsewhere(present: &Path, folder: &Path, setting: &str) -> StartError {
     ))
 }
 
-/// A file in the folder; `None` if it is empty.
-fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        // The file system's own folder on a fresh device.
-        if name != "lost+found" {
-            return Ok(Some(PathBuf::from(name)));
+/// A file in the folder that `is_harmless` does not let pass; `None` if there is none.
+fn first_file(folder: &Path, is_harmless: &dyn Fn(&Path) -> io::Result<bool>) -> io::Result<Option<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        // A link to a device that is not mounted, which `check_mounted` reports.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name() != LOST_AND_FOUND && !is_harmless(&entry.path())? {
+            return Ok(Some(entry.path()));
         }
     }
     Ok(None)
@@ -107,8 +189,7 @@ fn sync(folder: &Path) -> Result<(), StartError> {
 }
 
 fn lock_folder(folder: &Path) -> Result<File, StartError> {
-    make_folder(folder)?;
-    let lock = OpenOptions::new().create(true).append(true).open(folder.join("lock"));
+    let lock = OpenOptions::new().create(true).append(true).open(folder.join(LOCK));
     let lock = lock.map_err(|error| failed("lock", folder, &error))?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),

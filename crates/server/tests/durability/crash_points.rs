@@ -8,7 +8,7 @@ use super::script::Script;
 use super::server::{Server, copy, folder, small_files_command};
 
 /// The environment variable that names the crash point at which the server kills itself.
-const CRASH: &str = "JUNCTOR_CRASH_AT";
+pub const CRASH: &str = "JUNCTOR_CRASH_AT";
 /// The environment variable that asks for all of `HITS`, not only the first. `make faults` sets it.
 const THOROUGH: &str = "JUNCTOR_FAULTS";
 /// At which hit of a point the server is killed: at the first hit in the first run, at the second in the next
@@ -47,6 +47,8 @@ fn hits_of(step: &str, is_thorough: bool) -> Vec<u32> {
 
 /// Makes a data directory in which folders have the names of the first checkpoint files.
 fn block_checkpoints(folder: &Path) {
+    // A new directory would be refused, because it is not empty.
+    Server::start(folder).kill();
     for file in 1..=BLOCKED_FILES {
         std::fs::create_dir_all(folder.join(format!("checkpoint/{file:010}.data"))).expect("a writable folder");
     }

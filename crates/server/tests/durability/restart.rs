@@ -229,14 +229,3 @@ fn a_directory_whose_identity_was_never_finished_is_new() {
     assert!(folder.join("identity.1").exists() && !folder.join("identity.new").exists());
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
-
-#[test]
-fn a_directory_with_checkpoints_is_not_new_without_its_identity() {
-    let folder = folder("lost-identity");
-    Server::start(&folder).kill();
-    std::fs::rename(folder.join("identity.1"), folder.join("manifest.1")).expect("a writable folder");
-    let output = command(&folder).output().expect("the program runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && errors.contains("its identity is missing"), "{errors}");
-    std::fs::remove_dir_all(&folder).expect("the folder exists");
-}

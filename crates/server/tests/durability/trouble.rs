@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::crash_points::CRASH;
 use super::server::{Server, command, copy, folder, run};
 
 /// The message with which a server refuses to start.
@@ -65,6 +66,90 @@ fn a_refused_directory_has_a_message_with_advice() {
         },
         &["cannot read log", "check the device and its file system"],
     );
+    fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+/// The path and the content of every file of a directory, in order. Folders have no content.
+pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("the folder exists") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => {
+                found.extend(contents(&path));
+                found.push((path, Vec::new()));
+            }
+            false => {
+                let content = fs::read(&path).expect("the file exists");
+                found.push((path, content));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_directory_with_other_files_is_refused_and_not_touched() {
+    let folder = folder("foreign");
+    let refuse = |path: &str, content: &[u8], wanted: &str| {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().expect("a path in the folder")).expect("a writable folder");
+        fs::write(&path, content).expect("a writable folder");
+        let before = contents(&folder);
+        let message = refusal(command(&folder));
+        assert!(message.contains(&format!("has no identity, but it has {wanted};")), "{message}");
+        assert!(message.contains("choose an empty directory with --data-dir"), "{message}");
+        assert!(contents(&folder) == before, "{wanted}: the directory is unchanged");
+        fs::remove_dir_all(&folder).expect("the folder exists");
+    };
+    refuse("thesis.txt", b"years of work", "thesis.txt");
+    refuse("photos/1.jpg", b"", "photos");
+    refuse("manifest.0", b"", "manifest.0");
+    refuse("settings.1", b"", "settings.1");
+    refuse("log/thesis.txt", b"years of work", "log/thesis.txt");
+    refuse("log/0000000000.log", &[[0; 8192], [1; 8192]].concat(), "log/0000000000.log");
+    refuse("checkpoint/0000000001.data", &[0; 4096], "checkpoint/0000000001.data");
+}
+
+#[test]
+fn a_directory_without_its_identity_is_refused_and_not_touched() {
+    let folder = folder("lost-identity");
+    let server = Server::start(&folder);
+    run(&mut server.session(), &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)"]);
+    server.kill();
+    let identity = fs::read(folder.join("identity.1")).expect("the identity exists");
+    fs::remove_file(folder.join("identity.1")).expect("the identity exists");
+    // No checkpoint was made, so only the log tells that the directory has data.
+    assert!(!folder.join("manifest.1").exists() && !folder.join("manifest.0").exists());
+    let before = contents(&folder);
+    let message = refusal(command(&folder));
+    assert!(message.contains("has no identity, but it has log/0000000000.log;"), "{message}");
+    assert!(message.contains("if a server has used it, restore it from a backup"), "{message}");
+    assert!(contents(&folder) == before, "the directory is unchanged");
+    fs::write(folder.join("identity.1"), identity).expect("a writable folder");
+    let server = Server::start(&folder);
+    run(&mut server.session(), &["SELECT id FROM d.t"]);
+    server.kill();
+    fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn a_fresh_device_and_an_interrupted_first_start_are_no_obstacle() {
+    let folder = folder("fresh");
+    fs::create_dir_all(folder.join("lost+found")).expect("a writable folder");
+    // The steps of a first start, in order. Each start finds what the one before has left.
+    for point in ["segment.fill.before", "segment.rename.before", "log.start.before", "pair.identity.before"] {
+        let mut command = command(&folder);
+        command.env(CRASH, format!("{point}:1"));
+        match Server::spawn(command) {
+            Ok(_) => panic!("{point} is not reached"),
+            Err(ended) => assert!(ended.is_by_signal(9), "{point}: {ended:?}"),
+        }
+    }
+    let server = Server::start(&folder);
+    run(&mut server.session(), &["CREATE DATABASE d"]);
+    server.kill();
     fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
