@@ -132,10 +132,10 @@ impl Node {
         self.server().notices()
     }
 
-    /// Stops the node: statements under way finish, their answers are sent, connections are closed. Returns
-    /// whether that took at most 10 seconds.
+    /// Stops the node: statements under way finish, their answers are sent, connections are closed, and the
+    /// log is written. Returns whether that was possible within 10 seconds.
     pub fn stop(mut self) -> bool {
-        self.server.take().is_none_or(RunningServer::stop)
+        self.server.take().is_none_or(|server| server.stop().is_ok())
     }
 
     fn server(&self) -> &RunningServer {
@@ -149,7 +149,8 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         if let Some(server) = self.server.take() {
-            server.stop();
+            // A program that needs the result calls `stop`.
+            let _ = server.stop();
         }
     }
 }

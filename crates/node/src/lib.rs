@@ -19,7 +19,7 @@ pub use junctor_signals::restart_progress;
 pub use memory_transport::MemoryTransport;
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;
-pub use start::{Connector, RunningServer, StartError, start, start_and_report};
+pub use start::{Connector, RunningServer, StartError, StopError, start, start_and_report};
 
 /// The Rust driver, and the stream types of [`RunningServer::connect`].
 pub use junctor_client as client;

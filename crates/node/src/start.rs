@@ -3,8 +3,10 @@
 use std::fmt;
 use std::fs::File;
 use std::net::SocketAddr;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
@@ -33,11 +35,41 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
+/// Why the stop of a node was not complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopError {
+    /// The log waits for room on its device. Commits that were acknowledged before they were on disk may be
+    /// lost; all others are on disk.
+    DeviceFull,
+    /// Statements or requests for files were under way for longer than 10 seconds, and were cut off.
+    TimeOver,
+}
+
+impl fmt::Display for StopError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::DeviceFull => {
+                "the last part of the log could not be written, because its device is full; commits that were \
+                 acknowledged with commit_durability = memory may be lost, and all others are on disk; make room \
+                 before the next start"
+            }
+            Self::TimeOver => {
+                "statements that were under way for more than 10 seconds were cut off; every commit that was \
+                 acknowledged with commit_durability = disk is on disk"
+            }
+        })
+    }
+}
+
+impl std::error::Error for StopError {}
+
 /// A node that serves clients.
 pub struct RunningServer {
     node: RunningNode,
     placement: String,
     notices: Vec<String>,
+    /// Whether the log waits for room on its device.
+    log_waits_for_room: Arc<AtomicBool>,
     /// The lock file of the data directory. While it is open, no other process can use the directory.
     _lock: Option<File>,
 }
@@ -105,10 +137,17 @@ impl RunningServer {
         self.notices.iter().map(String::as_str).chain(self.node.notices().iter().map(String::as_str))
     }
 
-    /// Stops the node: statements under way finish and their answers are sent. Returns whether that took at
-    /// most 10 seconds.
-    pub fn stop(self) -> bool {
-        self.node.stop()
+    /// Stops the node: statements under way finish, their answers are sent, and the log is written.
+    ///
+    /// # Errors
+    /// That was not possible within 10 seconds. The node has ended all the same.
+    pub fn stop(self) -> Result<(), StopError> {
+        let has_stopped = self.node.stop();
+        // A log that waits for room is idle until its next attempt.
+        if self.log_waits_for_room.load(Ordering::Relaxed) {
+            return Err(StopError::DeviceFull);
+        }
+        if has_stopped { Ok(()) } else { Err(StopError::TimeOver) }
     }
 
     /// Waits until a block requests the node's stop.
@@ -125,17 +164,23 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 /// # Errors
 /// The configuration is invalid, or the machine lacks a resource; the error's text says which.
 pub fn start(config: &NodeConfig) -> Result<RunningServer, StartError> {
-    start_and_report(config, &mut |_| ())
+    start_and_report(config, &mut |_| ControlFlow::Continue(()))?.ok_or_else(stopped_early)
+}
+
+fn stopped_early() -> StartError {
+    StartError("the node was stopped while it recovered its data".into())
 }
 
 /// As [`start`]. Passes the progress of recovery to `report` about 20 times a second, and once at its end.
+/// Returns `None` if `report` breaks off the recovery. The node has ended then as if it had been killed,
+/// which loses nothing: the next start recovers the same data.
 ///
 /// # Errors
 /// As [`start`].
 pub fn start_and_report(
     config: &NodeConfig,
-    report: &mut dyn FnMut(&RestartProgress),
-) -> Result<RunningServer, StartError> {
+    report: &mut dyn FnMut(&RestartProgress) -> ControlFlow<()>,
+) -> Result<Option<RunningServer>, StartError> {
     let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
     notices.extend(topology.notices.iter().cloned());
@@ -159,6 +204,7 @@ pub fn start_and_report(
     let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let shared = Arc::new(shared);
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
+    let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
 
     let options = NodeOptions {
         // The position of a listener is the number of its protocol.
@@ -176,19 +222,22 @@ pub fn start_and_report(
         .map_err(|error| StartError(error.to_string()))?;
     while !readiness.is_open() {
         if node.is_stopping() {
-            return Err(StartError("the node was stopped while it recovered its data".into()));
+            return Err(stopped_early());
         }
         // The block that opens the node for clients unparks this thread. A stop does not, so the wait has a
         // limit.
         std::thread::park_timeout(STOP_POLL);
-        report(&progress);
+        // A node that serves clients by now must stop in order.
+        if report(&progress).is_break() && !readiness.is_open() {
+            return Ok(None);
+        }
     }
-    // Recovery may have ended before the first look.
-    report(&progress);
+    // Recovery may have ended before the first look. There is nothing left to break off.
+    let _ = report(&progress);
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(RunningServer { node, placement, notices, _lock: lock })
+    Ok(Some(RunningServer { node, placement, notices, log_waits_for_room, _lock: lock }))
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

@@ -101,7 +101,7 @@ fn table_operations_equal_their_statements() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn each_key_gets_its_row_or_nothing_in_order() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn keys_of_every_kind_are_read() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_reader_sees_the_transaction_s_own_writes_and_its_snapshot() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_reader_follows_changes_of_the_schema() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -286,7 +286,7 @@ fn transactions_are_all_or_nothing() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_deadlock_is_tried_again() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn each_pipelined_request_gets_its_answer() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -417,7 +417,7 @@ fn a_statement_whose_pipelined_preparation_failed_is_prepared_again() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -484,7 +484,7 @@ fn sessions_share_only_identical_prepared_statements() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -511,7 +511,7 @@ fn a_future_that_is_dropped_loses_only_its_own_answer() {
         Ok::<_, junctor_client::Error>(())
     })
     .expect("all of it works");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -521,7 +521,7 @@ fn any_executor_works() {
         let connection = connect(&node).await;
         assert_eq!(connection.query("SELECT 1", params![]).await.expect("it is right").len(), 1);
     });
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -549,7 +549,7 @@ fn a_refused_login_has_a_reason() {
         assert!(crowd.len() <= 64);
         assert_eq!(refused.errno(), 1040);
     });
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -573,7 +573,7 @@ fn a_closed_connection_reports_the_reason() {
             dropped.key_reader("item", &["id"]).await.expect("it is there")
         };
         assert_eq!(errno(reader.read_many(&[1]).await), 2013);
-        assert!(node.stop());
+        assert_eq!(node.stop(), Ok(()));
         assert_eq!(connection.ping().await.expect_err("the node is gone").kind(), ErrorKind::Connection);
         assert_eq!(errno(Connection::connect("127.0.0.1:1", &Options::new("root")).await), 2003);
     });
@@ -604,7 +604,7 @@ fn an_answer_that_is_too_long_is_an_error_of_one_request() {
             Some(1)
         );
     });
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 /// Sends a login and these bytes. Returns the error number of each of `answers` answers, 0 for success; fewer
@@ -703,7 +703,7 @@ fn each_request_that_arrives_in_pieces_is_answered() {
             answered = whole;
         }
     }
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -715,7 +715,7 @@ fn unsolicited_messages_have_number_0() {
     stream.write_all(&bytes).expect("it reads");
     assert_eq!(take_answers(&mut stream, 1), [7]);
     assert_eq!(take_answers(&mut stream, 1), [0]);
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }
 
 #[test]
@@ -770,5 +770,5 @@ fn a_malformed_frame_closes_only_its_connection() {
         assert!(matches!(refusal, Some(Ok((0, Reply::Failed { .. })))), "{outcomes:?}");
     }
     block_on(async { connect(&node).await.ping().await }).expect("the node is well");
-    assert!(node.stop());
+    assert_eq!(node.stop(), Ok(()));
 }

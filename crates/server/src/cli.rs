@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -53,7 +54,8 @@ enum Command {
 
 const SERVE_HELP: &str = "\
 When it serves, the node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output.
-It logs to standard error, and stops cleanly on SIGTERM and SIGINT.
+It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
+is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log.
 User root has no password and may log in over loopback only.
 
 Thread configurations, for --thread-config:
@@ -283,10 +285,20 @@ fn check(options: &CheckOptions) -> ExitCode {
 
 fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let config = configuration(options)?;
-    let stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
+    let mut stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
     let mut report = RestartReport::new();
-    let server = junctor_node::start_and_report(&config, &mut |progress| report.report(progress))?;
+    let mut reason = None;
+    let server = junctor_node::start_and_report(&config, &mut |progress| {
+        report.report(progress);
+        reason = reason.or_else(|| stop.pending().next());
+        if reason.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
     report.finish();
+    let Some(server) = server else {
+        eprintln!("level=info stopping signal={}", reason.unwrap_or_default());
+        eprintln!("level=info stopped before the data was recovered; the next start recovers it");
+        return Ok(());
+    };
     for line in server.notices() {
         eprintln!("level=notice {line}");
     }
@@ -295,10 +307,9 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let mysql = server.address().map(|address| address.to_string()).unwrap_or_default();
     writeln!(out, "ready: mysql {mysql}{native} placement: {}", server.placement())?;
     out.flush()?;
-    let mut stop = stop;
-    let reason = stop.forever().next();
+    let reason = reason.or_else(|| stop.forever().next());
     eprintln!("level=info stopping signal={}", reason.unwrap_or_default());
-    server.stop();
+    server.stop()?;
     eprintln!("level=info stopped");
     Ok(())
 }

@@ -14,8 +14,8 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use crate::client::{Client, ClientEvent, ClientOptions};
 use crate::workload::{Step, Workload};
 
-/// Maximum time from a session's first attempt to log in to its success, in one life of the nodes. A node with
-/// a slow disk may recover for seconds.
+/// Maximum time from a session's first attempt to log in to its success, in one life of the nodes. A node
+/// with a slow disk may recover for seconds.
 const LOGIN_MAX: Duration = Duration::from_seconds(60);
 
 /// The behaviour of the clients.

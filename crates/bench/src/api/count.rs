@@ -85,8 +85,7 @@ pub(super) fn run_counted(options: &ApiOptions, what: &str) -> Outcome<()> {
     let (keys, requests) = (number()?, number()?);
     let node = block_on(FilledNode::start(ROWS, &options.columns, Transport::Memory))?;
     block_on(PipelinedClient::new(&node, method, keys, options.depth).run(requests))?;
-    node.stop();
-    Ok(())
+    node.stop()
 }
 
 fn total_of(text: &str) -> Option<u64> {

@@ -104,10 +104,13 @@ impl FilledNode {
     }
 
     /// Stops the node.
-    pub fn stop(self) {
+    ///
+    /// # Errors
+    /// The node did not stop in time.
+    pub fn stop(self) -> Outcome<()> {
         let FilledNode { node, connection, reader, select, .. } = self;
         drop((connection, reader, select));
-        node.stop();
+        node.stop().map_err(|error| Failure::new(error.to_string()))
     }
 }
 

@@ -96,7 +96,7 @@ pub fn run(options: &ApiOptions) -> Outcome<()> {
                 verdicts.push(Verdict { what, allowed_max: 1.0 / 3.0, measured: reader / selects });
             }
         }
-        node.stop();
+        node.stop()?;
     }
     println!("{table}");
     match print_verdicts(&verdicts) {

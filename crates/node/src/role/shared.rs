@@ -1,6 +1,7 @@
 //! The shared memory of a node's blocks. It is created at each start of the node and passed to each thread.
 //! Invariant 2 of `docs/architecture.md` requires a closed list of such memory.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
@@ -53,6 +54,8 @@ pub struct Shared {
     pub(super) readiness: Arc<Readiness>,
     /// The progress of the start.
     progress: Arc<RestartProgress>,
+    /// Whether the log waits for room on its device.
+    log_waits_for_room: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -103,6 +106,7 @@ impl Shared {
             backup_nodes: Vec::new(),
             readiness: Arc::default(),
             progress: Arc::default(),
+            log_waits_for_room: Arc::default(),
             tc_count: plan.instance_count(Module::Tc) as u16,
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
@@ -149,7 +153,8 @@ impl Shared {
             segments_max: self.config.log_segments_max,
         };
         let (sequence, progress) = (Arc::clone(&self.sequence), Arc::clone(&self.progress));
-        Some(LogBlock::new(LogShared { sequence, formed, progress }, configuration))
+        let waits_for_room = Arc::clone(&self.log_waits_for_room);
+        Some(LogBlock::new(LogShared { sequence, formed, progress, waits_for_room }, configuration))
     }
 
     /// The query instances of a thread's read group, which may read the partitions of its ldm.
@@ -185,6 +190,11 @@ impl Shared {
     /// The progress of the start.
     pub fn progress(&self) -> &Arc<RestartProgress> {
         &self.progress
+    }
+
+    /// Whether the log waits for room on its device.
+    pub fn log_waits_for_room(&self) -> &Arc<AtomicBool> {
+        &self.log_waits_for_room
     }
 
     /// Commit numbers and the stable number, for checkers.

@@ -12,20 +12,20 @@ const DEVICE_BYTES: u64 = 180 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file system in memory of a fixed size.
-struct SmallDevice(PathBuf);
+pub struct SmallDevice(pub PathBuf);
 
 impl SmallDevice {
     /// `None` if the user may not mount file systems.
-    fn mount(folder: PathBuf) -> Option<SmallDevice> {
+    pub fn mount(folder: PathBuf) -> Option<SmallDevice> {
         std::fs::create_dir_all(&folder).expect("a writable folder");
         let size = format!("size={DEVICE_BYTES}");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&folder).status();
         mounted.is_ok_and(|status| status.success()).then_some(SmallDevice(folder))
     }
 
-    /// Grows the device.
-    fn grow(&self, bytes: u64) {
-        let size = format!("remount,size={bytes}");
+    /// Makes room for several segments more.
+    pub fn grow(&self) {
+        let size = format!("remount,size={}", 4 * DEVICE_BYTES);
         let grown = Command::new("mount").args(["-o", &size]).arg(&self.0).status().expect("mount runs");
         assert!(grown.success(), "the device grows");
     }
@@ -40,7 +40,7 @@ impl Drop for SmallDevice {
 }
 
 /// Inserts blobs until a write is refused. Returns the number of rows and the error number.
-fn fill(server: &Server) -> (u64, u16) {
+pub fn fill(server: &Server) -> (u64, u16) {
     let mut session = server.session();
     // A commit to disk would wait for room: the log notices the full device only when it writes.
     run(&mut session, &["SET commit_durability = memory"]);
@@ -81,7 +81,7 @@ fn a_full_device_refuses_writes_only_and_only_until_it_has_room() {
         assert_eq!(refused(&mut session, statement), 1021, "{statement}");
     }
 
-    device.grow(4 * DEVICE_BYTES);
+    device.grow();
     let begin = Instant::now();
     while let Err(error) = session.query("UPDATE d.t SET b = 'short' WHERE id = 0") {
         assert_eq!(error.errno(), 1021);

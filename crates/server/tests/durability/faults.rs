@@ -2,7 +2,7 @@
 //! short.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const RECOVERY_CALLS: u32 = 6;
 const GOES_ON: Duration = Duration::from_millis(300);
 
 /// Whether `strace` works here. It needs the permission to trace.
-fn has_strace() -> bool {
+pub fn has_strace() -> bool {
     let status = Command::new("strace").args(["-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     let works = status.is_ok_and(|status| status.success());
     assert!(works || std::env::var_os(FAULTS).is_none(), "strace is missing: sh tests/install-tools.sh");
@@ -47,31 +47,38 @@ fn numbers() -> Vec<u32> {
 /// The command under `strace`, which counts the calls of each thread and lets `fault` happen at one of them.
 /// The server is the child and `strace` the grandchild, so that a kill of the child kills the server.
 fn with_fault(folder: &Path, calls: &str, fault: &str, when: u32) -> Command {
-    let inner = small_files_command(folder);
+    under_strace(&small_files_command(folder), folder, calls, &format!("{fault}:when={when}"))
+}
+
+/// A command under `strace`, which counts the calls of each thread and injects `fault` into them.
+pub fn under_strace(inner: &Command, folder: &Path, calls: &str, fault: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-D", "-f", "-o"]).arg(trace_path(folder));
     // Stops the server only at the traced calls. With it, strace 6.1 sends no signal after the first call.
-    if fault != KILL {
+    if !fault.starts_with(KILL) {
         command.arg("--seccomp-bpf");
     }
     command.args(["-e", &format!("trace={calls},fdatasync,fsync,close")]);
-    command.args(["-e", &format!("inject={calls}:{fault}:when={when}")]);
+    command.args(["-e", &format!("inject={calls}:{fault}")]);
     command.arg(inner.get_program()).args(inner.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// Restricts the faults to the files of the log and of the identity.
-fn only_within(command: Command, folder: &Path) -> Command {
+/// The files of the identity, and the first ones of the log.
+const FIRST_FILES: [&str; 6] =
+    ["identity.0", "identity.1", "identity.new", "log/0000000000.log", "log/0000000001.log", "log/prepared"];
+
+/// Restricts the faults of a command under `strace` to these files.
+pub fn only_within(command: &Command, files: impl IntoIterator<Item = PathBuf>) -> Command {
     let mut restricted = Command::new(command.get_program());
-    for name in ["identity.0", "identity.1", "identity.new", "log/0000000000.log", "log/0000000001.log", "log/prepared"]
-    {
-        restricted.arg("-P").arg(folder.join(name));
+    for file in files {
+        restricted.arg("-P").arg(file);
     }
     restricted.args(command.get_args()).stdout(Stdio::piped()).stderr(Stdio::piped());
     restricted
 }
 
-fn trace_path(folder: &Path) -> std::path::PathBuf {
+fn trace_path(folder: &Path) -> PathBuf {
     folder.with_extension("trace")
 }
 
@@ -189,7 +196,7 @@ fn a_failed_call_in_recovery_refuses_to_start_and_harms_nothing() {
             let mut command = with_fault(&folder, calls, &format!("error={error}"), when);
             if calls == "openat" {
                 // Not those of shared libraries and of the machine's description.
-                command = only_within(command, &folder);
+                command = only_within(&command, FIRST_FILES.map(|name| folder.join(name)));
             }
             match Server::spawn(command) {
                 Ok(mut server) => drop(server.wait(GOES_ON)),

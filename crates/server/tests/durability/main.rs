@@ -14,5 +14,6 @@ mod rot;
 mod script;
 mod server;
 mod settings;
+mod stop;
 mod trouble;
 mod upgrade;

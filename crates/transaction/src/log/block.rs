@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use junctor_kernel::{Address, Buffer, Context, Outbox, WorldEvent, require};
 use junctor_model::id::CommitNumber;
@@ -27,6 +28,9 @@ pub struct LogShared {
     pub formed: Arc<FormedRecords>,
     /// The progress of the node's start.
     pub progress: Arc<RestartProgress>,
+    /// Whether groups wait for room on the device of the log. Log writes the word, and the thread that stops
+    /// the node reads it.
+    pub waits_for_room: Arc<AtomicBool>,
 }
 
 /// Maximum number of segments, unless configured otherwise.

@@ -534,14 +534,7 @@ impl LogBlock {
             }
             RETRY_TIMER => {
                 self.cycle.retry_timer_runs = false;
-                let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0 && self.cycle.phase != Phase::Failed;
-                // The segment's own timer may have found room already.
-                if is_waiting && (self.cycle.is_full || self.needs_segment()) {
-                    self.cycle.is_full = false;
-                    self.cycle.phase = Phase::Writing;
-                    self.segments.retry(outbox);
-                    self.request_writes(outbox);
-                }
+                self.retry_writes(outbox);
             }
             _ => self.segments.on_timer(outbox),
         }
@@ -557,6 +550,20 @@ impl LogBlock {
         self.cycle.is_stopping = true;
         if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
             self.close(context, outbox);
+        }
+        // A stop waits for no timer.
+        self.retry_writes(outbox);
+    }
+
+    /// Writes again what a full disk has refused.
+    fn retry_writes(&mut self, outbox: &mut Outbox<Signal>) {
+        let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0 && self.cycle.phase != Phase::Failed;
+        // The segment's own timer may have found room already.
+        if is_waiting && (self.cycle.is_full || self.needs_segment()) {
+            self.cycle.is_full = false;
+            self.cycle.phase = Phase::Writing;
+            self.segments.retry(outbox);
+            self.request_writes(outbox);
         }
     }
 

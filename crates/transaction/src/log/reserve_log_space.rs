@@ -1,5 +1,7 @@
 //! Reservations of blocks, and what other blocks learn about the space of the log.
 
+use std::sync::atomic::Ordering;
+
 use junctor_kernel::{Context, Outbox};
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged, ReserveLogSpace, ReserveLogSpaceReply, SpaceGrant};
 use junctor_signals::{MainSignal, Module, Signal, TcSignal};
@@ -105,6 +107,7 @@ impl LogBlock {
             return;
         }
         self.cycle.reported = space;
+        self.shared.waits_for_room.store(space == LogSpace::DeviceFull, Ordering::Relaxed);
         for to in &self.configuration.writers {
             let changed = LogSpaceChanged { space };
             let signal = match to.module == Module::Tc {

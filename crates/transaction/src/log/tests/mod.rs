@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use junctor_kernel::context::TestContext;
 use junctor_kernel::{
@@ -70,7 +71,8 @@ impl Stage {
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let formed = Arc::new(FormedRecords::new(3));
         let (progress, formed_copy) = (Arc::default(), Arc::clone(&formed));
-        let shared = LogShared { sequence: Arc::clone(&sequence), formed: formed_copy, progress };
+        let waits_for_room = Arc::default();
+        let shared = LogShared { sequence: Arc::clone(&sequence), formed: formed_copy, progress, waits_for_room };
         let configuration = LogConfiguration {
             folder: "log".into(),
             segment_size: SegmentSize::of_bytes(SEGMENT_BYTES).unwrap(),
@@ -663,6 +665,26 @@ fn a_failed_sync_stops_the_node_and_is_not_repeated() {
     stage.advance(Duration::from_millis(5000));
     stage.run_disk();
     assert!(stage.answers().is_empty(), "a later sync proves nothing");
+}
+
+#[test]
+fn a_stop_tries_a_full_disk_once_more() {
+    let mut stage = Stage::started();
+    stage.room = 0;
+    let number = stage.commit(0, 0);
+    stage.await_durable(0, number);
+    stage.run_disk();
+    let stop = |stage: &mut Stage| {
+        stage.with_block(|block, context, outbox| block.on_world(WorldEvent::Stopping, context, outbox));
+        stage.run_disk();
+        stage.block.shared.waits_for_room.load(Ordering::Relaxed)
+    };
+    assert!(stop(&mut stage), "the disk is still full");
+    assert!(stage.read_back().1.is_empty());
+    stage.room = u64::MAX;
+    assert!(!stop(&mut stage), "no timer has run");
+    let (headers, numbers) = stage.read_back();
+    assert_eq!((headers.last().map(|header| header.kind), numbers), (Some(GroupKind::Closing), vec![1]));
 }
 
 #[test]
