@@ -1,0 +1,96 @@
+//! Elections, and the time without a leader.
+
+use super::cluster::{Cluster, TICK_STEPS, ids};
+use crate::{Role, VoterId};
+
+#[test]
+fn a_new_cluster_elects_the_voter_of_the_first_rank() {
+    for count in [1, 2, 3, 5, 7] {
+        let mut cluster = Cluster::new(count, count);
+        cluster.run_until(40 * TICK_STEPS, |cluster| cluster.leader().is_some());
+        assert_eq!(cluster.leader(), Some(VoterId(1)), "of {count} voters");
+    }
+}
+
+#[test]
+fn a_proposed_value_reaches_every_voter_once() {
+    let mut cluster = Cluster::new(3, 1);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    for value in 0..200u8 {
+        cluster.propose(&[value]).unwrap();
+        cluster.run(3);
+    }
+    cluster.run_until(500, |cluster| cluster.nodes.values().all(|node| node.values.len() == 200));
+    for node in cluster.nodes.values() {
+        assert_eq!(node.values, (0..200u8).map(|value| vec![value]).collect::<Vec<_>>());
+    }
+}
+
+/// Voters normally ignore candidates while they trust their leader. When they know that its process has
+/// ended, they need not wait for a timeout.
+#[test]
+fn a_leader_whose_process_has_ended_is_replaced_within_two_ticks() {
+    for seed in 0..50 {
+        let mut cluster = Cluster::new(3, seed);
+        cluster.run_until(200, |cluster| cluster.leader().is_some());
+        cluster.propose(b"before").unwrap();
+        cluster.run(50);
+        let old = cluster.leader().unwrap();
+        cluster.kill_noticed(old);
+        let steps = cluster.run_until(100, |cluster| cluster.leader().is_some_and(|leader| leader != old));
+        // Two rounds of votes, each with a message of up to three steps there and back, and a sync of votes.
+        assert!(steps <= 20, "seed {seed}: {steps} steps without a leader");
+    }
+}
+
+#[test]
+fn a_leader_that_is_silent_is_replaced_after_its_timeout() {
+    for seed in 0..50 {
+        let mut cluster = Cluster::new(3, seed);
+        cluster.run_until(200, |cluster| cluster.leader().is_some());
+        let old = cluster.leader().unwrap();
+        cluster.nodes.get_mut(&old).unwrap().is_paused = true;
+        cluster.run_until(30 * TICK_STEPS, |cluster| cluster.leader().is_some());
+        cluster.propose(b"after").unwrap();
+        cluster.run(50);
+        cluster.nodes.get_mut(&old).unwrap().is_paused = false;
+        cluster.run_until(30 * TICK_STEPS, |cluster| cluster.replica(old).role() != Role::Leader);
+        cluster.run_until(500, |cluster| cluster.nodes[&old].values == [b"after".to_vec()]);
+    }
+}
+
+#[test]
+fn a_leader_without_a_majority_steps_down() {
+    let mut cluster = Cluster::new(3, 9);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    for other in ids(1..=3).into_iter().filter(|voter| *voter != leader) {
+        cluster.cut(other, leader);
+    }
+    cluster.run_until(30 * TICK_STEPS, |cluster| cluster.replica(leader).role() != Role::Leader);
+}
+
+/// A voter that does not hear the leader asks for votes before it begins an election, and gets none.
+#[test]
+fn a_voter_behind_a_broken_link_does_not_depose_the_leader() {
+    let mut cluster = Cluster::new(3, 4);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    let term = cluster.replica(leader).term();
+    let deaf = ids(1..=3).into_iter().find(|voter| *voter != leader).unwrap();
+    cluster.cut(leader, deaf);
+    cluster.run(1000);
+    assert_eq!((cluster.leader(), cluster.replica(leader).term()), (Some(leader), term));
+    cluster.heal();
+    cluster.propose(b"value").unwrap();
+    cluster.run_until(500, |cluster| cluster.nodes[&deaf].values.len() == 1);
+}
+
+#[test]
+fn leadership_is_handed_over() {
+    let mut cluster = Cluster::new(3, 5);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    cluster.run(50);
+    cluster.with(VoterId(1), |replica| replica.transfer_leadership(VoterId(3)));
+    cluster.run_until(100, |cluster| cluster.replica(VoterId(3)).role() == Role::Leader);
+}

@@ -1,0 +1,79 @@
+//! Changes of voters.
+
+use super::cluster::{Cluster, TICK_STEPS, ids};
+use crate::{Refusal, VoterId, VoterSet};
+
+fn change(cluster: &mut Cluster, voters: &[u64]) {
+    let set = VoterSet::new(ids(voters.iter().copied())).unwrap();
+    cluster.run_until(400 * TICK_STEPS, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    cluster.with(leader, |replica| replica.propose_voters(&set)).unwrap();
+    cluster.run_until(400 * TICK_STEPS, |cluster| {
+        let mut voters = set.voters().iter();
+        voters.all(|voter| cluster.replica(*voter).voters() == &set)
+    });
+    // `raft` leaves the step between the sets by another entry.
+    cluster.run(20 * TICK_STEPS);
+}
+
+#[test]
+fn voters_are_added_and_replaced() {
+    let mut cluster = Cluster::new(1, 3);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    for value in 0..100u8 {
+        cluster.propose(&[value]).unwrap();
+        cluster.run(4);
+    }
+    ids(2..=5).into_iter().for_each(|voter| cluster.join(voter));
+    change(&mut cluster, &[1, 2, 3]);
+    change(&mut cluster, &[3, 4, 5]);
+    cluster.kill(VoterId(1));
+    cluster.kill(VoterId(2));
+    cluster.run_until(400 * TICK_STEPS, |cluster| cluster.leader().is_some());
+    cluster.propose(b"end").unwrap();
+    cluster.run_until(200, |cluster| cluster.nodes[&VoterId(5)].values.len() == 101);
+    cluster.kill(VoterId(3));
+    cluster.restart(VoterId(3));
+    cluster.run_until(400 * TICK_STEPS, |cluster| cluster.nodes[&VoterId(3)].values.len() == 101);
+    assert_eq!(cluster.replica(VoterId(3)).voters().voters(), ids([3, 4, 5]));
+}
+
+/// A voter that joins knows no voters until a leader tells it. It must never elect itself.
+#[test]
+fn a_joining_voter_waits_for_the_leader() {
+    let mut cluster = Cluster::new(3, 8);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    cluster.join(VoterId(4));
+    for voter in ids(1..=3) {
+        cluster.cut(voter, VoterId(4));
+    }
+    let set = VoterSet::new(ids(1..=4)).unwrap();
+    cluster.with(leader, |replica| replica.propose_voters(&set)).unwrap();
+    cluster.run(300 * TICK_STEPS);
+    assert_eq!(cluster.replica(VoterId(4)).term(), 0);
+    cluster.heal();
+    cluster.run_until(300 * TICK_STEPS, |cluster| cluster.replica(VoterId(4)).voters() == &set);
+}
+
+#[test]
+fn one_change_of_voters_is_under_way_at_a_time() {
+    let mut cluster = Cluster::new(3, 2);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    cluster.run(20);
+    let leader = cluster.leader().unwrap();
+    let two = VoterSet::new(ids([1, 2])).unwrap();
+    let one = VoterSet::new(ids([1])).unwrap();
+    let results = cluster.with(leader, |replica| [replica.propose_voters(&two), replica.propose_voters(&one)]);
+    assert_eq!(results, [Ok(()), Err(Refusal::NotAccepted)]);
+    assert_eq!(cluster.replica(leader).unapplied_voters(), [two]);
+}
+
+#[test]
+fn sets_of_voters_are_checked() {
+    assert!(VoterSet::new(Vec::new()).is_err());
+    assert!(VoterSet::new(ids([1, 2, 1])).is_err());
+    assert!(VoterSet::new(ids([0])).is_err());
+    assert!(VoterSet::new(ids(1..=8)).is_err());
+    assert_eq!(VoterSet::new(ids([5, 2])).unwrap().rank(VoterId(2)), Some(1));
+}
