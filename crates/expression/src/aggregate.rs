@@ -22,11 +22,11 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, Value, ValueRef};
 
-use crate::decimal;
+use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::distinct::DistinctSet;
 use crate::evaluate::{compare_values, to_decimal, to_double};
 use crate::parameter::{append_value, read_value};
-use crate::result_type::{DECIMAL_SCALE_MAX, Kind, ResultType};
+use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
 
 /// Maximum memory for the distinct values of one accumulator, in bytes. Error 1041 beyond it.
@@ -413,7 +413,7 @@ mod tests {
             Value::Null => "NULL".to_owned(),
             value => {
                 let mut out = Vec::new();
-                crate::evaluate::append_text(value.as_ref(), &mut out);
+                junctor_model::row_encoding::append_text(value.as_ref(), &mut out);
                 String::from_utf8(out).unwrap()
             }
         };

@@ -151,7 +151,7 @@ fn write_value(value: ValueRef<'_>, out: &mut String) {
         }
         number => {
             let mut text = Vec::new();
-            crate::evaluate::append_text(number, &mut text);
+            junctor_model::row_encoding::append_text(number, &mut text);
             out.push_str(&String::from_utf8_lossy(&text));
         }
     }

@@ -301,7 +301,7 @@ pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
             let (scale, rest) = rest.split_first()?;
             let (bytes, rest) = rest.split_first_chunk()?;
             let value = Decimal { mantissa: i128::from_le_bytes(*bytes), scale: *scale };
-            let fits = *scale <= crate::result_type::DECIMAL_SCALE_MAX
+            let fits = *scale <= crate::decimal::DECIMAL_SCALE_MAX
                 && value.mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
             fits.then_some((ValueRef::Decimal(value), rest))
         }

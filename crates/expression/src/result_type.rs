@@ -1,14 +1,13 @@
 //! The static type of an expression: the kind of its value, and the column metadata that a client receives.
 
 use junctor_model::collation::CollationId;
+use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 use junctor_model::schema::{ColumnDefinition, ColumnType};
 use junctor_model::value::ValueRef;
 
 /// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
 pub const DECIMAL_PRECISION_MAX: u32 = 65;
-/// Maximum number of digits after the decimal point of a DECIMAL.
-pub const DECIMAL_SCALE_MAX: u8 = 30;
 /// Number of digits that division adds after the decimal point: the default of MySQL's
 /// `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;

@@ -2,8 +2,9 @@
 
 use junctor_model::value::{Decimal, Value};
 
+use crate::decimal::DECIMAL_SCALE_MAX;
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
-use crate::result_type::{DECIMAL_SCALE_MAX, DIVISION_SCALE_INCREMENT, Kind, ResultType};
+use crate::result_type::{DIVISION_SCALE_INCREMENT, Kind, ResultType};
 
 /// Maximum number of characters of a BIGINT, including its sign.
 const INTEGER_LENGTH_MAX: u32 = 21;

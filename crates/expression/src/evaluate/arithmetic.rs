@@ -7,9 +7,9 @@ use junctor_model::value::ValueRef;
 
 use super::Context;
 use super::convert::{to_decimal, to_double, to_integer};
-use crate::decimal;
+use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
-use crate::result_type::{DECIMAL_SCALE_MAX, Kind};
+use crate::result_type::Kind;
 
 pub(super) fn arithmetic<'r>(
     expression: &'r Expression,

@@ -3,12 +3,12 @@
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
-use super::convert::{excerpt, to_decimal, to_double, to_integer, to_text};
+use super::convert::{to_decimal, to_double, to_integer};
 use crate::decimal;
 use crate::number::{parse_decimal, parse_integer};
 use crate::program::CastTarget;
 use crate::result_type::ResultType;
-use crate::scratch::{STRING_BYTES_MAX, Scratch};
+use crate::scratch::{STRING_BYTES_MAX, Scratch, excerpt, to_text};
 
 pub(super) fn cast<'r>(
     target: CastTarget,
@@ -168,7 +168,7 @@ fn cast_binary<'r>(text: &'r [u8], length: Option<u32>, scratch: &'r Scratch) ->
 fn warn_range(value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
     let type_name = if matches!(value, ValueRef::Decimal(_)) { "DECIMAL" } else { "INTEGER" };
     let mut text = Vec::new();
-    super::convert::append_text(value, &mut text);
+    junctor_model::row_encoding::append_text(value, &mut text);
     scratch
         .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", excerpt(&text)))
 }

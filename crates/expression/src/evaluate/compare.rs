@@ -8,9 +8,9 @@ use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 
 use super::Context;
-use super::convert::{to_decimal, to_double, to_number, to_text};
+use super::convert::{to_decimal, to_double, to_number};
 use crate::program::{CompareDomain, CompareOperator, Expression, Node};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 
 /// An integer or NULL. It is small enough to stay in registers, unlike a `ValueRef`.
 #[derive(Clone, Copy, Debug)]

@@ -1,16 +1,13 @@
 //! Implicit conversions of operands. A string that is not entirely a number causes warning 1292.
 
 use junctor_model::error::{ErrorCode, Result};
-use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
+use junctor_model::scratch::{excerpt, to_text};
 use junctor_model::value::{Decimal, ValueRef};
 
 use crate::decimal;
 use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
 use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
-
-/// Maximum number of characters of a rejected value that a message shows.
-const SHOWN_CHARACTERS_MAX: usize = 128;
 
 /// The value as a double; NULL counts as 0.
 #[inline]
@@ -74,28 +71,6 @@ pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<Va
     Ok(parsed.value)
 }
 
-/// The value as text; NULL is empty.
-#[inline]
-pub(crate) fn to_text<'r>(value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&'r [u8]> {
-    match value {
-        ValueRef::Bytes(text) => Ok(text),
-        ValueRef::Null => Ok(b""),
-        number => scratch.build_text(|buffer| append_text(number, buffer)),
-    }
-}
-
-/// Appends the value as text; NULL appends nothing.
-pub(crate) fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
-    match value {
-        ValueRef::Bytes(text) => out.extend_from_slice(text),
-        ValueRef::Null => {}
-        ValueRef::Int(value) => append_signed(value, out),
-        ValueRef::UInt(value) => append_unsigned(value, out),
-        ValueRef::Double(value) => append_double(value, out),
-        ValueRef::Decimal(value) => value.append_text(out),
-    }
-}
-
 /// The value converted to the kind of `result`; NULL stays NULL. Integers are clamped to the range of the
 /// kind.
 pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
@@ -121,11 +96,6 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
 pub(crate) fn warn_truncated(type_name: &str, text: &[u8], scratch: &Scratch) -> Result<()> {
     scratch
         .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", excerpt(text)))
-}
-
-/// The front of a rejected value for a message.
-pub(crate) fn excerpt(text: &[u8]) -> String {
-    String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS_MAX).collect()
 }
 
 /// The largest decimal of 38 digits, or the smallest.

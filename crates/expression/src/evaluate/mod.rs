@@ -22,7 +22,7 @@ use crate::result_type::Kind;
 use crate::scratch::Scratch;
 
 pub use compare::compare_values;
-pub(crate) use convert::{append_text, excerpt, to_decimal, to_double, to_integer, to_kind, to_text};
+pub(crate) use convert::{to_decimal, to_double, to_integer, to_kind};
 
 /// The inputs of an evaluation, and the memory for the strings that it builds.
 #[derive(Clone, Copy, Debug)]

@@ -7,9 +7,9 @@ use junctor_model::value::ValueRef;
 
 use super::Context;
 use super::compare::{compare, compare_integers, equal_in_domain, order_in_domain, text_to_number};
-use super::convert::{to_double, to_text};
+use super::convert::to_double;
 use crate::program::{CompareDomain, CompareOperator, Expression, IsTest, Node};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 
 impl Expression {
     /// Whether the value is true; `None` for NULL.

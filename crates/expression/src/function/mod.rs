@@ -16,10 +16,10 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
-use crate::evaluate::{Context, to_double, to_integer, to_text};
+use crate::evaluate::{Context, to_double, to_integer};
 use crate::program::{ArithmeticOperator, Expression, Node};
 use crate::result_type::ResultType;
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 
 /// An entry of the function table: name, number of arguments, typing rule and implementation.
 pub struct Function {

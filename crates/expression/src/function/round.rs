@@ -6,10 +6,10 @@ use junctor_model::value::{Decimal, Value, ValueRef};
 
 use super::text::function;
 use super::{Call, Function, TypedCall, any_nullable};
-use crate::decimal;
+use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::evaluate::to_double;
 use crate::program::Expression;
-use crate::result_type::{DECIMAL_SCALE_MAX, Kind, ResultType};
+use crate::result_type::{Kind, ResultType};
 
 pub(super) const TABLE: &[Function] = &[
     function("FLOOR", 1, 1, resolve_whole, floor),

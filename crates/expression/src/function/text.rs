@@ -2,10 +2,10 @@
 
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
+use junctor_model::row_encoding::append_text;
 use junctor_model::value::{Value, ValueRef};
 
 use super::{ANY, BuildOutcome, Call, Function, TypedCall, resolve_first, resolve_integer, resolve_together};
-use crate::evaluate::append_text;
 use crate::program::Expression;
 use crate::scratch::STRING_BYTES_MAX;
 

@@ -2,10 +2,11 @@
 //! `=>`, and the value that a client reads back, with errors and warnings by number. Bytes of binary columns
 //! are hexadecimal after an `x`.
 
-use junctor_expression::{Parameters, Scratch, StoreMode, StoreTarget};
+use junctor_expression::{Parameters, Scratch};
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::append_text_value;
 use junctor_model::schema::ColumnType;
+use junctor_model::store::{StoreMode, StoreTarget};
 
 const CASES: &str = include_str!("store_cases.txt");
 

@@ -2,11 +2,26 @@
 //!
 //! Rows of the text protocol.
 
-use super::number::{append_double, append_double_fixed, append_signed_prefixed, append_unsigned_prefixed};
+use super::number::{
+    append_double, append_double_fixed, append_signed, append_signed_prefixed, append_unsigned,
+    append_unsigned_prefixed,
+};
 use super::packet::{NULL_MARK, append_length_prefixed};
 use super::result_column::DECIMALS_NOT_FIXED;
 use crate::row::Field;
 use crate::value::{Decimal, ValueRef};
+
+/// Appends the value as text without a length; NULL appends nothing.
+pub fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Bytes(text) => out.extend_from_slice(text),
+        ValueRef::Null => {}
+        ValueRef::Int(value) => append_signed(value, out),
+        ValueRef::UInt(value) => append_unsigned(value, out),
+        ValueRef::Double(value) => append_double(value, out),
+        ValueRef::Decimal(value) => value.append_text(out),
+    }
+}
 
 /// Appends one value as a length-encoded string, or the mark of NULL. The format of a number depends on its
 /// value only.

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
 
 use junctor_gateway::{PartitionInputs, TurnContext, require};
@@ -15,6 +14,7 @@ use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
+use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::diagnostics;
 use junctor_signals::input::{HashedKey, KeyedImage};

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_expression::store::{StoreMode, StoreTarget};
 use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, TableLayout};
+use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Projection, WriteProgram};
 

@@ -5,10 +5,11 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
-use junctor_expression::{Parameters, StoreMode};
+use junctor_expression::Parameters;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{IndexId, RowId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
+use junctor_model::store::StoreMode;
 use junctor_signals::diagnostics;
 use junctor_signals::input::InputReader;
 use junctor_signals::program::{Access, Returning, WhenLocked, WriteAction, WriteProgram};

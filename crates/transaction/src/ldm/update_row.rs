@@ -3,13 +3,14 @@
 //! Builds the new image of a row from its assignments, from left to right.
 
 use junctor_expression::program::Node;
-use junctor_expression::{Expression, Parameters, Scratch, StoreMode, StoreTarget};
+use junctor_expression::{Expression, Parameters, Scratch};
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_row_key;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
+use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::Assignment;
 

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Parameters, StoreMode};
+use junctor_expression::Parameters;
 use junctor_gateway::gateway::{NO_OPERATION, WriteOptions};
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -19,6 +19,7 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnType, TableLayout};
+use junctor_model::store::StoreMode;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;

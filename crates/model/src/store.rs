@@ -2,15 +2,13 @@
 
 use std::fmt::Write;
 
-use junctor_model::collation::{CharacterSet, CollationId};
-use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
-use junctor_model::value::ValueRef;
-
+use crate::collation::{CharacterSet, CollationId};
 use crate::decimal;
-use crate::evaluate::{excerpt, to_text};
+use crate::error::{Error, ErrorCode, Result};
 use crate::number::{parse_double, parse_integer};
-use crate::scratch::Scratch;
+use crate::schema::{ColumnDefinition, ColumnType};
+use crate::scratch::{Scratch, excerpt, to_text};
+use crate::value::ValueRef;
 
 /// Maximum number of bytes of an invalid string that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
@@ -313,7 +311,7 @@ mod tests {
             let target = StoreTarget { column: &column, row_number: 1, mode: StoreMode::Lenient };
             target.convert(ValueRef::Null, &scratch).unwrap().to_value()
         };
-        let bytes = |text: &[u8]| junctor_model::value::Value::Bytes(text.to_vec());
+        let bytes = |text: &[u8]| crate::value::Value::Bytes(text.to_vec());
         assert_eq!(stored(TINY).as_ref(), ValueRef::Int(0));
         assert_eq!(stored(ColumnType::Integer { bytes: 8, unsigned: true }).as_ref(), ValueRef::UInt(0));
         assert_eq!(stored(NAME), bytes(b""));

@@ -3,8 +3,10 @@
 
 use std::cell::{Cell, RefCell};
 
+use crate::error::{Error, ErrorCode, Result};
+use crate::row_encoding::append_text;
+use crate::value::ValueRef;
 use bumpalo::Bump;
-use junctor_model::error::{Error, ErrorCode, Result};
 
 /// Default of the maximum number of warnings that keep their text (`max_error_count`). Further warnings are
 /// only counted.
@@ -16,6 +18,8 @@ pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ROW_BYTES_MAX: usize = 8 * STRING_BYTES_MAX;
 /// Maximum memory kept from row to row, in bytes. Memory beyond it is freed after each row.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum number of characters of a rejected value that a message shows.
+const SHOWN_CHARACTERS_MAX: usize = 128;
 
 /// A condition that is reported to the user but has not stopped the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,13 +136,13 @@ impl Scratch {
     }
 
     /// Records the argument of LAST_INSERT_ID(expression).
-    pub(crate) fn note_last_insert_id(&self, value: u64) {
+    pub fn note_last_insert_id(&self, value: u64) {
         self.last_insert_id.set(Some(value));
     }
 
     /// Records a warning. In strict mode it returns the same condition as an error instead.
     #[cold]
-    pub(crate) fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) -> Result<()> {
+    pub fn warn(&self, code: ErrorCode, message: impl FnOnce() -> String) -> Result<()> {
         if self.strict {
             return Err(Error::new(code, message()));
         }
@@ -148,7 +152,7 @@ impl Scratch {
 
     /// Records a warning that does not become an error in strict mode.
     #[cold]
-    pub(crate) fn note(&self, code: ErrorCode, message: impl FnOnce() -> String) {
+    pub fn note(&self, code: ErrorCode, message: impl FnOnce() -> String) {
         self.warning_count.set(self.warning_count.get() + 1);
         let mut warnings = self.warnings.borrow_mut();
         if warnings.len() < usize::from(self.warnings_max) {
@@ -158,7 +162,7 @@ impl Scratch {
 
     /// Copies the bytes into memory that lives until the next row. Error: 1041 when the row's strings exceed
     /// the limit.
-    pub(crate) fn copy_until_next_row(&self, bytes: &[u8]) -> Result<&[u8]> {
+    pub fn copy_until_next_row(&self, bytes: &[u8]) -> Result<&[u8]> {
         self.is_used.set(true);
         match self.arena.try_alloc_slice_copy(bytes) {
             Ok(kept) => Ok(kept),
@@ -169,7 +173,7 @@ impl Scratch {
     /// Returns the bytes that `build` appends to the given buffer, in memory that lives until the next row;
     /// `None` if `build` returns false. `build` may evaluate further expressions, which may themselves build
     /// strings.
-    pub(crate) fn build(&self, build: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Option<&[u8]>> {
+    pub fn build(&self, build: impl FnOnce(&mut Vec<u8>) -> Result<bool>) -> Result<Option<&[u8]>> {
         // The buffer is removed from the pool, not borrowed, because `build` may call this function again.
         let mut buffer = self.buffers.borrow_mut().pop().unwrap_or_default();
         let outcome = build(&mut buffer);
@@ -185,7 +189,7 @@ impl Scratch {
     }
 
     /// Like [`Self::build`], for a closure that cannot fail.
-    pub(crate) fn build_text(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<&[u8]> {
+    pub fn build_text(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<&[u8]> {
         let kept = self.build(|buffer| {
             build(buffer);
             Ok(true)
@@ -198,6 +202,21 @@ impl Default for Scratch {
     fn default() -> Scratch {
         Scratch::new()
     }
+}
+
+/// The value as text; NULL is empty.
+#[inline]
+pub fn to_text<'r>(value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&'r [u8]> {
+    match value {
+        ValueRef::Bytes(text) => Ok(text),
+        ValueRef::Null => Ok(b""),
+        number => scratch.build_text(|buffer| append_text(number, buffer)),
+    }
+}
+
+/// The front of a rejected value for a message.
+pub fn excerpt(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).chars().take(SHOWN_CHARACTERS_MAX).collect()
 }
 
 fn limited_arena() -> Bump {

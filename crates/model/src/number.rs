@@ -1,13 +1,12 @@
 //! Numbers from text by MySQL's rules: skip leading white space, convert the longest prefix that is a number,
 //! and ignore the remaining text.
 
-use junctor_model::value::{Decimal, ValueRef};
-
-use crate::result_type::DECIMAL_SCALE_MAX;
+use crate::decimal::{self, DECIMAL_SCALE_MAX};
+use crate::value::{Decimal, ValueRef};
 
 /// A number parsed from the front of a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Parsed<T> {
+pub struct Parsed<T> {
     /// The number: 0 if the text has none, `None` if it does not fit the type.
     pub value: T,
     /// Whether the text has no number, or characters other than white space follow the number.
@@ -30,7 +29,7 @@ struct Scan<'a> {
 }
 
 /// A double, clamped to the finite range.
-pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
+pub fn parse_double(text: &[u8]) -> Parsed<f64> {
     let scan = scan(text, true);
     let number = std::str::from_utf8(scan.text).ok().and_then(|text| text.parse::<f64>().ok());
     let number = number.unwrap_or(0.0);
@@ -42,7 +41,7 @@ pub(crate) fn parse_double(text: &[u8]) -> Parsed<f64> {
 /// An integer. Without `rounds`, only the digits before the point count: `1.9` is 1 and truncated. With
 /// `rounds`, any number is rounded half away from zero. Numbers beyond the range of `i128` give its nearest
 /// limit.
-pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
+pub fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     let scan = scan(text, rounds);
     let is_truncated = scan.is_truncated;
     if rounds && (!scan.fraction.is_empty() || scan.exponent != 0) {
@@ -60,7 +59,7 @@ pub(crate) fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
 }
 
 /// A decimal with the scale of the text, at most 30. `None` beyond 38 digits.
-pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
+pub fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     let scan = scan(text, true);
     let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
     let value = scan.decimal(digits_after as u8);
@@ -68,7 +67,7 @@ pub(crate) fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
 }
 
 /// The number with which a text is compared to an integer: an exact integer if possible, otherwise a double.
-pub(crate) fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
+pub fn parse_number(text: &[u8]) -> Parsed<ValueRef<'static>> {
     let scan = scan(text, true);
     if scan.fraction.is_empty() && scan.exponent == 0 && scan.integer.len() <= 20 {
         let integer = parse_integer(text, false).value;
@@ -117,7 +116,7 @@ impl Scan<'_> {
             let zeros = u32::try_from(wanted - taken).ok()?;
             mantissa = mantissa.checked_mul(10i128.checked_pow(zeros)?)?;
         }
-        crate::decimal::checked(Decimal { mantissa: if self.negative { -mantissa } else { mantissa }, scale })
+        decimal::checked(Decimal { mantissa: if self.negative { -mantissa } else { mantissa }, scale })
     }
 }
 

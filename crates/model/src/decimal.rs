@@ -2,28 +2,29 @@
 
 use std::cmp::Ordering;
 
-use junctor_model::value::Decimal;
+use crate::value::Decimal;
 
-use crate::result_type::DECIMAL_SCALE_MAX;
+/// Maximum number of digits after the decimal point of a DECIMAL.
+pub const DECIMAL_SCALE_MAX: u8 = 30;
 
 /// Mantissas are less than this in magnitude: 10^38.
 pub const MANTISSA_LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000_000_000;
 
 /// Maximum number of digits of a decimal: those before and after the point together.
-pub(crate) const DIGITS_MAX: u8 = 38;
+pub const DIGITS_MAX: u8 = 38;
 
 /// An integer as a decimal.
-pub(crate) fn from_integer(value: i128) -> Decimal {
+pub fn from_integer(value: i128) -> Decimal {
     Decimal { mantissa: value, scale: 0 }
 }
 
 /// The value if it has at most 38 digits.
-pub(crate) fn checked(value: Decimal) -> Option<Decimal> {
+pub fn checked(value: Decimal) -> Option<Decimal> {
     (value.mantissa.unsigned_abs() < MANTISSA_LIMIT).then_some(value)
 }
 
 /// The value with `scale` digits after the point, rounded half away from zero.
-pub(crate) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
+pub fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     if value.scale == scale {
         return Some(value);
     }
@@ -34,22 +35,25 @@ pub(crate) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     value.rescale(scale).and_then(checked)
 }
 
-pub(crate) fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
+/// The sum, with the larger of the two scales.
+pub fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
     let scale = left.scale.max(right.scale);
     let sum = with_scale(left, scale)?.mantissa.checked_add(with_scale(right, scale)?.mantissa)?;
     checked(Decimal { mantissa: sum, scale })
 }
 
-pub(crate) fn subtract(left: Decimal, right: Decimal) -> Option<Decimal> {
+/// The difference, with the larger of the two scales.
+pub fn subtract(left: Decimal, right: Decimal) -> Option<Decimal> {
     add(left, negate(right))
 }
 
-pub(crate) fn negate(value: Decimal) -> Decimal {
+/// The number with the opposite sign.
+pub fn negate(value: Decimal) -> Decimal {
     Decimal { mantissa: -value.mantissa, scale: value.scale }
 }
 
 /// The product, rounded to `scale` digits after the point.
-pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+pub fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
     // Trailing zeros could make the product overflow an i128 although it fits after rounding.
     let (left, right) = (without_trailing_zeros(left), without_trailing_zeros(right));
     let product = Decimal { mantissa: left.mantissa.checked_mul(right.mantissa)?, scale: left.scale + right.scale };
@@ -63,7 +67,7 @@ pub(crate) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
 /// is 1 after rounding to that type. As in MySQL, digits are counted in groups of nine. After the point, the
 /// quotient has as many groups as the two operands together, plus those for `increment` more digits. The
 /// divisor must not be 0.
-pub(crate) fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
+pub fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let padding_digits = grouped(left.scale) - left.scale + grouped(right.scale) - right.scale;
     let scale = grouped(grouped(left.scale) + grouped(right.scale) + increment.saturating_sub(padding_digits))
@@ -74,7 +78,7 @@ pub(crate) fn divide_with_guard_digits(left: Decimal, right: Decimal, increment:
 }
 
 /// The quotient rounded to `scale` digits after the point. The divisor must not be 0.
-pub(crate) fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+pub fn divide(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
     divide_to(left, right, scale, true)
 }
 
@@ -107,13 +111,13 @@ fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<D
 }
 
 /// The quotient truncated to an integer. The divisor must not be 0.
-pub(crate) fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
+pub fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
     let (left, right) = aligned(left, right)?;
     Some(left / right)
 }
 
 /// The remainder, with the sign of `left`. The divisor must not be 0.
-pub(crate) fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
+pub fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     let scale = left.scale.max(right.scale);
     let (left, right) = aligned(left, right)?;
     Some(Decimal { mantissa: left % right, scale })
@@ -121,13 +125,13 @@ pub(crate) fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
 
 /// Truncates to `places` digits after the point. Negative `places` zero digits before the point; the scale of
 /// the result is then 0.
-pub(crate) fn truncate(value: Decimal, places: i32) -> Decimal {
+pub fn truncate(value: Decimal, places: i32) -> Decimal {
     drop_places(value, places, |_, _| 0)
 }
 
 /// Rounds half away from zero to `places` digits after the point. Negative `places` round digits before the
 /// point.
-pub(crate) fn round(value: Decimal, places: i32) -> Option<Decimal> {
+pub fn round(value: Decimal, places: i32) -> Option<Decimal> {
     checked(drop_places(value, places, |rest, factor| {
         let magnitude = rest.unsigned_abs();
         if magnitude >= factor.unsigned_abs() - magnitude { rest.signum() } else { 0 }
@@ -135,28 +139,28 @@ pub(crate) fn round(value: Decimal, places: i32) -> Option<Decimal> {
 }
 
 /// The largest integer not above the value.
-pub(crate) fn floor(value: Decimal) -> i128 {
+pub fn floor(value: Decimal) -> i128 {
     let factor = 10i128.pow(u32::from(value.scale));
     value.mantissa.div_euclid(factor)
 }
 
 /// The smallest integer not below the value.
-pub(crate) fn ceiling(value: Decimal) -> i128 {
+pub fn ceiling(value: Decimal) -> i128 {
     -floor(negate(value))
 }
 
 /// The nearest integer; halves round away from zero.
-pub(crate) fn to_integer(value: Decimal) -> i128 {
+pub fn to_integer(value: Decimal) -> i128 {
     value.rescale(0).map_or(0, |value| value.mantissa)
 }
 
 /// The decimal with the digits with which a double is printed, optionally rounded to `scale`.
-pub(crate) fn from_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
+pub fn from_double(value: f64, scale: Option<u8>) -> Option<Decimal> {
     if value.abs() >= 1e38 {
         return None;
     }
     let mut text = Vec::with_capacity(64);
-    junctor_model::row_encoding::append_double(value, &mut text);
+    crate::row_encoding::append_double(value, &mut text);
     let parsed = crate::number::parse_decimal(&text);
     let value = parsed.value?;
     match scale {
