@@ -47,6 +47,11 @@ pub struct Decimal {
     pub scale: u8,
 }
 
+/// Every integer up to this one is exactly a double.
+const EXACT_INTEGER_MAX: u128 = 1 << 53;
+/// Ten to every power up to this one is exactly a double.
+const EXACT_SCALE_MAX: u8 = 22;
+
 impl Decimal {
     /// The same number with `scale` digits after the point, rounded half away from zero; `None` on overflow.
     pub fn rescale(self, scale: u8) -> Option<Decimal> {
@@ -63,7 +68,14 @@ impl Decimal {
 
     /// The nearest double.
     pub fn to_double(self) -> f64 {
-        self.mantissa as f64 / 10f64.powi(i32::from(self.scale))
+        if self.mantissa.unsigned_abs() <= EXACT_INTEGER_MAX && self.scale <= EXACT_SCALE_MAX {
+            // Both operands are exact, so the quotient is the nearest double.
+            return self.mantissa as f64 / 10u128.pow(u32::from(self.scale)) as f64;
+        }
+        let mut text = Vec::with_capacity(48);
+        self.append_text(&mut text);
+        // The text is a number, so it is read.
+        std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0)
     }
 
     /// Appends the number as MySQL prints it, with exactly `scale` digits after the point.
@@ -155,5 +167,23 @@ impl<'v> ValueRef<'v> {
     /// Whether this is SQL NULL.
     pub fn is_null(self) -> bool {
         matches!(self, ValueRef::Null)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_double_of_a_decimal_is_the_nearest_one(digits in any::<i128>(), bits in 0u32..128, scale in 0u8..=30) {
+            let value = Decimal { mantissa: digits >> bits, scale };
+            let mut text = Vec::new();
+            value.append_text(&mut text);
+            let expected: f64 = String::from_utf8(text).unwrap().parse().unwrap();
+            prop_assert_eq!(value.to_double(), expected, "{:?}", value);
+        }
     }
 }
