@@ -12,7 +12,7 @@ use junctor_model::id::{
 use junctor_model::key::append_value;
 use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, Identity};
 use junctor_model::stored_lists::{
@@ -20,6 +20,7 @@ use junctor_model::stored_lists::{
 };
 use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
 use junctor_model::stored_schema::DictionaryChange;
+use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 use junctor_storage::checkpoint::{CheckpointError, FrameBuilder, append_file_checksum};
 use junctor_storage::log::{
@@ -41,7 +42,7 @@ const LAST: CommitNumber = CommitNumber(3);
 fn layout() -> Arc<TableLayout> {
     let column = ColumnDefinition {
         name: "id".into(),
-        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
+        column_type: DataType::integer(4, false),
         nullable: false,
         default: None,
         auto_increment: false,
@@ -49,7 +50,7 @@ fn layout() -> Arc<TableLayout> {
         comment: "".into(),
         display_width: None,
     };
-    let text = ColumnType::Char { length: 40, collation: CollationId::DEFAULT };
+    let text = DataType::char(40, CollationId::DEFAULT);
     let primary = IndexDefinition {
         id: IndexId(0),
         name: "PRIMARY".into(),
@@ -87,7 +88,7 @@ fn filled_store() -> PartitionStore {
         let text = format!("row {id}");
         let values = [ValueRef::Int(id), ValueRef::Bytes(text.as_bytes())];
         layout.row_format.encode(&values, &mut image).expect("values of the columns");
-        append_value(layout.definition.columns[0].column_type, false, values[0], &mut key);
+        append_value(layout.definition.columns[0].column_type.key_part(), false, values[0], &mut key);
         let hash = key_hash(&key);
         let row = store.insert(HashedKey { key: &key, hash }, &image, writer).expect("memory");
         store.commit(row, writer.transaction, BEGIN);

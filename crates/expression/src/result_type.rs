@@ -3,7 +3,8 @@
 use junctor_model::collation::CollationId;
 use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::types::Form;
 use junctor_model::value::ValueRef;
 
 /// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
@@ -109,19 +110,12 @@ impl ResultType {
     /// The type of a table column's values.
     pub fn of_column(column: &ColumnDefinition) -> ResultType {
         let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);
-        let result = match column.column_type {
-            ColumnType::Integer { unsigned, .. } => {
-                let mut plain = column.clone();
-                plain.display_width = None;
-                ResultType::integer(unsigned, ResultColumn::of_definition(&plain).length)
-            }
-            ColumnType::Double => ResultType::double(),
-            ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
-                text(collation, u32::from(length))
-            }
-            ColumnType::Text { length_bytes, collation } => {
-                text(collation, ((1u64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1) as u32)
-            }
+        let column_type = &column.column_type;
+        let result = match column_type.form() {
+            Form::Int => ResultType::integer(false, column_type.wire().length),
+            Form::UInt => ResultType::integer(true, column_type.wire().length),
+            Form::Double => ResultType::double(),
+            Form::Bytes => text(column_type.collation().unwrap_or_default(), column_type.length()),
         };
         ResultType { nullable: column.nullable, ..result }
     }

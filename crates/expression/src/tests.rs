@@ -10,17 +10,18 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::row::{RowFormat, RowView};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::types::DataType;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 const COLLATIONS: [CollationId; 4] = CollationId::ALL;
 
 fn columns() -> Vec<ColumnDefinition> {
-    let text = |collation| ColumnType::VarChar { length: 20, collation };
+    let text = |collation| DataType::varchar(20, collation);
     let types = [
-        ColumnType::Integer { bytes: 4, unsigned: false },
-        ColumnType::Integer { bytes: 8, unsigned: true },
-        ColumnType::Double,
+        DataType::integer(4, false),
+        DataType::integer(8, true),
+        DataType::double(),
         text(CollationId::UTF8MB4_0900_AI_CI),
         text(CollationId::BINARY),
     ];

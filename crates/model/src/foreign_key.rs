@@ -317,7 +317,7 @@ pub fn key_of_parent(
             return None;
         }
         let column = &columns[usize::from(other.0)];
-        append_value(column.column_type, column.nullable, value, &mut key);
+        append_value(column.column_type.key_part(), column.nullable, value, &mut key);
     }
     Some(key)
 }

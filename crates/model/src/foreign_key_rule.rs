@@ -3,7 +3,8 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, supporting_index};
 use crate::id::ColumnNumber;
-use crate::schema::{ColumnType, Dictionary, IndexDefinition, TableDefinition};
+use crate::schema::{Dictionary, IndexDefinition, TableDefinition};
+use crate::types::DataType;
 
 /// Checks whether a table may have a foreign key; `before` are the keys that it already has. With
 /// `needs_parent` the parent must exist and must have an index to find rows by.
@@ -95,7 +96,7 @@ pub fn check_parent(
     };
     for (own, other) in key.columns.iter().zip(&columns) {
         let (own, other) = (&child.columns[usize::from(own.0)], &parent.columns[usize::from(other.0)]);
-        if !are_compatible(own.column_type, other.column_type) {
+        if !are_compatible(&own.column_type, &other.column_type) {
             let text = format!(
                 "Referencing column '{}' and referenced column '{}' in foreign key constraint '{}' are incompatible.",
                 own.name, other.name, key.name
@@ -122,7 +123,7 @@ fn is_parent_key(parent: &TableDefinition, columns: &[ColumnNumber]) -> bool {
 
 /// Whether the types are the same numeric type, or string types with the same collation. The lengths of
 /// strings may differ.
-fn are_compatible(child: ColumnType, parent: ColumnType) -> bool {
+fn are_compatible(child: &DataType, parent: &DataType) -> bool {
     match (child.collation(), parent.collation()) {
         (Some(child), Some(parent)) => child == parent,
         (None, None) => child == parent,

@@ -6,37 +6,49 @@
 //! otherwise; -0 becomes 0. A string is its collation weight key with every 0x00 written as 00 FF, followed
 //! by 00 00.
 
+use crate::collation::CollationId;
 use crate::id::ColumnNumber;
 use crate::row::RowView;
-use crate::schema::{ColumnDefinition, ColumnType};
+use crate::schema::ColumnDefinition;
 use crate::value::ValueRef;
+
+/// How the key bytes of a value are made. Several types share a form of key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPart {
+    /// Big-endian, with the sign bit flipped.
+    Integer {
+        /// 1, 2, 3, 4 or 8.
+        bytes: u8,
+        /// UNSIGNED.
+        unsigned: bool,
+    },
+    /// The bits of a double, ordered.
+    Double,
+    /// The weights of a collation, escaped and terminated.
+    Text(CollationId),
+}
 
 /// Appends the key bytes of one value, which must already have the column's type. A value outside the
 /// column's range gets the key of the nearest value inside it. NULL for a column that is not nullable appends
 /// nothing.
 #[inline]
-pub fn append_value(column_type: ColumnType, nullable: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub fn append_value(part: KeyPart, nullable: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
     if nullable {
         out.push(u8::from(!value.is_null()));
     }
-    match (column_type, value) {
+    match (part, value) {
         (_, ValueRef::Null) => {}
-        (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(value)) => {
+        (KeyPart::Integer { bytes, unsigned }, ValueRef::Int(value)) => {
             let value = if unsigned { value.max(0) as u64 } else { value as u64 };
             append_integer(bytes, unsigned, value, out);
         }
-        (ColumnType::Integer { bytes, unsigned }, ValueRef::UInt(value)) => {
+        (KeyPart::Integer { bytes, unsigned }, ValueRef::UInt(value)) => {
             let value = if unsigned { value } else { value.min(i64::MAX as u64) };
             append_integer(bytes, unsigned, value, out);
         }
-        (ColumnType::Integer { bytes, unsigned }, value) => append_foreign_integer(bytes, unsigned, value, out),
-        (ColumnType::Double, value) => out.extend_from_slice(&double_key(number_of(value)).to_be_bytes()),
-        (
-            ColumnType::Char { collation, .. }
-            | ColumnType::VarChar { collation, .. }
-            | ColumnType::Text { collation, .. },
-            value,
-        ) => {
+        (KeyPart::Integer { bytes, unsigned }, value) => append_foreign_integer(bytes, unsigned, value, out),
+        (KeyPart::Double, value) => out.extend_from_slice(&double_key(number_of(value)).to_be_bytes()),
+        (KeyPart::Text(collation), value) => {
             let start = out.len();
             // A number here is an error of the caller. It has no text, so it sorts as the empty string.
             let text = if let ValueRef::Bytes(bytes) = value { bytes } else { b"" };
@@ -56,7 +68,7 @@ pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnNumber], row: R
         let column = &columns[usize::from(index.0)];
         let value = row.column(*index);
         any_null |= value.is_null();
-        append_value(column.column_type, column.nullable, value, out);
+        append_value(column.column_type.key_part(), column.nullable, value, out);
     }
     any_null
 }
@@ -188,17 +200,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::collation::CollationId;
+    use crate::types::DataType;
     use crate::value::Value;
 
-    fn key(column_type: ColumnType, nullable: bool, value: &Value) -> Vec<u8> {
+    fn key(column_type: &DataType, nullable: bool, value: &Value) -> Vec<u8> {
         let mut out = Vec::new();
-        append_value(column_type, nullable, value.as_ref(), &mut out);
+        append_value(column_type.key_part(), nullable, value.as_ref(), &mut out);
         out
     }
 
     /// The order of SQL: NULL first, numbers by value, strings by collation.
-    fn order(column_type: ColumnType, left: &Value, right: &Value) -> Ordering {
+    fn order(column_type: &DataType, left: &Value, right: &Value) -> Ordering {
         match (left, right) {
             (Value::Int(left), Value::Int(right)) => left.cmp(right),
             (Value::UInt(left), Value::UInt(right)) => left.cmp(right),
@@ -222,7 +234,7 @@ mod tests {
         ]
     }
 
-    fn type_and_values() -> impl Strategy<Value = (ColumnType, bool, Vec<Value>)> {
+    fn type_and_values() -> impl Strategy<Value = (DataType, bool, Vec<Value>)> {
         let integers =
             (prop::sample::select(vec![1u8, 2, 3, 4, 8]), any::<bool>()).prop_flat_map(|(bytes, unsigned)| {
                 let shift = 64 - 8 * u32::from(bytes);
@@ -232,12 +244,12 @@ mod tests {
                     true => Value::UInt((value << shift) >> shift),
                     false => Value::Int(((value << shift) as i64) >> shift),
                 });
-                (Just(ColumnType::Integer { bytes, unsigned }), prop::collection::vec(value, 3))
+                (Just(DataType::integer(bytes, unsigned)), prop::collection::vec(value, 3))
             });
-        let doubles = (Just(ColumnType::Double), prop::collection::vec(double().prop_map(Value::Double), 3));
+        let doubles = (Just(DataType::double()), prop::collection::vec(double().prop_map(Value::Double), 3));
         let texts = (prop::sample::select(CollationId::ALL.to_vec()), prop::collection::vec(text(), 3)).prop_map(
             |(collation, texts)| {
-                (ColumnType::VarChar { length: 9, collation }, texts.into_iter().map(Value::Bytes).collect::<Vec<_>>())
+                (DataType::varchar(9, collation), texts.into_iter().map(Value::Bytes).collect::<Vec<_>>())
             },
         );
         (prop_oneof![integers, doubles, texts], any::<bool>()).prop_map(|((column_type, mut values), nullable)| {
@@ -255,8 +267,8 @@ mod tests {
         fn the_order_of_keys_is_the_order_of_values((column_type, nullable, values) in type_and_values()) {
             for left in &values {
                 for right in &values {
-                    let keys = key(column_type, nullable, left).cmp(&key(column_type, nullable, right));
-                    prop_assert_eq!(keys, order(column_type, left, right), "{:?} and {:?} as {:?}", left, right, column_type);
+                    let keys = key(&column_type, nullable, left).cmp(&key(&column_type, nullable, right));
+                    prop_assert_eq!(keys, order(&column_type, left, right), "{:?} and {:?} as {:?}", left, right, column_type);
                 }
             }
         }
@@ -265,7 +277,7 @@ mod tests {
         fn no_key_is_a_prefix_of_another((column_type, nullable, values) in type_and_values()) {
             for left in &values {
                 for right in &values {
-                    let (left, right) = (key(column_type, nullable, left), key(column_type, nullable, right));
+                    let (left, right) = (key(&column_type, nullable, left), key(&column_type, nullable, right));
                     prop_assert!(left == right || !right.starts_with(&left));
                 }
             }
@@ -281,10 +293,10 @@ mod tests {
                     true => 0..=(1i128 << bits) - 1,
                     false => -(1i128 << (bits - 1))..=(1i128 << (bits - 1)) - 1,
                 };
-                let column_type = ColumnType::Integer { bytes: BYTES as u8, unsigned };
+                let column_type = DataType::integer(BYTES as u8, unsigned);
                 for value in values {
                     let expected =
-                        range.contains(&i128::from(*value)).then(|| key(column_type, false, &Value::Int(*value)));
+                        range.contains(&i128::from(*value)).then(|| key(&column_type, false, &Value::Int(*value)));
                     let found = IntegerKeys::new(BYTES as u8, unsigned).key::<BYTES>(*value).map(|key| key.to_vec());
                     assert_eq!(found, expected, "{value} as {column_type:?}");
                 }
@@ -303,26 +315,26 @@ mod tests {
 
     #[test]
     fn keys_have_the_documented_bytes() {
-        let int = ColumnType::Integer { bytes: 4, unsigned: false };
-        let medium = ColumnType::Integer { bytes: 3, unsigned: false };
-        let binary = ColumnType::VarChar { length: 9, collation: CollationId::BINARY };
-        assert_eq!(key(int, false, &Value::Int(1)), [0x80, 0, 0, 1]);
-        assert_eq!(key(int, true, &Value::Int(-1)), [1, 0x7F, 0xFF, 0xFF, 0xFF]);
-        assert_eq!(key(int, true, &Value::Null), [0]);
-        assert_eq!(key(medium, false, &Value::Int(-1)), [0x7F, 0xFF, 0xFF]);
-        assert_eq!(key(ColumnType::Double, false, &Value::Double(-0.0)), [0x80, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(key(binary, false, &Value::Bytes(b"a\0\0b".to_vec())), b"a\0\xFF\0\xFFb\0\0");
-        assert_eq!(key(binary, false, &Value::Bytes(vec![])), [0, 0]);
+        let int = DataType::integer(4, false);
+        let medium = DataType::integer(3, false);
+        let binary = DataType::varchar(9, CollationId::BINARY);
+        assert_eq!(key(&int, false, &Value::Int(1)), [0x80, 0, 0, 1]);
+        assert_eq!(key(&int, true, &Value::Int(-1)), [1, 0x7F, 0xFF, 0xFF, 0xFF]);
+        assert_eq!(key(&int, true, &Value::Null), [0]);
+        assert_eq!(key(&medium, false, &Value::Int(-1)), [0x7F, 0xFF, 0xFF]);
+        assert_eq!(key(&DataType::double(), false, &Value::Double(-0.0)), [0x80, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(key(&binary, false, &Value::Bytes(b"a\0\0b".to_vec())), b"a\0\xFF\0\xFFb\0\0");
+        assert_eq!(key(&binary, false, &Value::Bytes(vec![])), [0, 0]);
     }
 
     #[test]
     fn a_number_out_of_range_has_the_key_of_the_nearest_number() {
-        let tiny = ColumnType::Integer { bytes: 1, unsigned: false };
-        let int_unsigned = ColumnType::Integer { bytes: 4, unsigned: true };
-        assert_eq!(key(tiny, false, &Value::Int(1000)), key(tiny, false, &Value::Int(127)));
-        assert_eq!(key(tiny, false, &Value::UInt(u64::MAX)), key(tiny, false, &Value::Int(127)));
-        assert_eq!(key(tiny, false, &Value::Int(-1000)), key(tiny, false, &Value::Int(-128)));
-        assert_eq!(key(int_unsigned, false, &Value::Int(-1)), key(int_unsigned, false, &Value::UInt(0)));
-        assert_eq!(key(int_unsigned, false, &Value::Double(1e30)), key(int_unsigned, false, &Value::UInt(u64::MAX)));
+        let tiny = DataType::integer(1, false);
+        let int_unsigned = DataType::integer(4, true);
+        assert_eq!(key(&tiny, false, &Value::Int(1000)), key(&tiny, false, &Value::Int(127)));
+        assert_eq!(key(&tiny, false, &Value::UInt(u64::MAX)), key(&tiny, false, &Value::Int(127)));
+        assert_eq!(key(&tiny, false, &Value::Int(-1000)), key(&tiny, false, &Value::Int(-128)));
+        assert_eq!(key(&int_unsigned, false, &Value::Int(-1)), key(&int_unsigned, false, &Value::UInt(0)));
+        assert_eq!(key(&int_unsigned, false, &Value::Double(1e30)), key(&int_unsigned, false, &Value::UInt(u64::MAX)));
     }
 }

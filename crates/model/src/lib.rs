@@ -23,6 +23,7 @@ mod foreign_key_rule;
 pub mod alteration;
 pub mod scratch;
 pub mod store;
+pub mod types;
 pub mod key;
 pub mod quoted_name;
 pub mod partition;

@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnNumber;
 use crate::limit;
 use crate::row_encoding::{NULL_MARK, append_length_prefixed, length_bytes, wire_type};
-use crate::schema::{ColumnDefinition, ColumnType};
+use crate::schema::ColumnDefinition;
 use crate::value::ValueRef;
 
 /// Bit of the flags byte: variable ends are `u32`.
@@ -50,8 +50,9 @@ pub(crate) struct Slot {
     position: u32,
 }
 
+/// The form of a value in a row image. Numbers are in the fixed part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SlotKind {
+pub(crate) enum SlotKind {
     Int8,
     UInt8,
     Int16,
@@ -98,8 +99,8 @@ impl RowFormat {
             };
             // Columns that are never NULL take no bit, so a change of nullability changes the image.
             null_bit += usize::from(column.nullable);
-            let kind = SlotKind::of(column.column_type);
-            let at = match column.column_type.fixed_bytes() {
+            let kind = column.column_type.slot();
+            let at = match kind.fixed_bytes() {
                 Some(bytes) => {
                     position += bytes;
                     position - bytes
@@ -249,7 +250,7 @@ impl RowFormat {
             (ValueRef::UInt(value), kind) if kind.holds(i128::from(value)) => value,
             _ => return false,
         };
-        let width = slot.kind.fixed_bytes();
+        let width = slot.kind.fixed_bytes().unwrap_or(0);
         out[start + position..][..width].copy_from_slice(&bits.to_le_bytes()[..width]);
         true
     }
@@ -404,44 +405,28 @@ impl Slot {
     /// Bytes of the number in a binary row: its width, but 4 for a width of 3; 0 for a string.
     pub(crate) fn wire_bytes(self) -> u8 {
         match self.kind.fixed_bytes() {
-            3 => 4,
-            width => width as u8,
+            Some(3) => 4,
+            width => width.unwrap_or(0) as u8,
         }
     }
 }
 
 impl SlotKind {
-    fn of(column_type: ColumnType) -> SlotKind {
-        match column_type {
-            ColumnType::Integer { bytes: 1, unsigned: false } => SlotKind::Int8,
-            ColumnType::Integer { bytes: 1, unsigned: true } => SlotKind::UInt8,
-            ColumnType::Integer { bytes: 2, unsigned: false } => SlotKind::Int16,
-            ColumnType::Integer { bytes: 2, unsigned: true } => SlotKind::UInt16,
-            ColumnType::Integer { bytes: 3, unsigned: false } => SlotKind::Int24,
-            ColumnType::Integer { bytes: 3, unsigned: true } => SlotKind::UInt24,
-            ColumnType::Integer { bytes: 4, unsigned: false } => SlotKind::Int32,
-            ColumnType::Integer { bytes: 4, unsigned: true } => SlotKind::UInt32,
-            ColumnType::Integer { unsigned: false, .. } => SlotKind::Int64,
-            ColumnType::Integer { unsigned: true, .. } => SlotKind::UInt64,
-            ColumnType::Double => SlotKind::Double,
-            ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => SlotKind::Variable,
-        }
-    }
-
-    fn fixed_bytes(self) -> usize {
+    /// The bytes in the fixed part; `None` in the variable part.
+    pub(crate) fn fixed_bytes(self) -> Option<usize> {
         match self {
-            SlotKind::Int8 | SlotKind::UInt8 => 1,
-            SlotKind::Int16 | SlotKind::UInt16 => 2,
-            SlotKind::Int24 | SlotKind::UInt24 => 3,
-            SlotKind::Int32 | SlotKind::UInt32 => 4,
-            SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => 8,
-            SlotKind::Variable => 0,
+            SlotKind::Int8 | SlotKind::UInt8 => Some(1),
+            SlotKind::Int16 | SlotKind::UInt16 => Some(2),
+            SlotKind::Int24 | SlotKind::UInt24 => Some(3),
+            SlotKind::Int32 | SlotKind::UInt32 => Some(4),
+            SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => Some(8),
+            SlotKind::Variable => None,
         }
     }
 
     /// Whether an integer is in the range of an integer slot.
     fn holds(self, value: i128) -> bool {
-        let bits = self.fixed_bytes() as u32 * 8;
+        let bits = self.fixed_bytes().unwrap_or(0) as u32 * 8;
         match self {
             SlotKind::UInt8 | SlotKind::UInt16 | SlotKind::UInt24 | SlotKind::UInt32 | SlotKind::UInt64 => {
                 value >= 0 && value < 1i128 << bits
@@ -498,7 +483,7 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
             };
             prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes
         }
-        kind => !is_null || image[at..][..kind.fixed_bytes()].iter().all(|byte| *byte == 0),
+        kind => !is_null || image[at..][..kind.fixed_bytes().unwrap_or(0)].iter().all(|byte| *byte == 0),
     }
 }
 
@@ -527,34 +512,32 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::collation::CollationId;
+    use crate::types::{DataType, Form};
     use crate::value::Value;
 
-    pub(crate) fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    pub(crate) fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
         ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
     }
 
-    fn column_type() -> impl Strategy<Value = ColumnType> {
+    fn column_type() -> impl Strategy<Value = DataType> {
         let collation = CollationId::UTF8MB4_0900_AI_CI;
         prop_oneof![
             (prop::sample::select(vec![1u8, 2, 3, 4, 8]), any::<bool>())
-                .prop_map(|(bytes, unsigned)| ColumnType::Integer { bytes, unsigned }),
-            Just(ColumnType::Double),
-            Just(ColumnType::Char { length: 10, collation }),
-            Just(ColumnType::VarChar { length: 1000, collation }),
-            Just(ColumnType::Text { length_bytes: 4, collation }),
+                .prop_map(|(bytes, unsigned)| DataType::integer(bytes, unsigned)),
+            Just(DataType::double()),
+            Just(DataType::char(10, collation)),
+            Just(DataType::varchar(1000, collation)),
+            Just(DataType::text_or_blob(4, collation)),
         ]
     }
 
-    fn value_of(column_type: ColumnType, nullable: bool) -> BoxedStrategy<Value> {
-        let value = match column_type {
-            ColumnType::Integer { bytes, unsigned: true } => {
-                any::<u64>().prop_map(move |value| Value::UInt(value >> (64 - 8 * u32::from(bytes)))).boxed()
-            }
-            ColumnType::Integer { bytes, unsigned: false } => {
-                any::<i64>().prop_map(move |value| Value::Int(value >> (64 - 8 * u32::from(bytes)))).boxed()
-            }
-            ColumnType::Double => any::<i64>().prop_map(|value| Value::Double(value as f64 / 3.0)).boxed(),
-            _ => prop_oneof![
+    fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<Value> {
+        let unused_bits = column_type.as_integer().map_or(0, |(bytes, _)| 64 - 8 * u32::from(bytes));
+        let value = match column_type.form() {
+            Form::UInt => any::<u64>().prop_map(move |value| Value::UInt(value >> unused_bits)).boxed(),
+            Form::Int => any::<i64>().prop_map(move |value| Value::Int(value >> unused_bits)).boxed(),
+            Form::Double => any::<i64>().prop_map(|value| Value::Double(value as f64 / 3.0)).boxed(),
+            Form::Bytes => prop_oneof![
                 8 => prop::collection::vec(any::<u8>(), 0..40),
                 1 => (0usize..90_000).prop_map(|length| vec![b'x'; length]),
             ]
@@ -566,9 +549,9 @@ pub(crate) mod tests {
 
     pub(crate) fn table_and_row() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>)> {
         prop::collection::vec((column_type(), any::<bool>()), 1..20).prop_flat_map(|shape| {
-            let columns: Vec<_> = shape.iter().map(|(column_type, nullable)| column(*column_type, *nullable)).collect();
-            let values: Vec<_> =
-                shape.iter().map(|(column_type, nullable)| value_of(*column_type, *nullable)).collect();
+            let columns: Vec<_> =
+                shape.iter().map(|(column_type, nullable)| column(column_type.clone(), *nullable)).collect();
+            let values: Vec<_> = shape.iter().map(|(column_type, nullable)| value_of(column_type, *nullable)).collect();
             (Just(columns), values)
         })
     }
@@ -619,7 +602,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_value_that_does_not_fit_is_refused_without_output() {
-        let columns = [column(ColumnType::Integer { bytes: 1, unsigned: true }, false)];
+        let columns = [column(DataType::integer(1, true), false)];
         let format = RowFormat::new(&columns);
         let mut out = vec![7];
         let code = |value: ValueRef<'_>, out: &mut Vec<u8>| format.encode(&[value], out).unwrap_err().code;
@@ -633,7 +616,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_row_over_the_limit_is_error_1118() {
-        let columns = [column(ColumnType::Text { length_bytes: 4, collation: CollationId::BINARY }, false)];
+        let columns = [column(DataType::text_or_blob(4, CollationId::BINARY), false)];
         let format = RowFormat::new(&columns);
         let long = vec![0; limit::ROW_BYTES_MAX];
         let error = format.encode(&[ValueRef::Bytes(&long)], &mut Vec::new()).unwrap_err();
@@ -643,10 +626,10 @@ pub(crate) mod tests {
     #[test]
     fn the_image_of_a_small_table_is_the_documented_one() {
         let columns = [
-            column(ColumnType::Integer { bytes: 4, unsigned: false }, false),
-            column(ColumnType::VarChar { length: 9, collation: CollationId::BINARY }, true),
-            column(ColumnType::Integer { bytes: 2, unsigned: true }, true),
-            column(ColumnType::VarChar { length: 9, collation: CollationId::BINARY }, true),
+            column(DataType::integer(4, false), false),
+            column(DataType::varchar(9, CollationId::BINARY), true),
+            column(DataType::integer(2, true), true),
+            column(DataType::varchar(9, CollationId::BINARY), true),
         ];
         let format = RowFormat::new(&columns);
         let image =

@@ -6,72 +6,11 @@ use std::sync::Arc;
 use crate::collation::CollationId;
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use crate::types::DataType;
 use crate::value::Value;
 
 /// The databases that have only virtual tables, sorted.
 pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
-
-/// The type of a column. Lengths are in characters for character types, and in bytes for binary types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    /// An integer of 1, 2, 3, 4 or 8 bytes.
-    Integer {
-        /// Bytes: TINYINT 1, SMALLINT 2, MEDIUMINT 3, INT 4, BIGINT 8.
-        bytes: u8,
-        /// UNSIGNED.
-        unsigned: bool,
-    },
-    /// DOUBLE.
-    Double,
-    /// CHAR(length), stored without trailing spaces.
-    Char {
-        /// Characters, 0 to 255.
-        length: u16,
-        /// The collation, of character set utf8mb4 or binary. With `binary` the type is BINARY(n), padded
-        /// with zero bytes.
-        collation: CollationId,
-    },
-    /// VARCHAR(length), or VARBINARY(length) with the collation binary.
-    VarChar {
-        /// Maximum number of characters, or bytes.
-        length: u16,
-        /// With `binary` the type is VARBINARY.
-        collation: CollationId,
-    },
-    /// TINYTEXT to LONGTEXT, or TINYBLOB to LONGBLOB with the collation binary.
-    Text {
-        /// Bytes of the stored length: 1 for TINYTEXT, 2 for TEXT, 3 for MEDIUMTEXT, 4 for LONGTEXT.
-        length_bytes: u8,
-        /// With `binary` the type is a BLOB.
-        collation: CollationId,
-    },
-}
-
-impl ColumnType {
-    /// The collation of a string type; `None` for numbers.
-    pub fn collation(self) -> Option<CollationId> {
-        match self {
-            ColumnType::Char { collation, .. }
-            | ColumnType::VarChar { collation, .. }
-            | ColumnType::Text { collation, .. } => Some(collation),
-            ColumnType::Integer { .. } | ColumnType::Double => None,
-        }
-    }
-
-    /// The bytes that a value takes in the fixed part of a row; `None` for types in the variable part.
-    pub fn fixed_bytes(self) -> Option<usize> {
-        match self {
-            ColumnType::Integer { bytes, .. } => Some(usize::from(bytes)),
-            ColumnType::Double => Some(8),
-            _ => None,
-        }
-    }
-
-    /// Whether the type is TEXT or BLOB of any width.
-    pub fn is_text_or_blob(self) -> bool {
-        matches!(self, ColumnType::Text { .. })
-    }
-}
 
 /// The definition of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +18,7 @@ pub struct ColumnDefinition {
     /// The name as written.
     pub name: Box<str>,
     /// The type, with its collation if it is a string.
-    pub column_type: ColumnType,
+    pub column_type: DataType,
     /// Whether NULL is allowed.
     pub nullable: bool,
     /// The default value; `None` if a NOT NULL column has none.
@@ -96,7 +35,7 @@ pub struct ColumnDefinition {
 
 impl ColumnDefinition {
     /// A NOT NULL column without a default value or any other attribute.
-    pub fn new(name: &str, column_type: ColumnType) -> ColumnDefinition {
+    pub fn new(name: &str, column_type: DataType) -> ColumnDefinition {
         ColumnDefinition {
             name: name.into(),
             column_type,

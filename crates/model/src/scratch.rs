@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
-use crate::value::ValueRef;
+use crate::value::{Value, ValueRef};
 use bumpalo::Bump;
 
 /// Default of the maximum number of warnings that keep their text (`max_error_count`). Further warnings are
@@ -168,6 +168,19 @@ impl Scratch {
             Ok(kept) => Ok(kept),
             Err(_) => Err(Error::new(ErrorCode::OutOfResources, "Out of memory; the strings of one row are too long")),
         }
+    }
+
+    /// The value, with its bytes copied into memory that lives until the next row. Error: 1041 as
+    /// [`Self::copy_until_next_row`].
+    pub(crate) fn keep_until_next_row(&self, value: &Value) -> Result<ValueRef<'_>> {
+        Ok(match value {
+            Value::Null => ValueRef::Null,
+            Value::Int(value) => ValueRef::Int(*value),
+            Value::UInt(value) => ValueRef::UInt(*value),
+            Value::Double(value) => ValueRef::Double(*value),
+            Value::Decimal(value) => ValueRef::Decimal(*value),
+            Value::Bytes(bytes) => ValueRef::Bytes(self.copy_until_next_row(bytes)?),
+        })
     }
 
     /// Returns the bytes that `build` appends to the given buffer, in memory that lives until the next row;

@@ -2,16 +2,15 @@
 
 use std::fmt::Write;
 
-use crate::collation::{CharacterSet, CollationId};
-use crate::decimal;
 use crate::error::{Error, ErrorCode, Result};
-use crate::number::{parse_double, parse_integer};
-use crate::schema::{ColumnDefinition, ColumnType};
-use crate::scratch::{Scratch, excerpt, to_text};
+use crate::schema::ColumnDefinition;
+use crate::scratch::Scratch;
 use crate::value::ValueRef;
 
 /// Maximum number of bytes of an invalid string that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
+
+const TRUNCATED: &str = "Data truncated for column";
 
 /// The treatment of a value that does not fit its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,46 +41,10 @@ impl StoreTarget<'_> {
     /// out of range, 1265 for a string that is only partly a number, 1366 for a string that is not a number
     /// or not valid in the character set, 1406 for a string that is too long.
     pub fn convert<'r>(&self, value: ValueRef<'r>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
-        let column_type = self.column.column_type;
-        match (value, column_type) {
-            (ValueRef::Null, _) => self.null(scratch),
-            (ValueRef::Int(number), ColumnType::Integer { bytes, unsigned }) => {
-                self.integer(number.into(), bytes, unsigned, scratch)
-            }
-            (ValueRef::UInt(number), ColumnType::Integer { bytes, unsigned }) => {
-                self.integer(number.into(), bytes, unsigned, scratch)
-            }
-            // A negative number is out of range even if it rounds to 0.
-            (ValueRef::Decimal(number), ColumnType::Integer { bytes, unsigned: true }) if number.mantissa < 0 => {
-                self.integer(-1, bytes, true, scratch)
-            }
-            (value, ColumnType::Integer { bytes, unsigned }) => {
-                let number = self.integer_of(value, scratch)?;
-                self.integer(number, bytes, unsigned, scratch)
-            }
-            (value, ColumnType::Double) => self.double(value, scratch).map(ValueRef::Double),
-            (value, ColumnType::Char { length, collation }) => {
-                let text = self.text(value, collation, usize::from(length), scratch)?;
-                self.char(text, usize::from(length), collation, scratch)
-            }
-            (value, ColumnType::VarChar { length, collation }) => {
-                self.text(value, collation, usize::from(length), scratch).map(ValueRef::Bytes)
-            }
-            (value, ColumnType::Text { length_bytes, collation }) => {
-                let bytes_max = (1usize << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
-                let text = self.valid_text(value, collation, scratch)?;
-                if text.len() <= bytes_max {
-                    return Ok(ValueRef::Bytes(text));
-                }
-                // Never split a character: a character that crosses the limit is dropped.
-                let mut cut = bytes_max;
-                while collation != CollationId::BINARY && cut > 0 && text[cut] & 0xC0 == 0x80 {
-                    cut -= 1;
-                }
-                self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch)?;
-                Ok(ValueRef::Bytes(&text[..cut]))
-            }
+        if value.is_null() {
+            return self.null(scratch);
         }
+        self.column.column_type.store(value, self, scratch)
     }
 
     /// The value for NULL. In lenient mode a NOT NULL column stores 0 or the empty string instead.
@@ -94,159 +57,64 @@ impl StoreTarget<'_> {
             return Err(Error::new(ErrorCode::ColumnNotNull, message()));
         }
         scratch.note(ErrorCode::ColumnNotNull, message);
-        Ok(match self.column.column_type {
-            ColumnType::Integer { unsigned: true, .. } => ValueRef::UInt(0),
-            ColumnType::Integer { .. } => ValueRef::Int(0),
-            ColumnType::Double => ValueRef::Double(0.0),
-            ColumnType::Char { length, collation } => self.char(b"", usize::from(length), collation, scratch)?,
-            ColumnType::VarChar { .. } | ColumnType::Text { .. } => ValueRef::Bytes(b""),
-        })
-    }
-
-    #[inline]
-    fn integer<'r>(&self, number: i128, bytes: u8, unsigned: bool, scratch: &Scratch) -> Result<ValueRef<'r>> {
-        let bits = u32::from(bytes) * 8;
-        let (low, high) = match unsigned {
-            true => (0, (1i128 << bits) - 1),
-            false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-        };
-        let stored = number.clamp(low, high);
-        if stored != number {
-            self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
-        }
-        Ok(if unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
-    }
-
-    /// The value as an integer: numbers are rounded, strings are parsed.
-    fn integer_of(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<i128> {
-        match value {
-            ValueRef::Double(value) => Ok(value.round_ties_even() as i128),
-            ValueRef::Decimal(value) => Ok(decimal::to_integer(value)),
-            ValueRef::Bytes(text) => {
-                let parsed = parse_integer(text, true);
-                if parsed.is_missing {
-                    self.fail_or_warn_wrong_value("integer", &excerpt(text), scratch)?;
-                } else if parsed.is_truncated {
-                    self.fail_or_warn(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
-                }
-                Ok(parsed.value)
-            }
-            ValueRef::Int(value) => Ok(value.into()),
-            ValueRef::UInt(value) => Ok(value.into()),
-            ValueRef::Null => Ok(0),
-        }
-    }
-
-    fn double(&self, value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
-        Ok(match value.to_double() {
-            Ok(number) => number,
-            Err(text) => {
-                let parsed = parse_double(text);
-                if parsed.is_truncated {
-                    self.fail_or_warn(ErrorCode::DataTruncated, "Data truncated for column", scratch)?;
-                } else if parsed.is_out_of_range {
-                    self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)?;
-                }
-                parsed.value
-            }
-        })
-    }
-
-    /// The value as text that is valid in the character set. In lenient mode invalid text ends before its
-    /// first invalid byte.
-    fn valid_text<'r>(&self, value: ValueRef<'r>, collation: CollationId, scratch: &'r Scratch) -> Result<&'r [u8]> {
-        let text = to_text(value, scratch)?;
-        if !matches!(value, ValueRef::Bytes(_)) || collation.character_set().is_valid(text) {
-            return Ok(text);
-        }
-        let valid = match std::str::from_utf8(text) {
-            Ok(_) => text.len(),
-            Err(error) => error.valid_up_to(),
-        };
-        self.fail_or_warn_wrong_value("string", &wrong_bytes(&text[valid..]), scratch)?;
-        Ok(&text[..valid])
-    }
-
-    /// Valid text of at most `length` characters. Excess spaces of a CHAR are dropped silently; other columns
-    /// get a warning for them, and VARBINARY treats them as data.
-    fn text<'r>(
-        &self,
-        value: ValueRef<'r>,
-        collation: CollationId,
-        length: usize,
-        scratch: &'r Scratch,
-    ) -> Result<&'r [u8]> {
-        let text = self.valid_text(value, collation, scratch)?;
-        // At most `length` bytes are at most `length` characters.
-        if text.len() <= length {
-            return Ok(text);
-        }
-        let characters = collation.character_set();
-        let fitting = characters.prefix(text, length);
-        let rest = &text[fitting.len()..];
-        if rest.is_empty() {
-            return Ok(text);
-        }
-        let only_spaces = characters == CharacterSet::Utf8mb4 && rest.iter().all(|byte| *byte == b' ');
-        match (only_spaces, self.column.column_type) {
-            (true, ColumnType::Char { .. }) => {}
-            (true, _) => scratch.note(ErrorCode::DataTruncated, || self.message("Data truncated for column")),
-            (false, _) => self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch)?,
-        }
-        Ok(fitting)
-    }
-
-    /// Removes the trailing spaces of a CHAR, or pads a BINARY with zero bytes.
-    fn char<'r>(
-        &self,
-        text: &'r [u8],
-        length: usize,
-        collation: CollationId,
-        scratch: &'r Scratch,
-    ) -> Result<ValueRef<'r>> {
-        if collation.character_set() == CharacterSet::Binary {
-            if text.len() == length {
-                return Ok(ValueRef::Bytes(text));
-            }
-            let filled = scratch.build_text(|buffer| {
-                buffer.extend_from_slice(text);
-                buffer.resize(length, 0);
-            })?;
-            return Ok(ValueRef::Bytes(filled));
-        }
-        let spaces = text.iter().rev().take_while(|byte| **byte == b' ').count();
-        Ok(ValueRef::Bytes(&text[..text.len() - spaces]))
+        scratch.keep_until_next_row(&self.column.column_type.implicit_default())
     }
 
     fn message(&self, what: &str) -> String {
         format!("{what} '{}' at row {}", self.column.name, self.row_number)
     }
 
+    /// Error or warning 1264.
     #[cold]
+    pub(crate) fn out_of_range(&self, scratch: &Scratch) -> Result<()> {
+        self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)
+    }
+
+    /// Error 1406 or warning 1265.
+    #[cold]
+    pub(crate) fn too_long(&self, scratch: &Scratch) -> Result<()> {
+        match self.mode {
+            StoreMode::Strict => self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch),
+            StoreMode::Lenient => self.truncated(scratch),
+        }
+    }
+
+    /// Error or warning 1265.
+    #[cold]
+    pub(crate) fn truncated(&self, scratch: &Scratch) -> Result<()> {
+        self.fail_or_warn(ErrorCode::DataTruncated, TRUNCATED, scratch)
+    }
+
+    /// Warning 1265, also in strict mode.
+    #[cold]
+    pub(crate) fn note_truncation(&self, scratch: &Scratch) {
+        scratch.note(ErrorCode::DataTruncated, || self.message(TRUNCATED));
+    }
+
+    /// Error or warning 1366 for a value of this type.
+    #[cold]
+    pub(crate) fn wrong_value(&self, type_name: &str, value: &str, scratch: &Scratch) -> Result<()> {
+        let what = format!("Incorrect {type_name} value: '{value}' for column");
+        self.fail_or_warn(ErrorCode::WrongValueForType, &what, scratch)
+    }
+
+    /// Error or warning 1366 for the bytes from the first one that is not valid in the character set.
+    #[cold]
+    pub(crate) fn wrong_bytes(&self, bytes: &[u8], scratch: &Scratch) -> Result<()> {
+        self.wrong_value("string", &shown_bytes(bytes), scratch)
+    }
+
     fn fail_or_warn(&self, code: ErrorCode, what: &str, scratch: &Scratch) -> Result<()> {
         if self.mode == StoreMode::Strict {
             return Err(Error::new(code, self.message(what)));
         }
-        // MySQL reports a string that is too long as error 1406 but as warning 1265.
-        let code = if code == ErrorCode::DataTooLong { ErrorCode::DataTruncated } else { code };
-        let what = if code == ErrorCode::DataTruncated { "Data truncated for column" } else { what };
         scratch.note(code, || self.message(what));
-        Ok(())
-    }
-
-    #[cold]
-    fn fail_or_warn_wrong_value(&self, type_name: &str, value: &str, scratch: &Scratch) -> Result<()> {
-        let message = || self.message(&format!("Incorrect {type_name} value: '{value}' for column"));
-        if self.mode == StoreMode::Strict {
-            return Err(Error::new(ErrorCode::WrongValueForType, message()));
-        }
-        scratch.note(ErrorCode::WrongValueForType, message);
         Ok(())
     }
 }
 
 /// The first bytes of an invalid string for a message: printable characters unchanged, others as `\xF0`.
-fn wrong_bytes(bytes: &[u8]) -> String {
+fn shown_bytes(bytes: &[u8]) -> String {
     let mut out = String::new();
     for byte in bytes.iter().take(WRONG_BYTES_SHOWN) {
         match byte {
@@ -266,19 +134,21 @@ fn wrong_bytes(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::collation::CollationId;
+    use crate::types::DataType;
 
-    fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
         ColumnDefinition { nullable, ..ColumnDefinition::new("price", column_type) }
     }
 
-    fn message(column_type: ColumnType, value: ValueRef<'_>) -> String {
+    fn message(column_type: DataType, value: ValueRef<'_>) -> String {
         let column = column(column_type, false);
         let target = StoreTarget { column: &column, row_number: 3, mode: StoreMode::Strict };
         target.convert(value, &Scratch::new()).unwrap_err().to_string()
     }
 
-    const TINY: ColumnType = ColumnType::Integer { bytes: 1, unsigned: false };
-    const NAME: ColumnType = ColumnType::VarChar { length: 2, collation: CollationId::DEFAULT };
+    const TINY: DataType = DataType::integer(1, false);
+    const NAME: DataType = DataType::varchar(2, CollationId::DEFAULT);
 
     #[test]
     fn errors_have_mysqls_texts() {
@@ -306,22 +176,22 @@ mod tests {
     #[test]
     fn in_lenient_mode_null_in_a_not_null_column_becomes_zero_or_empty() {
         let scratch = Scratch::new();
-        let stored = |column_type: ColumnType| {
+        let stored = |column_type: DataType| {
             let column = column(column_type, false);
             let target = StoreTarget { column: &column, row_number: 1, mode: StoreMode::Lenient };
             target.convert(ValueRef::Null, &scratch).unwrap().to_value()
         };
         let bytes = |text: &[u8]| crate::value::Value::Bytes(text.to_vec());
         assert_eq!(stored(TINY).as_ref(), ValueRef::Int(0));
-        assert_eq!(stored(ColumnType::Integer { bytes: 8, unsigned: true }).as_ref(), ValueRef::UInt(0));
+        assert_eq!(stored(DataType::integer(8, true)).as_ref(), ValueRef::UInt(0));
         assert_eq!(stored(NAME), bytes(b""));
-        assert_eq!(stored(ColumnType::Char { length: 2, collation: CollationId::BINARY }), bytes(&[0, 0]));
+        assert_eq!(stored(DataType::char(2, CollationId::BINARY)), bytes(&[0, 0]));
         assert_eq!(scratch.warning_count(), 4);
     }
 
     #[test]
     fn in_lenient_mode_a_long_text_is_truncated_between_characters() {
-        let column = column(ColumnType::Text { length_bytes: 1, collation: CollationId::DEFAULT }, false);
+        let column = column(DataType::text_or_blob(1, CollationId::DEFAULT), false);
         let target = StoreTarget { column: &column, row_number: 1, mode: StoreMode::Lenient };
         let scratch = Scratch::new();
         let text = "€".repeat(86);

@@ -14,9 +14,10 @@ use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
 use crate::schema::{
-    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState,
-    TableDefinition, TableKind,
+    ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition,
+    TableKind,
 };
+use crate::types::DataType;
 use crate::value::{Decimal, Value};
 
 /// The version that is written.
@@ -221,9 +222,10 @@ struct StoredColumn {
     display_width: Option<u16>,
 }
 
+/// A type. CHAR, VARCHAR and TEXT with the collation binary are BINARY, VARBINARY and BLOB.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-enum StoredType {
+pub(crate) enum StoredType {
     Integer { bytes: u8, unsigned: bool },
     Double {},
     Char { length: u16, collation: Box<str> },
@@ -393,7 +395,7 @@ impl From<&ColumnDefinition> for StoredColumn {
     fn from(column: &ColumnDefinition) -> StoredColumn {
         StoredColumn {
             name: column.name.clone(),
-            r#type: column.column_type.into(),
+            r#type: column.column_type.stored(),
             nullable: column.nullable,
             default: column.default.as_ref().map(StoredValue::from),
             auto_increment: column.auto_increment,
@@ -421,40 +423,21 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
     }
 }
 
-impl From<ColumnType> for StoredType {
-    fn from(column_type: ColumnType) -> StoredType {
-        let name = |collation: CollationId| collation.name().into();
-        match column_type {
-            ColumnType::Integer { bytes, unsigned } => StoredType::Integer { bytes, unsigned },
-            ColumnType::Double => StoredType::Double {},
-            ColumnType::Char { length, collation } => StoredType::Char { length, collation: name(collation) },
-            ColumnType::VarChar { length, collation } => StoredType::Varchar { length, collation: name(collation) },
-            ColumnType::Text { length_bytes, collation } => {
-                StoredType::Text { length_bytes, collation: name(collation) }
-            }
-        }
-    }
-}
-
-impl TryFrom<StoredType> for ColumnType {
+impl TryFrom<StoredType> for DataType {
     type Error = StoredSchemaError;
 
-    fn try_from(stored: StoredType) -> Result<ColumnType, StoredSchemaError> {
+    fn try_from(stored: StoredType) -> Result<DataType, StoredSchemaError> {
         Ok(match stored {
-            StoredType::Integer { bytes, unsigned } if matches!(bytes, 1..=4 | 8) => {
-                ColumnType::Integer { bytes, unsigned }
-            }
+            StoredType::Integer { bytes, unsigned } if matches!(bytes, 1..=4 | 8) => DataType::integer(bytes, unsigned),
             StoredType::Text { length_bytes, collation: name } if matches!(length_bytes, 1..=4) => {
-                ColumnType::Text { length_bytes, collation: collation(&name)? }
+                DataType::text_or_blob(length_bytes, collation(&name)?)
             }
             StoredType::Integer { bytes, .. } | StoredType::Text { length_bytes: bytes, .. } => {
                 return Err(invalid(format_args!("no type has {bytes} bytes")));
             }
-            StoredType::Double {} => ColumnType::Double,
-            StoredType::Char { length, collation: name } => ColumnType::Char { length, collation: collation(&name)? },
-            StoredType::Varchar { length, collation: name } => {
-                ColumnType::VarChar { length, collation: collation(&name)? }
-            }
+            StoredType::Double {} => DataType::double(),
+            StoredType::Char { length, collation: name } => DataType::char(length, collation(&name)?),
+            StoredType::Varchar { length, collation: name } => DataType::varchar(length, collation(&name)?),
         })
     }
 }
@@ -594,13 +577,13 @@ mod tests {
         let key = ColumnDefinition {
             auto_increment: true,
             display_width: Some(11),
-            ..ColumnDefinition::new("id", ColumnType::Integer { bytes: 4, unsigned: true })
+            ..ColumnDefinition::new("id", DataType::integer(4, true))
         };
         let label = ColumnDefinition {
             nullable: true,
             default: Some(Value::Bytes(b"a\x00\xff".to_vec())),
             comment: "with \"quotes\"".into(),
-            ..ColumnDefinition::new("label", ColumnType::VarChar { length: 20, collation })
+            ..ColumnDefinition::new("label", DataType::varchar(20, collation))
         };
         let index = |id, name: &str, kind, columns: &[u16]| {
             IndexDefinition::new(IndexId(id), name, kind, column_numbers(columns.to_vec()))
@@ -617,9 +600,9 @@ mod tests {
             columns: vec![
                 key,
                 label,
-                ColumnDefinition::new("amount", ColumnType::Double),
-                ColumnDefinition::new("code", ColumnType::Char { length: 4, collation: CollationId::BINARY }),
-                ColumnDefinition::new("body", ColumnType::Text { length_bytes: 3, collation }),
+                ColumnDefinition::new("amount", DataType::double()),
+                ColumnDefinition::new("code", DataType::char(4, CollationId::BINARY)),
+                ColumnDefinition::new("body", DataType::text_or_blob(3, collation)),
             ],
             indexes: vec![
                 index(0, "PRIMARY", IndexKind::Primary { ordered: true }, &[0]),

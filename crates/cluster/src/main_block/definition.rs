@@ -8,8 +8,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::INDEXES_MAX;
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
+use junctor_model::types::DataType;
 
 /// The hidden table that holds the entries of a unique index.
 pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
@@ -129,8 +130,8 @@ fn entries_name(base: &TableDefinition, index: &IndexDefinition) -> Box<str> {
 
 /// Defines the hidden table of a unique index: key bytes and row reference, partitioned by the key bytes.
 fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -> TableDefinition {
-    let bytes = ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY };
-    let columns = ["key", "row"].map(|name| ColumnDefinition::new(name, bytes)).to_vec();
+    let bytes = DataType::varchar(u16::MAX, CollationId::BINARY);
+    let columns = ["key", "row"].map(|name| ColumnDefinition::new(name, bytes.clone())).to_vec();
     let kind = IndexKind::Primary { ordered: false };
     let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     TableDefinition {

@@ -19,7 +19,7 @@ use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_model::planted_bug::PlantedBug;
-use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::schema::TableDefinition;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::value::Value;
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
@@ -95,12 +95,10 @@ impl Counter {
 
 /// The chunk for the AUTO_INCREMENT column of a table.
 fn chunk_of(table: &TableDefinition) -> u64 {
-    let column = table.auto_increment_column().map(|column| table.columns[usize::from(column.0)].column_type);
-    let number_max = match column {
-        Some(ColumnType::Integer { bytes, unsigned }) => {
-            u64::MAX >> (64 - u32::from(bytes.clamp(1, 8)) * 8 + u32::from(!unsigned))
-        }
-        _ => u64::MAX,
+    let column = table.auto_increment_column().map(|column| &table.columns[usize::from(column.0)]);
+    let number_max = match column.and_then(|column| column.column_type.as_integer()) {
+        Some((bytes, unsigned)) => u64::MAX >> (64 - u32::from(bytes.clamp(1, 8)) * 8 + u32::from(!unsigned)),
+        None => u64::MAX,
     };
     (number_max / CHUNKS_PER_COLUMN_MIN).clamp(1, CHUNK_MAX)
 }

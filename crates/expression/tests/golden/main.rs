@@ -9,7 +9,8 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::row_encoding::append_text_column;
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::types::DataType;
 use junctor_model::value::{Value, ValueRef};
 
 const CASES: &str = include_str!("cases.txt");
@@ -40,8 +41,8 @@ struct Table {
 impl Table {
     /// A table with the single row that all cases read.
     fn new() -> Table {
-        let integer = |bytes, unsigned| ColumnType::Integer { bytes, unsigned };
-        let text = |collation| ColumnType::VarChar { length: 20, collation };
+        let integer = |bytes, unsigned| DataType::integer(bytes, unsigned);
+        let text = |collation| DataType::varchar(20, collation);
         let general = CollationId::UTF8MB4_GENERAL_CI;
         let bytes = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         let row = [
@@ -50,17 +51,17 @@ impl Table {
             ("u", integer(4, true), Value::UInt(5)),
             ("b", integer(8, false), Value::Int(i64::MAX)),
             ("ub", integer(8, true), Value::UInt(u64::MAX)),
-            ("d", ColumnType::Double, Value::Double(2.5)),
+            ("d", DataType::double(), Value::Double(2.5)),
             ("s", text(general), bytes("Abc")),
             ("e", text(general), bytes("äöü€")),
             ("n", integer(4, false), Value::Null),
             ("ns", text(general), Value::Null),
             ("bin", text(CollationId::BINARY), bytes("Ab\0")),
             ("z", integer(4, false), Value::Int(0)),
-            ("c", ColumnType::Char { length: 10, collation: general }, bytes("Abc")),
+            ("c", DataType::char(10, general), bytes("Abc")),
             ("g", text(CollationId::UTF8MB4_BIN), bytes("abc")),
         ];
-        let columns: Vec<_> = row.iter().map(|(name, column_type, _)| column(name, *column_type)).collect();
+        let columns: Vec<_> = row.iter().map(|(name, column_type, _)| column(name, column_type.clone())).collect();
         let format = RowFormat::new(&columns);
         let values: Vec<_> = row.iter().map(|(_, _, value)| value.as_ref()).collect();
         let mut image = Vec::new();
@@ -111,6 +112,6 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
     assert!(fits, "{value:?} is not {:?}: {}", expression.result, expression.describe(Parameters::NONE));
 }
 
-fn column(name: &str, column_type: ColumnType) -> ColumnDefinition {
+fn column(name: &str, column_type: DataType) -> ColumnDefinition {
     ColumnDefinition { nullable: true, ..ColumnDefinition::new(name, column_type) }
 }

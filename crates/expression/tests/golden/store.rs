@@ -5,8 +5,8 @@
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::append_text_value;
-use junctor_model::schema::ColumnType;
 use junctor_model::store::{StoreMode, StoreTarget};
+use junctor_model::types::DataType;
 
 const CASES: &str = include_str!("store_cases.txt");
 
@@ -30,7 +30,7 @@ fn every_column_stores_mysqls_value() {
 
 fn store(mode: StoreMode, type_name: &str, literal: &str) -> String {
     let column_type = column_type(type_name);
-    let column = super::column("c", column_type);
+    let column = super::column("c", column_type.clone());
     let expression = super::parse::parse(literal, &[]).unwrap();
     let mut scratch = Scratch::new();
     let target = StoreTarget { column: &column, row_number: 1, mode };
@@ -54,26 +54,26 @@ fn store(mode: StoreMode, type_name: &str, literal: &str) -> String {
     answer + &warnings.concat()
 }
 
-fn column_type(name: &str) -> ColumnType {
+fn column_type(name: &str) -> DataType {
     let unsigned = name.ends_with("UNSIGNED");
     let base = name.split([' ', '(']).next().unwrap();
     let length = name.split(['(', ')']).nth(1).map_or(0, |length| length.parse().unwrap());
     let general = CollationId::UTF8MB4_GENERAL_CI;
-    let integer = |bytes| ColumnType::Integer { bytes, unsigned };
+    let integer = |bytes| DataType::integer(bytes, unsigned);
     match base {
         "TINYINT" => integer(1),
         "SMALLINT" => integer(2),
         "MEDIUMINT" => integer(3),
         "INT" => integer(4),
         "BIGINT" => integer(8),
-        "DOUBLE" => ColumnType::Double,
-        "CHAR" => ColumnType::Char { length, collation: general },
-        "VARCHAR" => ColumnType::VarChar { length, collation: general },
-        "BINARY" => ColumnType::Char { length, collation: CollationId::BINARY },
-        "VARBINARY" => ColumnType::VarChar { length, collation: CollationId::BINARY },
-        "TINYTEXT" => ColumnType::Text { length_bytes: 1, collation: general },
-        "TINYBLOB" => ColumnType::Text { length_bytes: 1, collation: CollationId::BINARY },
-        "TEXT" => ColumnType::Text { length_bytes: 2, collation: general },
+        "DOUBLE" => DataType::double(),
+        "CHAR" => DataType::char(length, general),
+        "VARCHAR" => DataType::varchar(length, general),
+        "BINARY" => DataType::char(length, CollationId::BINARY),
+        "VARBINARY" => DataType::varchar(length, CollationId::BINARY),
+        "TINYTEXT" => DataType::text_or_blob(1, general),
+        "TINYBLOB" => DataType::text_or_blob(1, CollationId::BINARY),
+        "TEXT" => DataType::text_or_blob(2, general),
         other => panic!("unknown type {other}"),
     }
 }

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use junctor_kernel::scheduler::load::ThreadState;
 use junctor_kernel::{Address, Directory, LoadBoard, NodeId, NodeLayout, ThreadLoad, Time, Usage};
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::types::DataType;
 use junctor_signals::Module;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
@@ -313,7 +314,7 @@ fn reads_are_spread_by_weight_four_keys_at_a_time() {
 
 /// Reads of single keys of a table with one column.
 fn key_reads() -> ReadProgram {
-    let column = ColumnDefinition::new("id", ColumnType::Integer { bytes: 4, unsigned: false });
+    let column = ColumnDefinition::new("id", DataType::integer(4, false));
     let kind = IndexKind::Primary { ordered: false };
     let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     let definition = TableDefinition::new(TableId(1), ("test", "t"), vec![column], vec![primary]);

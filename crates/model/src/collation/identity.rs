@@ -104,6 +104,11 @@ impl CollationId {
         }
     }
 
+    /// Whether this is the collation of bytes.
+    pub const fn is_binary(self) -> bool {
+        self.0 == Self::BINARY.0
+    }
+
     /// Whether trailing spaces are ignored in comparisons (MySQL's `PAD SPACE`).
     pub fn pads_with_spaces(self) -> bool {
         matches!(self, Self::UTF8MB4_GENERAL_CI | Self::UTF8MB4_BIN)

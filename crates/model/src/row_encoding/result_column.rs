@@ -2,7 +2,7 @@
 
 use crate::collation::CollationId;
 use crate::id::ColumnNumber;
-use crate::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
+use crate::schema::{ColumnDefinition, IndexKind, TableDefinition};
 
 /// The type codes of the MySQL protocol that results can have.
 pub mod wire_type {
@@ -109,16 +109,14 @@ impl ResultColumn {
     /// The part of the description that follows from the column's definition alone: without table, database
     /// and key flags.
     pub fn of_definition(definition: &ColumnDefinition) -> ResultColumn {
-        let (wire_type, length, decimals) = type_on_wire(definition);
+        let wire = definition.column_type.wire();
         let collation = definition.column_type.collation();
-        let mut flags = 0;
+        let mut flags = wire.flags;
         let mut set = |condition: bool, flag: u16| flags |= if condition { flag } else { 0 };
         set(!definition.nullable, column_flag::NOT_NULL);
         set(definition.auto_increment, column_flag::AUTO_INCREMENT);
         let has_default = definition.default.is_some() || definition.auto_increment;
         set(!definition.nullable && !has_default, column_flag::NO_DEFAULT_VALUE);
-        set(definition.column_type.is_text_or_blob(), column_flag::BLOB);
-        set(matches!(definition.column_type, ColumnType::Integer { unsigned: true, .. }), column_flag::UNSIGNED);
         set(matches!(collation, Some(CollationId::BINARY | CollationId::UTF8MB4_BIN)), column_flag::BINARY);
         ResultColumn {
             name: definition.name.clone(),
@@ -126,39 +124,11 @@ impl ResultColumn {
             table: "".into(),
             org_table: "".into(),
             database: "".into(),
-            wire_type,
+            wire_type: wire.code,
             flags,
             charset: collation.unwrap_or(CollationId::BINARY).number(),
-            length,
-            decimals,
-        }
-    }
-}
-
-/// Type code, length and decimals.
-fn type_on_wire(definition: &ColumnDefinition) -> (u8, u32, u8) {
-    match definition.column_type {
-        ColumnType::Integer { bytes, unsigned } => {
-            let (code, width) = match bytes {
-                1 => (wire_type::TINY, 4 - u32::from(unsigned)),
-                2 => (wire_type::SHORT, 6 - u32::from(unsigned)),
-                3 => (wire_type::INT24, 9 - u32::from(unsigned)),
-                4 => (wire_type::LONG, 11 - u32::from(unsigned)),
-                _ => (wire_type::LONGLONG, 20),
-            };
-            (code, definition.display_width.map_or(width, u32::from), 0)
-        }
-        ColumnType::Double => (wire_type::DOUBLE, 22, DECIMALS_NOT_FIXED),
-        ColumnType::Char { length, collation } => {
-            (wire_type::STRING, u32::from(length) * collation.max_bytes_per_character() as u32, 0)
-        }
-        ColumnType::VarChar { length, collation } => {
-            (wire_type::VAR_STRING, u32::from(length) * collation.max_bytes_per_character() as u32, 0)
-        }
-        ColumnType::Text { length_bytes, collation } => {
-            let bytes_max = (1u64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
-            let length = bytes_max * collation.max_bytes_per_character() as u64;
-            (wire_type::BLOB, length.min(u64::from(u32::MAX)) as u32, 0)
+            length: definition.display_width.map_or(wire.length, u32::from),
+            decimals: wire.decimals,
         }
     }
 }

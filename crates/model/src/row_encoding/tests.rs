@@ -5,7 +5,8 @@ use crate::collation::CollationId;
 use crate::id::{ColumnNumber, IndexId, TableId};
 use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
-use crate::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition};
+use crate::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
+use crate::types::DataType;
 use crate::value::{Decimal, Value, ValueRef};
 
 fn double(value: f64) -> String {
@@ -78,8 +79,8 @@ fn a_double_with_fixed_decimals_prints_all_of_them() {
 
 #[test]
 fn a_text_row_is_a_whole_packet() {
-    let int = column(ColumnType::Integer { bytes: 4, unsigned: false });
-    let name = column(ColumnType::VarChar { length: 9, collation: CollationId::DEFAULT });
+    let int = column(DataType::integer(4, false));
+    let name = column(DataType::varchar(9, CollationId::DEFAULT));
     let format = RowFormat::new(&[int.clone(), name.clone()]);
     let mut image = Vec::new();
     format.encode(&[ValueRef::Int(12), ValueRef::Bytes(b"ab")], &mut image).unwrap();
@@ -93,22 +94,26 @@ fn a_text_row_is_a_whole_packet() {
 
 #[test]
 fn a_column_sent_as_another_type_has_no_copy_plan() {
-    let text = |length| ColumnType::VarChar { length, collation: CollationId::DEFAULT };
-    let integer = |bytes| ColumnType::Integer { bytes, unsigned: true };
-    let types = [integer(1), integer(2), integer(3), integer(4), integer(8), ColumnType::Double, text(9)];
-    for own in types {
-        let format = RowFormat::new(&[column(ColumnType::Double), column(own)]);
-        let mut result = ResultColumn::of_definition(&column(own));
-        let double = ResultColumn::of_definition(&column(ColumnType::Double));
+    let text = |length| DataType::varchar(length, CollationId::DEFAULT);
+    let integer = |bytes| DataType::integer(bytes, true);
+    let types = [integer(1), integer(2), integer(3), integer(4), integer(8), DataType::double(), text(9)];
+    for own in &types {
+        let format = RowFormat::new(&[column(DataType::double()), column(own.clone())]);
+        let mut result = ResultColumn::of_definition(&column(own.clone()));
+        let double = ResultColumn::of_definition(&column(DataType::double()));
         let mut has_plan = |wire_type| {
             result.wire_type = wire_type;
             RowPlan::new(&format, [(ColumnNumber(0), &double), (ColumnNumber(1), &result)]).is_some()
         };
-        for other in types {
-            assert_eq!(has_plan(ResultColumn::of_definition(&column(other)).wire_type), own == other, "{own:?}");
+        for other in &types {
+            assert_eq!(
+                has_plan(ResultColumn::of_definition(&column(other.clone())).wire_type),
+                own == other,
+                "{own:?}"
+            );
         }
         assert!(!has_plan(wire_type::NEWDECIMAL) && !has_plan(wire_type::NULL));
-        assert_eq!(has_plan(wire_type::BLOB), own == text(9));
+        assert_eq!(has_plan(wire_type::BLOB), *own == text(9));
     }
 }
 
@@ -190,7 +195,7 @@ proptest! {
     }
 }
 
-fn column(column_type: ColumnType) -> ColumnDefinition {
+fn column(column_type: DataType) -> ColumnDefinition {
     ColumnDefinition::new("c", column_type)
 }
 
@@ -201,17 +206,17 @@ fn index(id: u16, kind: IndexKind, columns: &[u16]) -> IndexDefinition {
 #[test]
 fn columns_are_described_as_mysql_describes_them() {
     let collation = CollationId::UTF8MB4_GENERAL_CI;
-    let mut id = column(ColumnType::Integer { bytes: 4, unsigned: false });
+    let mut id = column(DataType::integer(4, false));
     id.auto_increment = true;
-    let mut pad = column(ColumnType::Char { length: 60, collation });
+    let mut pad = column(DataType::char(60, collation));
     pad.nullable = true;
     let columns = vec![
         id,
-        column(ColumnType::Integer { bytes: 8, unsigned: true }),
+        column(DataType::integer(8, true)),
         pad,
-        column(ColumnType::Text { length_bytes: 2, collation: CollationId::BINARY }),
-        column(ColumnType::Text { length_bytes: 4, collation }),
-        column(ColumnType::Double),
+        column(DataType::text_or_blob(2, CollationId::BINARY)),
+        column(DataType::text_or_blob(4, collation)),
+        column(DataType::double()),
     ];
     let indexes = vec![
         index(0, IndexKind::Primary { ordered: true }, &[0]),

@@ -3,7 +3,7 @@
 use junctor_expression::{Expression, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::Value;
 
 /// `DEFAULT(column)`: the default as a value of the column's type. Error 1364 if the column has none.
@@ -17,7 +17,7 @@ pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expression> {
 pub(crate) fn default_into(column: &ColumnDefinition) -> Expression {
     match default_value(column) {
         Some(value) => Expression::constant(value, column.column_type.collation().unwrap_or(CollationId::BINARY)),
-        None => Expression::missing_default(column, empty_value(column)),
+        None => Expression::missing_default(column, column.column_type.implicit_default()),
     }
 }
 
@@ -33,16 +33,4 @@ fn default_value(column: &ColumnDefinition) -> Option<Value> {
 /// Error 1364: the column needs a value.
 pub(crate) fn no_default(column: &str) -> Box<Error> {
     Error::new(ErrorCode::NoDefault, format!("Field '{column}' doesn't have a default value"))
-}
-
-/// The implicit default of the column's type: zero, the empty string, or zero bytes for a fixed binary
-/// column.
-pub(crate) fn empty_value(column: &ColumnDefinition) -> Value {
-    match column.column_type {
-        ColumnType::Integer { unsigned: true, .. } => Value::UInt(0),
-        ColumnType::Integer { .. } => Value::Int(0),
-        ColumnType::Double => Value::Double(0.0),
-        ColumnType::Char { length, collation: CollationId::BINARY } => Value::Bytes(vec![0; usize::from(length)]),
-        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => Value::Bytes(Vec::new()),
-    }
 }

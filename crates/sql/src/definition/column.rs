@@ -2,7 +2,8 @@
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::types::{DataType, TooLong};
 
 use super::message;
 use super::structure::check_name;
@@ -10,9 +11,6 @@ use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
 
-/// Maximum bytes of VARBINARY, and of VARCHAR at the character set's maximum bytes per character.
-const VARIABLE_BYTES_MAX: usize = 65_535;
-const CHAR_LENGTH_MAX: u32 = 255;
 const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
@@ -32,7 +30,7 @@ pub(super) fn define(
         TypeKind::Integer { display_width, .. } => display_width.map(|width| width as u16),
         _ => None,
     };
-    if column.auto_increment && !matches!(column_type, ColumnType::Integer { .. }) {
+    if column.auto_increment && column_type.as_integer().is_none() {
         return Err(message::wrong_specifier(name));
     }
     Ok(ColumnDefinition {
@@ -69,28 +67,25 @@ fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {
     }
 }
 
-fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mut Vec<Note>) -> Result<ColumnType> {
+fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mut Vec<Note>) -> Result<DataType> {
+    let text_collation = || string_collation(written, table);
     match &written.kind {
         TypeKind::Integer { size, display_width } => {
             check_display_width(name, *size, *display_width, written.unsigned, notes)?;
-            Ok(ColumnType::Integer { bytes: integer_bytes(*size), unsigned: written.unsigned })
+            Ok(DataType::integer(integer_bytes(*size), written.unsigned))
         }
         TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } if written.unsigned => {
             Err(Error::not_supported("DOUBLE UNSIGNED"))
         }
-        TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => Ok(ColumnType::Double),
-        TypeKind::Char { length } => char_type(name, length.unwrap_or(1), string_collation(written, table)?),
-        TypeKind::Binary { length } => char_type(name, length.unwrap_or(1), CollationId::BINARY),
-        TypeKind::VarChar { length } => varchar_type(name, *length, string_collation(written, table)?),
-        TypeKind::VarBinary { length } => varchar_type(name, *length, CollationId::BINARY),
-        TypeKind::Text { size, length } => {
-            let collation = string_collation(written, table)?;
-            Ok(ColumnType::Text { length_bytes: length_bytes(*size, *length, collation), collation })
+        TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => Ok(DataType::double()),
+        TypeKind::Char { length } => declared(name, DataType::declared_char(length.unwrap_or(1), text_collation()?)),
+        TypeKind::Binary { length } => {
+            declared(name, DataType::declared_char(length.unwrap_or(1), CollationId::BINARY))
         }
-        TypeKind::Blob { size, length } => {
-            let collation = CollationId::BINARY;
-            Ok(ColumnType::Text { length_bytes: length_bytes(*size, *length, collation), collation })
-        }
+        TypeKind::VarChar { length } => declared(name, DataType::declared_varchar(*length, text_collation()?)),
+        TypeKind::VarBinary { length } => declared(name, DataType::declared_varchar(*length, CollationId::BINARY)),
+        TypeKind::Text { size, length } => Ok(text_or_blob(*size, *length, text_collation()?)),
+        TypeKind::Blob { size, length } => Ok(text_or_blob(*size, *length, CollationId::BINARY)),
         other => Err(Error::not_supported(unsupported_name(other))),
     }
 }
@@ -131,39 +126,18 @@ fn string_collation(written: &ast::ColumnType, table: CollationId) -> Result<Col
     Ok(if wants_binary && is_text { CollationId::UTF8MB4_BIN } else { own })
 }
 
-fn char_type(name: &str, length: u32, collation: CollationId) -> Result<ColumnType> {
-    if length > CHAR_LENGTH_MAX {
-        return Err(message::too_big(name, CHAR_LENGTH_MAX as usize));
-    }
-    Ok(ColumnType::Char { length: length as u16, collation })
+/// Error 1074 for a length that the type cannot have.
+fn declared(name: &str, declared: std::result::Result<DataType, TooLong>) -> Result<DataType> {
+    declared.map_err(|too_long| message::too_big(name, too_long.max as usize))
 }
 
-fn varchar_type(name: &str, length: u32, collation: CollationId) -> Result<ColumnType> {
-    let max = VARIABLE_BYTES_MAX / collation.max_bytes_per_character();
-    if length as usize > max {
-        return Err(message::too_big(name, max));
-    }
-    Ok(ColumnType::VarChar { length: length as u16, collation })
-}
-
-/// Bytes of the length prefix of a TEXT or BLOB. A declared length in characters selects the smallest type
-/// that holds it.
-fn length_bytes(size: LongSize, length: Option<u32>, collation: CollationId) -> u8 {
-    let Some(length) = length else {
-        return match size {
-            LongSize::Tiny => 1,
-            LongSize::Normal => 2,
-            LongSize::Medium => 3,
-            LongSize::Long => 4,
-        };
-    };
-    match u64::from(length) * collation.max_bytes_per_character() as u64 {
-        // MySQL ignores a length of 0: TEXT(0) is TEXT.
-        0 => 2,
-        1..=0xFF => 1,
-        0x100..=0xFFFF => 2,
-        0x1_0000..=0xFF_FFFF => 3,
-        _ => 4,
+fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> DataType {
+    match (length, size) {
+        (Some(length), _) => DataType::declared_text_or_blob(length, collation),
+        (None, LongSize::Tiny) => DataType::text_or_blob(1, collation),
+        (None, LongSize::Normal) => DataType::text_or_blob(2, collation),
+        (None, LongSize::Medium) => DataType::text_or_blob(3, collation),
+        (None, LongSize::Long) => DataType::text_or_blob(4, collation),
     }
 }
 
@@ -185,32 +159,10 @@ fn unsupported_name(kind: &TypeKind) -> &'static str {
     }
 }
 
-/// Maximum bytes of a column's declared type in an index key; `None` for TEXT and BLOB.
-pub(super) fn key_bytes(column_type: ColumnType) -> Option<usize> {
-    match column_type {
-        ColumnType::Integer { bytes, .. } => Some(usize::from(bytes)),
-        ColumnType::Double => Some(8),
-        ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
-            Some(usize::from(length) * collation.max_bytes_per_character())
-        }
-        ColumnType::Text { .. } => None,
-    }
-}
-
 /// Bytes of a row as MySQL counts them against its limit of 65,535: TEXT and BLOB count as their length
 /// prefix and a pointer of 8 bytes.
 pub(super) fn row_bytes(columns: &[ColumnDefinition]) -> usize {
     let nullable = columns.iter().filter(|column| column.nullable).count();
-    let data: usize = columns
-        .iter()
-        .map(|column| match column.column_type {
-            ColumnType::Text { length_bytes, .. } => 8 + usize::from(length_bytes),
-            ColumnType::VarChar { .. } => {
-                let bytes = key_bytes(column.column_type).unwrap_or(0);
-                bytes + if bytes > 255 { 2 } else { 1 }
-            }
-            other => key_bytes(other).unwrap_or(0),
-        })
-        .sum();
+    let data: usize = columns.iter().map(|column| column.column_type.row_bytes()).sum();
     data + nullable.div_ceil(8)
 }

@@ -4,9 +4,8 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
-};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use junctor_model::types::DataType;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
@@ -225,7 +224,7 @@ fn written_indexes(table: &ast::CreateTable) -> Vec<ast::IndexDefinition> {
 fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
     columns.push(ColumnDefinition {
         name: HIDDEN_KEY_NAME.into(),
-        column_type: ColumnType::Integer { bytes: 8, unsigned: true },
+        column_type: DataType::integer(8, true),
         nullable: false,
         default: None,
         auto_increment: true,

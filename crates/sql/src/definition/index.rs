@@ -3,9 +3,9 @@
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX};
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
+use junctor_model::types::DataType;
 
-use super::column::key_bytes;
 use super::message;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
@@ -65,7 +65,7 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             return Err(Error::not_supported("DESC index"));
         }
         check_prefix(column, part.prefix_length)?;
-        bytes += key_bytes(column.column_type).ok_or_else(|| message::blob_key(&column.name))?;
+        bytes += column.column_type.key_bytes().ok_or_else(|| message::blob_key(&column.name))?;
         key.push(position);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -78,14 +78,13 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
 /// (1235), a longer one is wrong (1089).
 fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
     let Some(prefix) = prefix else { return Ok(()) };
-    match column.column_type {
-        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => match prefix.cmp(&u32::from(length)) {
-            std::cmp::Ordering::Equal => Ok(()),
-            std::cmp::Ordering::Greater => Err(message::wrong_prefix()),
-            std::cmp::Ordering::Less => Err(Error::not_supported("prefix index")),
-        },
-        ColumnType::Text { .. } => Err(Error::not_supported("prefix index")),
-        ColumnType::Integer { .. } | ColumnType::Double => Err(message::wrong_prefix()),
+    if column.column_type.collation().is_none() {
+        return Err(message::wrong_prefix());
+    }
+    match prefix.cmp(&column.column_type.length()) {
+        std::cmp::Ordering::Equal if !column.column_type.is_text_or_blob() => Ok(()),
+        std::cmp::Ordering::Greater if !column.column_type.is_text_or_blob() => Err(message::wrong_prefix()),
+        _ => Err(Error::not_supported("prefix index")),
     }
 }
 
@@ -109,10 +108,10 @@ fn explicit_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
 }
 
 /// Errors: 1170 for a TEXT or BLOB column, 1071 for a key above [`INDEX_KEY_BYTES_MAX`].
-pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, ColumnType)>) -> Result<()> {
+pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, &'a DataType)>) -> Result<()> {
     let mut bytes = 0;
     for (name, column_type) in columns {
-        bytes += key_bytes(column_type).ok_or_else(|| message::blob_key(name))?;
+        bytes += column_type.key_bytes().ok_or_else(|| message::blob_key(name))?;
     }
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
 }

@@ -113,7 +113,7 @@ fn the_text_of_show_create_table_defines_the_same_table() {
         assert_eq!(create_table_text(&again, None), create_table_text(&first, None), "{shown}");
         assert_eq!(again.columns.len(), first.columns.len());
         for (again, first) in again.columns.iter().zip(&first.columns) {
-            assert_eq!((again.column_type, &again.default), (first.column_type, &first.default), "{shown}");
+            assert_eq!((&again.column_type, &again.default), (&first.column_type, &first.default), "{shown}");
         }
     }
 }

@@ -3,8 +3,8 @@
 //! Converts a value into the key bytes of a column. If the column cannot have the value, finds its position
 //! between the values that the column can have.
 
-use junctor_model::key::{self, append_value};
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::key::{self, KeyPart, append_value};
+use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::ValueRef;
 
 /// The position of a value among the values that a column can have.
@@ -25,7 +25,7 @@ pub(crate) enum KeyFit {
 /// Appends the key bytes of the greatest column value that is not above `value`.
 #[inline(always)]
 pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
-    if let (ColumnType::Integer { bytes, unsigned: false }, ValueRef::Int(number)) = (column.column_type, value)
+    if let (KeyPart::Integer { bytes, unsigned: false }, ValueRef::Int(number)) = (column.column_type.key_part(), value)
         && fits(bytes, number)
     {
         if column.nullable {
@@ -39,20 +39,21 @@ pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, o
 
 #[inline(never)]
 fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
-    match (column.column_type, value) {
+    let part = column.column_type.key_part();
+    match (part, value) {
         (_, ValueRef::Null) => KeyFit::Null,
-        (ColumnType::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
+        (KeyPart::Integer { bytes, unsigned }, ValueRef::Int(number)) => {
             append_integer(column, (bytes, unsigned), (i128::from(number), true), out)
         }
-        (ColumnType::Integer { bytes, unsigned }, value) => {
+        (KeyPart::Integer { bytes, unsigned }, value) => {
             append_integer(column, (bytes, unsigned), floor_of(value), out)
         }
-        (ColumnType::Double, value) => {
-            append_value(column.column_type, column.nullable, ValueRef::Double(double_of(value)), out);
+        (KeyPart::Double, value) => {
+            append_value(part, column.nullable, ValueRef::Double(double_of(value)), out);
             KeyFit::Exact
         }
-        (_, value) => {
-            append_value(column.column_type, column.nullable, value, out);
+        (KeyPart::Text(_), value) => {
+            append_value(part, column.nullable, value, out);
             KeyFit::Exact
         }
     }
@@ -84,7 +85,7 @@ fn append_integer(
         return KeyFit::TooHigh;
     }
     let value = if unsigned { ValueRef::UInt(floor as u64) } else { ValueRef::Int(floor as i64) };
-    append_value(column.column_type, column.nullable, value, out);
+    append_value(column.column_type.key_part(), column.nullable, value, out);
     if is_whole { KeyFit::Exact } else { KeyFit::Above }
 }
 
@@ -142,15 +143,17 @@ fn double_of(value: ValueRef<'_>) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use junctor_model::types::DataType;
+
     use super::*;
     use junctor_model::value::Decimal;
 
-    fn column(column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+    fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
         ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
     }
 
     fn fit(value: ValueRef<'_>) -> (KeyFit, Vec<u8>) {
-        let column = column(ColumnType::Integer { bytes: 1, unsigned: false }, false);
+        let column = column(DataType::integer(1, false), false);
         let mut out = Vec::new();
         (append_key_floor(&column, value, &mut out), out)
     }

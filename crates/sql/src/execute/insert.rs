@@ -30,7 +30,6 @@ use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
 use super::write::{check_writable, write_options};
-use crate::bind::empty_value;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::ScannedLiteral;
 use crate::parse::{ParameterNumber, Shape};
@@ -672,7 +671,7 @@ fn initial_value(column: &ColumnDefinition) -> Value {
     match &column.default {
         Some(value) => value.clone(),
         None if column.nullable => Value::Null,
-        None => empty_value(column),
+        None => column.column_type.implicit_default(),
     }
 }
 
@@ -681,7 +680,7 @@ fn append_key(definition: &TableDefinition, columns: &[ColumnNumber], values: &[
     key.clear();
     for index in columns {
         let column = &definition.columns[usize::from(index.0)];
-        append_value(column.column_type, column.nullable, values[usize::from(index.0)], key);
+        append_value(column.column_type.key_part(), column.nullable, values[usize::from(index.0)], key);
     }
 }
 

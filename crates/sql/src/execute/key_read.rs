@@ -9,7 +9,7 @@ use junctor_gateway::{TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{ReadProgram, RowProtocol};
 use junctor_signals::read_rows::OperationId;
@@ -144,7 +144,7 @@ fn push_keys(
     let by_hash = definition.partition_columns == *primary;
     if let (KeyValues::Integers(integers), [column], true) = (keys, primary.as_slice(), by_hash) {
         let column = &definition.columns[usize::from(column.0)];
-        if let (ColumnType::Integer { bytes, unsigned }, false) = (column.column_type, column.nullable) {
+        if let (Some((bytes, unsigned)), false) = (column.column_type.as_integer(), column.nullable) {
             let encoding = IntegerKeys::new(bytes, unsigned);
             match bytes {
                 8 => push_integers::<8>(&mut writer, encoding, integers, partition_count, order),

@@ -3,7 +3,7 @@
 use junctor_expression::{Coercibility, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::ResultColumn;
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{Output, ReadProgram};
 
@@ -177,13 +177,8 @@ impl Row {
 
 /// Bytes of a key column in MySQL's `key_len`, including one byte for NULL and two for a variable length.
 fn key_bytes(column: &ColumnDefinition) -> usize {
-    let bytes = match column.column_type {
-        ColumnType::Integer { bytes, .. } => usize::from(bytes),
-        ColumnType::Double => 8,
-        ColumnType::Char { length, collation } => usize::from(length) * collation.max_bytes_per_character(),
-        ColumnType::VarChar { length, collation } => usize::from(length) * collation.max_bytes_per_character() + 2,
-        ColumnType::Text { .. } => 0,
-    };
+    let length_bytes = if column.column_type.is_variable() { 2 } else { 0 };
+    let bytes = column.column_type.key_bytes().unwrap_or(0) + length_bytes;
     bytes + usize::from(column.nullable)
 }
 

@@ -7,7 +7,7 @@ use junctor_expression::{Expression, Node, Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Projection, WriteProgram};
@@ -19,7 +19,7 @@ use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
-    Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, empty_value, message, no_default,
+    Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, message, no_default,
     number_of_literal,
 };
 use crate::parse::expression as ast;
@@ -370,7 +370,7 @@ fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Wa
     if !warnings.contains(&warning) {
         warnings.push(warning);
     }
-    Ok(InsertValue::Stored(empty_value(column)))
+    Ok(InsertValue::Stored(column.column_type.implicit_default()))
 }
 
 /// Gives the remaining columns their defaults. `VALUES ()` names every column but gives no values.
@@ -410,13 +410,13 @@ fn selected_row(
 fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
     let index = definition.auto_increment_column()?;
     let column = &definition.columns[usize::from(index.0)];
-    let number_max = match column.column_type {
-        ColumnType::Integer { bytes, unsigned } => {
+    let number_max = match column.column_type.as_integer() {
+        Some((bytes, unsigned)) => {
             let bits = u32::from(bytes.clamp(1, 8)) * 8 - u32::from(!unsigned);
             if bits == 64 { u64::MAX } else { (1 << bits) - 1 }
         }
         // The largest integer up to which a double represents every integer exactly.
-        _ => 1 << 53,
+        None => 1 << 53,
     };
     Some(AutoColumn { index, is_hidden: column.hidden, number_max })
 }

@@ -4,7 +4,8 @@
 use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{ColumnType, TableDefinition};
+use junctor_model::key::KeyPart;
+use junctor_model::schema::TableDefinition;
 
 use super::operand::{Interval, KeyValues, Operand, ValueSet};
 
@@ -155,10 +156,8 @@ fn is_string(definition: &TableDefinition, column: ColumnNumber) -> bool {
 }
 
 fn indexed_collation(definition: &TableDefinition, column: ColumnNumber) -> Option<CollationId> {
-    match definition.columns.get(usize::from(column.0))?.column_type {
-        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } => Some(collation),
-        ColumnType::Integer { .. } | ColumnType::Double | ColumnType::Text { .. } => None,
-    }
+    let column_type = &definition.columns.get(usize::from(column.0))?.column_type;
+    column_type.collation().filter(|_| !column_type.is_text_or_blob())
 }
 
 fn column_of(expression: &Expression) -> Option<ColumnNumber> {
@@ -182,15 +181,17 @@ fn indexable(
 
 /// Whether index keys are equivalent to a comparison in this domain; `None` if they cannot serve it.
 fn fits(definition: &TableDefinition, column: ColumnNumber, domain: CompareDomain, kind: Kind) -> Option<bool> {
-    match (definition.columns.get(usize::from(column.0))?.column_type, domain) {
-        (ColumnType::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
+    let column_type = &definition.columns.get(usize::from(column.0))?.column_type;
+    if column_type.is_text_or_blob() {
+        return None;
+    }
+    match (column_type.key_part(), domain) {
+        (KeyPart::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
         // A string or double that is compared with an integer is converted first. The test of the row gives
         // the warnings of that conversion.
-        (ColumnType::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
-        (ColumnType::Double, CompareDomain::Double) => Some(kind != Kind::String),
-        (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, CompareDomain::String(of)) => {
-            (collation == of).then_some(true)
-        }
+        (KeyPart::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
+        (KeyPart::Double, CompareDomain::Double) => Some(kind != Kind::String),
+        (KeyPart::Text(collation), CompareDomain::String(of)) => (collation == of).then_some(true),
         _ => None,
     }
 }

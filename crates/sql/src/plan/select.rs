@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{ColumnType, Dictionary, TableLayout};
+use junctor_model::schema::{Dictionary, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{
     Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
@@ -22,7 +22,7 @@ use crate::result::ResultHeader;
 
 /// Maximum length, in characters, of a string column whose index keys are never truncated. Only such an index
 /// orders its rows like the values.
-const ORDERED_CHARACTERS_MAX: u16 = 191;
+const ORDERED_CHARACTERS_MAX: u32 = 191;
 
 /// How the session combines the rows of the partitions.
 #[derive(Clone, Debug)]
@@ -325,10 +325,10 @@ pub(super) fn is_ordered(
 
 /// Whether index keys of these columns are never truncated, so that they are ordered like the values.
 pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnNumber]) -> bool {
-    columns.iter().all(|column| match layout.definition.columns[usize::from(column.0)].column_type {
-        ColumnType::Integer { .. } | ColumnType::Double => true,
-        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => length <= ORDERED_CHARACTERS_MAX,
-        ColumnType::Text { .. } => false,
+    columns.iter().all(|column| {
+        let column_type = &layout.definition.columns[usize::from(column.0)].column_type;
+        column_type.collation().is_none()
+            || !column_type.is_text_or_blob() && column_type.length() <= ORDERED_CHARACTERS_MAX
     })
 }
 

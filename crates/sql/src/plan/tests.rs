@@ -8,9 +8,9 @@ use junctor_expression::{Expression, Kind, Parameters};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, TableDefinition,
-    TableKind,
+    ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, TableDefinition, TableKind,
 };
+use junctor_model::types::DataType;
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
@@ -66,13 +66,13 @@ fn dictionary() -> Dictionary {
 }
 
 fn entries_table(id: TableId, base: &TableDefinition) -> TableDefinition {
-    let bytes = ColumnType::VarChar { length: 3072, collation: CollationId::BINARY };
+    let bytes = DataType::varchar(3072, CollationId::BINARY);
     let kind = IndexKind::Primary { ordered: false };
     let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     TableDefinition {
         id,
         kind: TableKind::UniqueEntries { base: base.id, index: IndexId(0) },
-        columns: ["key", "row"].map(|name| ColumnDefinition::new(name, bytes)).to_vec(),
+        columns: ["key", "row"].map(|name| ColumnDefinition::new(name, bytes.clone())).to_vec(),
         indexes: vec![primary],
         partition_columns: vec![ColumnNumber(0)],
         ..base.clone()

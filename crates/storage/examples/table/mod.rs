@@ -6,7 +6,8 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, StatementNumber, TableId, TransactionId};
 use junctor_model::key::append_value;
 use junctor_model::partition::{HashedKey, key_hash};
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 use junctor_storage::partition_store::{PartitionStore, Writer};
 
@@ -14,7 +15,7 @@ use junctor_storage::partition_store::{PartitionStore, Writer};
 pub const TRANSACTION: TransactionId = TransactionId(1);
 /// The statement that writes.
 pub const STATEMENT: StatementNumber = StatementNumber(1);
-const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
+const INT: DataType = DataType::integer(4, false);
 
 /// The settings and the state of one run: row and operation counts, last commit number, random state.
 pub struct Run {
@@ -78,9 +79,9 @@ pub fn image(layout: &TableLayout, id: u32, k: u32, letter: u8) -> Vec<u8> {
 /// The sysbench table in one partition.
 pub fn layout() -> Arc<TableLayout> {
     let mut check = Vec::new();
-    append_value(INT, false, ValueRef::Int(5), &mut check);
+    append_value(INT.key_part(), false, ValueRef::Int(5), &mut check);
     assert_eq!(check, key(5).0, "the example makes keys by itself");
-    let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
+    let text = |length| DataType::char(length, CollationId::DEFAULT);
     let types = [("id", INT), ("k", INT), ("c", text(120)), ("pad", text(60))];
     let columns = types.map(|(name, column_type)| ColumnDefinition::new(name, column_type)).to_vec();
     let index = |id, kind| IndexDefinition::new(IndexId(id), "", kind, vec![ColumnNumber(id)]);

@@ -2,9 +2,9 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::append_row_key;
+use junctor_model::key::{KeyPart, append_row_key};
 use junctor_model::row::RowView;
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::ValueRef;
 
 /// The key columns of one index.
@@ -48,13 +48,16 @@ impl KeyShape {
     pub(crate) fn new(definitions: &[ColumnDefinition], columns: &[ColumnNumber]) -> KeyShape {
         let definition = |column: &ColumnNumber| &definitions[usize::from(column.0)];
         let fixed: Option<Box<[FixedPart]>> = columns.iter().map(|column| fixed_part(definitions, *column)).collect();
-        let direct = |column: &ColumnNumber| match (definition(column).nullable, definition(column).column_type) {
-            (false, ColumnType::Integer { bytes, unsigned }) => {
+        let direct = |column: &ColumnNumber| match definition(column).column_type.key_part() {
+            _ if definition(column).nullable => None,
+            KeyPart::Integer { bytes, unsigned } => {
                 let offset = fixed_part(definitions, *column)?.start;
                 Some(DirectPart::Integer(IntegerKey { offset, bytes, is_signed: !unsigned }))
             }
-            (false, ColumnType::VarChar { collation: CollationId::BINARY, .. }) => Some(DirectPart::Binary(*column)),
-            _ => None,
+            KeyPart::Text(CollationId::BINARY) if definition(column).column_type.is_variable() => {
+                Some(DirectPart::Binary(*column))
+            }
+            KeyPart::Double | KeyPart::Text(_) => None,
         };
         let direct: Option<Box<[DirectPart]>> = columns.iter().map(direct).collect();
         let integer = match direct.as_deref() {
@@ -179,6 +182,7 @@ fn fixed_part(definitions: &[ColumnDefinition], column: ColumnNumber) -> Option<
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use junctor_model::row::RowFormat;
+    use junctor_model::types::DataType;
     use proptest::prelude::*;
 
     use super::*;
@@ -202,9 +206,9 @@ mod tests {
             flip in 0usize..12,
             columns in prop_oneof![Just(vec![1]), Just(vec![2]), Just(vec![2, 1]), Just(vec![1, 2])],
         ) {
-            let binary = ColumnType::VarChar { length: 20, collation: CollationId::BINARY };
-            let number = ColumnType::Integer { bytes: integer.0, unsigned: integer.1 };
-            let definitions = [column("pad", number, true), column("number", number, false), column("text", binary, false)];
+            let binary = DataType::varchar(20, CollationId::BINARY);
+            let number = DataType::integer(integer.0, integer.1);
+            let definitions = [column("pad", number.clone(), true), column("number", number, false), column("text", binary, false)];
             let columns: Vec<ColumnNumber> = columns.into_iter().map(ColumnNumber).collect();
             let (format, shape) = (RowFormat::new(&definitions), KeyShape::new(&definitions, &columns));
             let mut image = Vec::new();

@@ -32,8 +32,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
+use junctor_model::key::KeyPart;
 use junctor_model::row::{RowFormat, RowView};
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, TableLayout};
 
 use crate::index::{HashIndex, KeyShape, OrderedIndex};
 use crate::page::PagePool;
@@ -246,13 +247,14 @@ fn key_view<'a>(
 /// Maximum number of bytes of a column's part of a key. A character has at most 18 weights of two bytes.
 fn key_bytes_max(column: &ColumnDefinition) -> usize {
     const WEIGHT_BYTES_PER_CHARACTER_MAX: usize = 36;
-    let length = match column.column_type {
-        ColumnType::Integer { bytes, .. } => return 1 + usize::from(bytes),
-        ColumnType::Double => return 1 + 8,
-        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => usize::from(length),
-        ColumnType::Text { .. } => usize::from(u16::MAX),
-    };
-    3 + length * WEIGHT_BYTES_PER_CHARACTER_MAX
+    match column.column_type.key_part() {
+        KeyPart::Integer { bytes, .. } => 1 + usize::from(bytes),
+        KeyPart::Double => 1 + 8,
+        KeyPart::Text(_) => {
+            let length = column.column_type.length().min(u16::MAX.into()) as usize;
+            3 + length * WEIGHT_BYTES_PER_CHARACTER_MAX
+        }
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -204,7 +204,8 @@ mod tests {
     use junctor_model::key::append_value;
     use junctor_model::partition::HashedKey;
     use junctor_model::row::check_image;
-    use junctor_model::schema::{ColumnType, IndexKind};
+    use junctor_model::schema::IndexKind;
+    use junctor_model::types::DataType;
     use junctor_model::value::ValueRef;
 
     use super::*;
@@ -226,20 +227,20 @@ mod tests {
     }
 
     impl Colliding {
-        fn new(key_type: ColumnType) -> Colliding {
-            let body = ColumnType::Text { length_bytes: 4, collation: CollationId::DEFAULT };
-            let columns = vec![column("id", key_type, false), column("body", body, true)];
+        fn new(key_type: DataType) -> Colliding {
+            let body = DataType::text_or_blob(4, CollationId::DEFAULT);
+            let columns = vec![column("id", key_type.clone(), false), column("body", body, true)];
             let layout = table(columns, vec![index(0, IndexKind::Primary { ordered: true }, &[0])]);
             let pool = PagePool::new(8192 * PAGE_BYTES).expect("address space");
             let mut store = PartitionStore::new(Arc::clone(&layout), pool);
             let texts: Vec<String> = (0..2 * STORED).map(|number| format!("k{number}")).collect();
-            let value = |number: usize| match key_type {
-                INT => ValueRef::Int(number as i64 - 20),
-                _ => ValueRef::Bytes(texts[number].as_bytes()),
+            let value = |number: usize| match key_type == INT {
+                true => ValueRef::Int(number as i64 - 20),
+                false => ValueRef::Bytes(texts[number].as_bytes()),
             };
             let key = |number: usize| {
                 let mut key = Vec::new();
-                append_value(key_type, false, value(number), &mut key);
+                append_value(key_type.key_part(), false, value(number), &mut key);
                 (key, ((number as u64) << 40) | (number as u64 % 3))
             };
             let keys: Vec<(Vec<u8>, u64)> = (0..2 * STORED).map(key).collect();
@@ -300,9 +301,9 @@ mod tests {
 
     #[test]
     fn a_batch_of_keys_with_equal_hashes_finds_each_readers_rows() {
-        let name = ColumnType::VarChar { length: 40, collation: CollationId::DEFAULT };
+        let name = DataType::varchar(40, CollationId::DEFAULT);
         for key_type in [INT, name] {
-            let colliding = Colliding::new(key_type);
+            let colliding = Colliding::new(key_type.clone());
             // Of every five rows, one has an uncommitted deletion and one a deletion by commit 5.
             for (snapshot, own, count) in [
                 (0, None, 0),

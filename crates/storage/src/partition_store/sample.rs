@@ -6,12 +6,13 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 
-pub(crate) const INT: ColumnType = ColumnType::Integer { bytes: 4, unsigned: false };
+pub(crate) const INT: DataType = DataType::integer(4, false);
 
-pub(crate) fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+pub(crate) fn column(name: &str, column_type: DataType, nullable: bool) -> ColumnDefinition {
     ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
@@ -26,8 +27,8 @@ pub(crate) fn table(columns: Vec<ColumnDefinition>, indexes: Vec<IndexDefinition
 
 /// id INT primary, k INT NULL indexed, name VARCHAR(40) indexed with k, body TEXT.
 pub(crate) fn layout() -> Arc<TableLayout> {
-    let name = ColumnType::VarChar { length: 40, collation: CollationId::DEFAULT };
-    let body = ColumnType::Text { length_bytes: 4, collation: CollationId::DEFAULT };
+    let name = DataType::varchar(40, CollationId::DEFAULT);
+    let body = DataType::text_or_blob(4, CollationId::DEFAULT);
     let columns =
         vec![column("id", INT, false), column("k", INT, true), column("name", name, false), column("body", body, true)];
     let indexes = vec![
@@ -40,7 +41,7 @@ pub(crate) fn layout() -> Arc<TableLayout> {
 
 /// The table of sysbench: id, k indexed, c CHAR(120), pad CHAR(60).
 pub(crate) fn sysbench_layout() -> Arc<TableLayout> {
-    let text = |length| ColumnType::Char { length, collation: CollationId::DEFAULT };
+    let text = |length| DataType::char(length, CollationId::DEFAULT);
     let columns = vec![
         column("id", INT, false),
         column("k", INT, false),
@@ -58,7 +59,7 @@ pub(crate) fn image(layout: &TableLayout, values: &[ValueRef<'_>]) -> Vec<u8> {
 
 pub(crate) fn integer_key(id: i32) -> (Vec<u8>, u64) {
     let mut key = Vec::new();
-    append_value(INT, false, ValueRef::Int(i64::from(id)), &mut key);
+    append_value(INT.key_part(), false, ValueRef::Int(i64::from(id)), &mut key);
     let hash = key_hash(&key);
     (key, hash)
 }

@@ -3,8 +3,7 @@
 
 use junctor_expression::{Kind, ResultType};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::key::append_value;
-use junctor_model::schema::ColumnType;
+use junctor_model::key::{KeyPart, append_value};
 use junctor_model::value::ValueRef;
 
 /// Maximum number of bytes of a string in a sort key. Later bytes do not affect the order.
@@ -13,15 +12,15 @@ const SORT_BYTES_MAX: usize = 4096;
 /// Appends the key of a value of this type.
 #[inline]
 pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
-    let column_type = match result.kind {
+    let part = match result.kind {
         Kind::Null => return out.push(0),
-        Kind::Int => ColumnType::Integer { bytes: 8, unsigned: false },
-        Kind::UInt => ColumnType::Integer { bytes: 8, unsigned: true },
-        Kind::Double => ColumnType::Double,
-        Kind::String => ColumnType::VarChar { length: u16::MAX, collation: result.collation },
+        Kind::Int => KeyPart::Integer { bytes: 8, unsigned: false },
+        Kind::UInt => KeyPart::Integer { bytes: 8, unsigned: true },
+        Kind::Double => KeyPart::Double,
+        Kind::String => KeyPart::Text(result.collation),
         Kind::Decimal => return append_decimal(result, value, out),
     };
-    append_value(column_type, true, value, out);
+    append_value(part, true, value, out);
 }
 
 /// As `append_key`, in reversed order if `descending`, and of bounded length. Returns true if the key was

@@ -259,7 +259,7 @@ impl FollowUpPlan {
         let table = &program.unique_entries[position].1;
         let programs = entry_programs.entry(table.definition.id).or_insert_with(|| EntryPrograms::new(table));
         let mut entry_key = Vec::with_capacity(key.len() + 2);
-        append_value(table.definition.columns[0].column_type, false, ValueRef::Bytes(&key), &mut entry_key);
+        append_value(table.definition.columns[0].column_type.key_part(), false, ValueRef::Bytes(&key), &mut entry_key);
         let hash = key_hash(&entry_key);
         let partition = partition_of(hash, table.definition.partition_count);
         let partition = PartitionId { table: table.definition.id, index: partition };

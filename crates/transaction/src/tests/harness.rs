@@ -10,9 +10,8 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, StatementNumber, TableId, TransactionId};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition, TableKind, TableLayout,
-};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableKind, TableLayout};
+use junctor_model::types::DataType;
 use junctor_model::value::{Value, ValueRef};
 use junctor_signals::Module;
 use junctor_signals::append_records::{AppendRecords, AppendRecordsReply};
@@ -676,7 +675,7 @@ pub(crate) const U: ColumnNumber = ColumnNumber(2);
 pub(crate) const INDEX_K: IndexId = IndexId(1);
 pub(crate) const INDEX_U: IndexId = IndexId(2);
 
-fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+fn column(name: &str, column_type: DataType, nullable: bool) -> ColumnDefinition {
     ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
@@ -705,12 +704,12 @@ pub(crate) fn insert_program(table: &Arc<TableLayout>) -> Arc<WriteProgram> {
 
 impl SampleTable {
     pub fn new(partitions: u16) -> SampleTable {
-        let int = ColumnType::Integer { bytes: 4, unsigned: false };
-        let text = ColumnType::Text { length_bytes: 4, collation: CollationId::DEFAULT };
-        let bytes = ColumnType::VarChar { length: u16::MAX, collation: CollationId::BINARY };
+        let int = DataType::integer(4, false);
+        let text = DataType::text_or_blob(4, CollationId::DEFAULT);
+        let bytes = DataType::varchar(u16::MAX, CollationId::BINARY);
         let columns = vec![
-            column("id", int, false),
-            column("k", int, false),
+            column("id", int.clone(), false),
+            column("k", int.clone(), false),
             column("u", int, true),
             column("text", text, false),
         ];
@@ -719,7 +718,7 @@ impl SampleTable {
             index(1, "k", IndexKind::Ordered, 1),
             index(2, "u", IndexKind::Unique { ordered: true, entries: TableId(2) }, 2),
         ];
-        let entries_columns = vec![column("key", bytes, false), column("row", bytes, false)];
+        let entries_columns = vec![column("key", bytes.clone(), false), column("row", bytes, false)];
         let entries_kind = TableKind::UniqueEntries { base: TableId(1), index: INDEX_U };
         let primary = vec![index(0, "PRIMARY", IndexKind::Primary { ordered: false }, 0)];
         SampleTable {
@@ -731,8 +730,8 @@ impl SampleTable {
     /// The partition, key and hash of a row.
     pub fn key(&self, id: i64) -> (u16, Vec<u8>, u64) {
         let mut key = Vec::new();
-        let int = ColumnType::Integer { bytes: 4, unsigned: false };
-        junctor_model::key::append_value(int, false, ValueRef::Int(id), &mut key);
+        let int = DataType::integer(4, false);
+        junctor_model::key::append_value(int.key_part(), false, ValueRef::Int(id), &mut key);
         let hash = key_hash(&key);
         (partition_of(hash, self.layout.definition.partition_count), key, hash)
     }

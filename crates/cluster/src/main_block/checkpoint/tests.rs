@@ -11,8 +11,9 @@ use junctor_model::id::{
 use junctor_model::key::append_value;
 use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
+use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 use junctor_storage::checkpoint::FrameBuilder;
 use junctor_storage::page::PagePool;
@@ -31,7 +32,7 @@ const CONSTANT: u64 = (1 << 20) + 4 * FILE_BYTES;
 fn layout() -> Arc<TableLayout> {
     let id = ColumnDefinition {
         name: "id".into(),
-        column_type: ColumnType::Integer { bytes: 4, unsigned: false },
+        column_type: DataType::integer(4, false),
         nullable: false,
         default: None,
         auto_increment: false,
@@ -39,7 +40,7 @@ fn layout() -> Arc<TableLayout> {
         comment: "".into(),
         display_width: None,
     };
-    let text = ColumnType::VarChar { length: 200, collation: CollationId::BINARY };
+    let text = DataType::varchar(200, CollationId::BINARY);
     let text = ColumnDefinition { name: "text".into(), column_type: text, ..id.clone() };
     let primary = IndexDefinition {
         id: IndexId(0),
@@ -109,7 +110,7 @@ impl Node {
         let (id, writer) = (self.next_id, self.writer());
         self.next_id += 1;
         let mut key = Vec::new();
-        append_value(ColumnType::Integer { bytes: 4, unsigned: false }, false, ValueRef::Int(id), &mut key);
+        append_value(DataType::integer(4, false).key_part(), false, ValueRef::Int(id), &mut key);
         let key = HashedKey { key: &key, hash: key_hash(&key) };
         let row = self.store.insert(key, &Node::image(id, 0), writer).expect("memory");
         self.store.commit(row, writer.transaction, CommitNumber(self.last));

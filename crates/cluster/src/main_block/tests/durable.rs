@@ -2,6 +2,7 @@
 
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_mark::CounterMark;
+use junctor_model::types::DataType;
 use junctor_storage::log::RecordKind;
 
 use super::*;
@@ -229,7 +230,7 @@ fn a_narrow_column_loses_few_numbers() {
         unreachable!()
     };
     definition.columns[0].auto_increment = true;
-    definition.columns[0].column_type = ColumnType::Integer { bytes: 1, unsigned: false };
+    definition.columns[0].column_type = DataType::integer(1, false);
     let create = SchemaChange::CreateTable { definition, if_not_exists: false, auto_increment: 0 };
     assert_eq!(stage.change(create).error, None);
     let table = stage.table("t").id;

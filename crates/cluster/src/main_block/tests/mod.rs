@@ -9,9 +9,8 @@ use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, ConnectionId, IndexId, PartitionId, SchemaVersion, TableId};
-use junctor_model::schema::{
-    ColumnDefinition, ColumnType, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
-};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use junctor_model::types::DataType;
 use junctor_signals::Module;
 use junctor_signals::block_tables::{BlockTablesReply, CancelSchemaChange, RecallTables};
 use junctor_signals::change_schema::{
@@ -284,7 +283,7 @@ pub(super) fn create_database(if_not_exists: bool) -> SchemaChange {
 }
 
 pub(super) fn column(name: &str) -> ColumnDefinition {
-    ColumnDefinition::new(name, ColumnType::Integer { bytes: 4, unsigned: false })
+    ColumnDefinition::new(name, DataType::integer(4, false))
 }
 
 pub(super) fn index(name: &str, kind: IndexKind, column: u16) -> IndexDefinition {

@@ -18,7 +18,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
-use junctor_model::schema::{ColumnType, TableLayout};
+use junctor_model::schema::TableLayout;
 use junctor_model::store::StoreMode;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
@@ -490,9 +490,9 @@ fn auto_increment_of_row(plan: &InsertPlan, work: &InsertWork) -> u64 {
 fn auto_increment_of_found(plan: &InsertPlan, work: &InsertWork) -> u64 {
     let Some(auto) = plan.auto.filter(|auto| !auto.is_hidden) else { return 0 };
     let definition = &plan.table.definition;
-    let column_type = definition.columns[usize::from(auto.index.0)].column_type;
-    match (column_type, work.found.last()) {
-        (ColumnType::Integer { unsigned, .. }, Some((_, key))) if definition.primary().columns == [auto.index] => {
+    let column_type = &definition.columns[usize::from(auto.index.0)].column_type;
+    match (column_type.as_integer(), work.found.last()) {
+        (Some((_, unsigned)), Some((_, key))) if definition.primary().columns == [auto.index] => {
             let mut bytes = [0; 8];
             let (Some(low), true) = (bytes.len().checked_sub(key.len()), !key.is_empty()) else { return 0 };
             bytes[low..].copy_from_slice(key);

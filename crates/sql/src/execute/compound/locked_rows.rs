@@ -114,7 +114,7 @@ fn append_keys(definition: &TableDefinition, packets: &[u8], rows: &mut Vec<(u16
                 let column = &definition.columns[usize::from(index.0)];
                 let position = columns.iter().position(|column| column == index);
                 let value = position.map_or(ValueRef::Null, |position| values[position]);
-                append_value(column.column_type, column.nullable, value, &mut key);
+                append_value(column.column_type.key_part(), column.nullable, value, &mut key);
             }
             key
         };

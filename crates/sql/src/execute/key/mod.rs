@@ -9,9 +9,10 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{PartitionInputs, PartitionScope, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
+use junctor_model::key::KeyPart;
 use junctor_model::key::{IntegerKeys, append_escaped};
 use junctor_model::partition::{key_hash, partition_of};
-use junctor_model::schema::{ColumnDefinition, ColumnType, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::ValueRef;
 use junctor_signals::input::KeyRange;
 
@@ -602,10 +603,11 @@ fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8])
         return 1;
     }
     let rest = &bytes[marker..];
-    let length = match column.column_type.fixed_bytes() {
-        Some(length) => length,
+    let length = match column.column_type.key_part() {
+        KeyPart::Integer { bytes, .. } => usize::from(bytes),
+        KeyPart::Double => 8,
         // A zero byte of data is escaped as 00 FF; 00 00 ends the part.
-        None => {
+        KeyPart::Text(_) => {
             let mut at = 0;
             while at + 1 < rest.len() && !(rest[at] == 0 && rest[at + 1] == 0) {
                 at += if rest[at] == 0 { 2 } else { 1 };
@@ -717,7 +719,7 @@ fn integer_list<'v>(
     let [key @ (KeyValues::Parameters(_) | KeyValues::List(_))] = key.as_slice() else { return None };
     let is_base = template.columns == definition.primary().columns;
     let column = &definition.columns[usize::from(column.0)];
-    let ColumnType::Integer { bytes, unsigned } = column.column_type else { return None };
+    let (bytes, unsigned) = column.column_type.as_integer()?;
     if !is_base || column.nullable || definition.partition_columns != template.columns {
         return None;
     }

@@ -1,19 +1,20 @@
 use super::*;
 use junctor_expression::ParametersBuilder;
 use junctor_model::id::{IndexId, TableId};
-use junctor_model::schema::{ColumnType, IndexDefinition, IndexKind};
+use junctor_model::schema::{IndexDefinition, IndexKind};
+use junctor_model::types::DataType;
 use junctor_model::value::Value;
 
-fn column(name: &str, column_type: ColumnType, nullable: bool) -> ColumnDefinition {
+fn column(name: &str, column_type: DataType, nullable: bool) -> ColumnDefinition {
     ColumnDefinition { nullable, ..ColumnDefinition::new(name, column_type) }
 }
 
 /// Columns: `a` TINYINT NOT NULL, `b` TINYINT, `s` VARBINARY(4) NOT NULL; primary key (a, s), partitioned by
 /// s.
 fn table() -> TableDefinition {
-    let tiny = ColumnType::Integer { bytes: 1, unsigned: false };
-    let binary = ColumnType::VarChar { length: 4, collation: junctor_model::collation::CollationId::BINARY };
-    let columns = vec![column("a", tiny, false), column("b", tiny, true), column("s", binary, false)];
+    let tiny = DataType::integer(1, false);
+    let binary = DataType::varchar(4, junctor_model::collation::CollationId::BINARY);
+    let columns = vec![column("a", tiny.clone(), false), column("b", tiny, true), column("s", binary, false)];
     let kind = IndexKind::Primary { ordered: true };
     let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0), ColumnNumber(2)]);
     TableDefinition {
@@ -185,7 +186,7 @@ fn keys_that_no_row_can_have_are_omitted() {
 /// A table whose only column is an integer and its primary key.
 fn integer_table(bytes: u8, unsigned: bool) -> TableDefinition {
     let mut definition = table();
-    definition.columns = vec![column("a", ColumnType::Integer { bytes, unsigned }, false)];
+    definition.columns = vec![column("a", DataType::integer(bytes, unsigned), false)];
     definition.indexes[0].columns = vec![ColumnNumber(0)];
     definition.partition_columns = vec![ColumnNumber(0)];
     definition
@@ -245,8 +246,8 @@ fn expected_keys(bytes: u8, unsigned: bool, list: &[i64]) -> HashedKeys {
     let mut keys = HashedKeys::new();
     for value in list.iter().filter(|value| (least..least + count).contains(&i128::from(**value))) {
         let mut key = Vec::new();
-        let column_type = ColumnType::Integer { bytes, unsigned };
-        junctor_model::key::append_value(column_type, false, ValueRef::Int(*value), &mut key);
+        let column_type = DataType::integer(bytes, unsigned);
+        junctor_model::key::append_value(column_type.key_part(), false, ValueRef::Int(*value), &mut key);
         let key = (key_hash(&key), key);
         if !keys.contains(&key) {
             keys.push(key);

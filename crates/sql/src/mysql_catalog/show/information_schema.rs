@@ -3,7 +3,7 @@
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
 use junctor_model::id::PartitionId;
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexKind, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
 use super::column_rows::{self, PRIVILEGES};
@@ -13,7 +13,7 @@ use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values};
-use super::type_text::{column_key, column_type_text, data_type, default_value, visible_columns, visible_indexes};
+use super::type_text::{column_key, column_type_text, default_value, visible_columns, visible_indexes};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 use crate::mysql_catalog::variable::variable_rows;
 
@@ -141,12 +141,8 @@ fn column_row(
 ) -> Vec<Value> {
     let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
     let collation = column_rows::collation(column);
-    let (characters, octets) = text_lengths(column.column_type).unzip();
-    let (precision, scale) = match column.column_type {
-        ColumnType::Integer { bytes, unsigned } => (Some(integer_digits(bytes, unsigned)), Some(0)),
-        ColumnType::Double => (Some(22), None),
-        _ => (None, None),
-    };
+    let (characters, octets) = column.column_type.text_lengths().unzip();
+    let (precision, scale) = column.column_type.digits();
     vec![
         bytes(CATALOG),
         bytes(database),
@@ -155,7 +151,7 @@ fn column_row(
         count(position),
         default_value(column),
         yes_no(column.nullable),
-        bytes(data_type(column.column_type)),
+        bytes(column.column_type.name()),
         characters.map_or(Value::Null, Value::Int),
         octets.map_or(Value::Null, Value::Int),
         number(precision),
@@ -171,32 +167,6 @@ fn column_row(
         bytes(""),
         Value::Null,
     ]
-}
-
-/// Maximum lengths in characters and in bytes. For a TEXT both are the maximum of its length prefix, as in
-/// MySQL.
-fn text_lengths(column_type: ColumnType) -> Option<(i64, i64)> {
-    match column_type {
-        ColumnType::Char { length, collation } | ColumnType::VarChar { length, collation } => {
-            let length = i64::from(length);
-            Some((length, length * collation.max_bytes_per_character() as i64))
-        }
-        ColumnType::Text { length_bytes, .. } => {
-            let most = (1i64 << (8 * u32::from(length_bytes.clamp(1, 4)))) - 1;
-            Some((most, most))
-        }
-        ColumnType::Integer { .. } | ColumnType::Double => None,
-    }
-}
-
-fn integer_digits(bytes: u8, unsigned: bool) -> u64 {
-    match bytes {
-        1 => 3,
-        2 => 5,
-        3 => 7,
-        4 => 10,
-        _ => 19 + u64::from(unsigned),
-    }
 }
 
 fn statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {

@@ -2,7 +2,8 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::ResultColumn;
-use junctor_model::schema::{ColumnDefinition, ColumnType};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::types::DataType;
 use junctor_model::value::Value;
 
 /// A computed result set.
@@ -59,13 +60,13 @@ impl Field {
     pub fn definition(&self) -> ColumnDefinition {
         let collation = CollationId::UTF8MB4_GENERAL_CI;
         let column_type = match self.kind {
-            FieldKind::Text(length) => ColumnType::VarChar { length, collation },
-            FieldKind::Name => ColumnType::VarChar { length: 64, collation: CollationId::UTF8MB4_BIN },
-            FieldKind::Long => ColumnType::Text { length_bytes: 4, collation },
-            FieldKind::Number => ColumnType::Integer { bytes: 8, unsigned: false },
-            FieldKind::Unsigned => ColumnType::Integer { bytes: 8, unsigned: true },
-            FieldKind::Int => ColumnType::Integer { bytes: 4, unsigned: false },
-            FieldKind::Double => ColumnType::Double,
+            FieldKind::Text(length) => DataType::varchar(length, collation),
+            FieldKind::Name => DataType::varchar(64, CollationId::UTF8MB4_BIN),
+            FieldKind::Long => DataType::text_or_blob(4, collation),
+            FieldKind::Number => DataType::integer(8, false),
+            FieldKind::Unsigned => DataType::integer(8, true),
+            FieldKind::Int => DataType::integer(4, false),
+            FieldKind::Double => DataType::double(),
         };
         let without_null = match self.kind {
             FieldKind::Text(_) | FieldKind::Name => Some(Value::Bytes(Vec::new())),

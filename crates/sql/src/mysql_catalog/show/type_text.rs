@@ -2,67 +2,12 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::append_double;
-use junctor_model::schema::{ColumnDefinition, ColumnType, IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
 /// The full type of a column: `int unsigned`, `varchar(20)`, `tinyint(1)`.
 pub fn column_type_text(column: &ColumnDefinition) -> String {
-    let mut text = data_type(column.column_type).to_owned();
-    match column.column_type {
-        // Drivers map `tinyint(1)` to a boolean. MySQL 8 prints no other display width.
-        ColumnType::Integer { bytes: 1, unsigned: false } if column.display_width == Some(1) => text.push_str("(1)"),
-        ColumnType::Integer { unsigned: true, .. } => text.push_str(" unsigned"),
-        ColumnType::Char { length, .. } | ColumnType::VarChar { length, .. } => {
-            text.push_str(&format!("({length})"));
-        }
-        _ => {}
-    }
-    text
-}
-
-/// The name of a type without length and attributes, as in `information_schema.COLUMNS.DATA_TYPE`.
-pub(super) fn data_type(column_type: ColumnType) -> &'static str {
-    let is_binary = column_type.collation() == Some(CollationId::BINARY);
-    match column_type {
-        ColumnType::Integer { bytes: 1, .. } => "tinyint",
-        ColumnType::Integer { bytes: 2, .. } => "smallint",
-        ColumnType::Integer { bytes: 3, .. } => "mediumint",
-        ColumnType::Integer { bytes: 4, .. } => "int",
-        ColumnType::Integer { .. } => "bigint",
-        ColumnType::Double => "double",
-        ColumnType::Char { .. } if is_binary => "binary",
-        ColumnType::Char { .. } => "char",
-        ColumnType::VarChar { .. } if is_binary => "varbinary",
-        ColumnType::VarChar { .. } => "varchar",
-        ColumnType::Text { length_bytes: 1, .. } => {
-            if is_binary {
-                "tinyblob"
-            } else {
-                "tinytext"
-            }
-        }
-        ColumnType::Text { length_bytes: 2, .. } => {
-            if is_binary {
-                "blob"
-            } else {
-                "text"
-            }
-        }
-        ColumnType::Text { length_bytes: 3, .. } => {
-            if is_binary {
-                "mediumblob"
-            } else {
-                "mediumtext"
-            }
-        }
-        ColumnType::Text { .. } => {
-            if is_binary {
-                "longblob"
-            } else {
-                "longtext"
-            }
-        }
-    }
+    column.column_type.text(column.display_width)
 }
 
 /// The default as SHOW COLUMNS prints it: binary strings in hexadecimal, NULL if none.

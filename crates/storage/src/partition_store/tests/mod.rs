@@ -18,7 +18,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_value;
 use junctor_model::partition::HashedKey;
-use junctor_model::schema::{ColumnType, IndexKind, TableLayout};
+use junctor_model::schema::{IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
 use proptest::prelude::*;
 

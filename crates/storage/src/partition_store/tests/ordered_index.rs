@@ -1,5 +1,7 @@
 //! Ordered indexes: scans and builds.
 
+use junctor_model::types::DataType;
+
 use super::*;
 
 #[test]
@@ -18,7 +20,7 @@ fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
     assert_eq!(old.len(), 20);
     assert!(old.windows(2).all(|pair| (pair[0] % 5, pair[0]) > (pair[1] % 5, pair[1])));
     let mut bound = Vec::new();
-    append_value(INT, true, ValueRef::Int(90), &mut bound);
+    append_value(INT.key_part(), true, ValueRef::Int(90), &mut bound);
     let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
     assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 2), (0..10).rev().collect::<Vec<i64>>());
     store.check().unwrap();
@@ -26,8 +28,8 @@ fn a_scan_finds_each_row_once_under_the_key_that_its_reader_sees() {
 
 #[test]
 fn a_range_of_truncated_keys_is_exact() {
-    let body = ColumnType::Text { length_bytes: 4, collation: CollationId::BINARY };
-    let columns = vec![column("id", INT, false), column("body", body, false)];
+    let body = DataType::text_or_blob(4, CollationId::BINARY);
+    let columns = vec![column("id", INT, false), column("body", body.clone(), false)];
     let indexes = vec![index(0, IndexKind::Primary { ordered: false }, &[0]), index(1, IndexKind::Ordered, &[1])];
     let mut store = PartitionStore::new(table(columns, indexes), pool(1024));
     let body_of = |id: i32| [&[b'a'; 40_000][..], &[b'0' + id as u8]].concat();
@@ -40,7 +42,7 @@ fn a_range_of_truncated_keys_is_exact() {
     }
     store.check().unwrap();
     let mut bound = Vec::new();
-    append_value(body, false, ValueRef::Bytes(&body_of(5)), &mut bound);
+    append_value(body.key_part(), false, ValueRef::Bytes(&body_of(5)), &mut bound);
     let bounds = RangeBounds { lower: Bound::Excluded(&bound), upper: Bound::Unbounded };
     assert_eq!(ids_by_k(&store, bounds, Direction::Forward, 1), [6, 7]);
     assert_eq!(ids_by_k(&store, RangeBounds::prefix(&bound), Direction::Backward, 1), [5]);

@@ -22,7 +22,7 @@ use crate::tests::harness::{INDEX_K, K, SampleTable, TestSession, insert_program
 fn entry(table: &SampleTable, key: &[u8], reference: &[u8]) -> BTreeMap<u16, Buffer> {
     let definition = &table.entries.definition;
     let mut entry_key = Vec::new();
-    append_value(definition.columns[0].column_type, false, ValueRef::Bytes(key), &mut entry_key);
+    append_value(definition.columns[0].column_type.key_part(), false, ValueRef::Bytes(key), &mut entry_key);
     let hash = key_hash(&entry_key);
     let mut image = Vec::new();
     let values = [ValueRef::Bytes(key), ValueRef::Bytes(reference)];

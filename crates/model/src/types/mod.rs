@@ -1,0 +1,276 @@
+//! The types of columns. A type is a file here, or a folder if it is long. It has the constructors of the
+//! type and a static [`TypeDescriptor`] with all that the type decides. Other code asks [`DataType`], which
+//! asks the descriptor (`docs/decisions/0023-types.md`).
+
+mod blob;
+mod double;
+mod integer;
+mod string;
+
+use crate::collation::CollationId;
+use crate::error::Result;
+use crate::key::KeyPart;
+use crate::row::SlotKind;
+use crate::scratch::Scratch;
+use crate::store::StoreTarget;
+use crate::stored_schema::StoredType;
+use crate::value::{Value, ValueRef};
+
+/// The type of a column's values. It is not `Copy`, because ENUM and SET will share their members by
+/// reference count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataType {
+    family: Family,
+    /// UNSIGNED.
+    unsigned: bool,
+    /// Bytes of an integer; bytes of the stored length of a TEXT or BLOB.
+    bytes: u8,
+    /// The collation of a character type; [`CollationId::BINARY`] for every other type.
+    collation: CollationId,
+    /// Maximum number of characters of a character type, and of bytes of every other type.
+    length: u32,
+}
+
+/// The index of a descriptor. Private, so that no other module can match on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Integer,
+    Double,
+    Char,
+    Binary,
+    VarChar,
+    VarBinary,
+    Text,
+    Blob,
+}
+
+/// The form in which expressions see a value that is not NULL. Several types share a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// [`ValueRef::Int`].
+    Int,
+    /// [`ValueRef::UInt`].
+    UInt,
+    /// [`ValueRef::Double`].
+    Double,
+    /// [`ValueRef::Bytes`].
+    Bytes,
+}
+
+/// The description of a type in the protocol of MySQL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WireType {
+    /// One of the codes in [`crate::row_encoding::wire_type`].
+    pub code: u8,
+    /// Maximum number of bytes of the value as text; 4 per character of utf8mb4.
+    pub length: u32,
+    /// Digits after the point; 31 if not fixed.
+    pub decimals: u8,
+    /// The bits of [`crate::row_encoding::column_flag`] that follow from the type.
+    pub flags: u16,
+}
+
+/// A length that a type cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLong {
+    /// The greatest length that it can have.
+    pub max: u32,
+}
+
+/// What a type decides. Each type has one static descriptor.
+trait TypeDescriptor: Sync {
+    /// The name without length and attributes, as `information_schema.COLUMNS.DATA_TYPE` shows it.
+    fn name(&self, data_type: &DataType) -> &'static str;
+
+    /// Appends what follows the name in SHOW CREATE TABLE. `display_width` is the width as written
+    /// (`INT(11)`).
+    fn append_attributes(&self, _data_type: &DataType, _display_width: Option<u16>, _out: &mut String) {}
+
+    /// The form of the values in expressions.
+    fn form(&self, data_type: &DataType) -> Form;
+
+    /// The place of a value in a row image.
+    fn slot(&self, data_type: &DataType) -> SlotKind;
+
+    /// Maximum bytes of a value in an index key as MySQL counts them; `None` if a key holds only a prefix.
+    fn key_bytes(&self, data_type: &DataType) -> Option<usize>;
+
+    /// Bytes of a value that MySQL counts against its limit of 65,535 for a row.
+    fn row_bytes(&self, data_type: &DataType) -> usize {
+        self.key_bytes(data_type).unwrap_or(0)
+    }
+
+    /// The description for clients.
+    fn wire(&self, data_type: &DataType) -> WireType;
+
+    /// `NUMERIC_PRECISION` and `NUMERIC_SCALE` of `information_schema.COLUMNS`.
+    fn digits(&self, _data_type: &DataType) -> (Option<u64>, Option<u64>) {
+        (None, None)
+    }
+
+    /// Maximum lengths in characters and in bytes, as in `information_schema.COLUMNS`; `None` for a type that
+    /// is not a string.
+    fn text_lengths(&self, _data_type: &DataType) -> Option<(i64, i64)> {
+        None
+    }
+
+    /// The value of a NOT NULL column for which a statement has none.
+    fn implicit_default(&self, data_type: &DataType) -> Value;
+
+    /// The value that a column stores for a value that is not NULL: see [`StoreTarget::convert`].
+    fn store<'r>(
+        &self,
+        data_type: &DataType,
+        value: ValueRef<'r>,
+        target: &StoreTarget<'_>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>>;
+
+    /// The type as the stored schema has it.
+    fn stored(&self, data_type: &DataType) -> StoredType;
+}
+
+impl DataType {
+    /// A type with neither lengths nor attributes.
+    const fn plain(family: Family) -> DataType {
+        DataType { family, unsigned: false, bytes: 0, collation: CollationId::BINARY, length: 0 }
+    }
+
+    fn descriptor(&self) -> &'static dyn TypeDescriptor {
+        match self.family {
+            Family::Integer => &integer::Integer,
+            Family::Double => &double::Double,
+            Family::Char => &string::CHAR,
+            Family::Binary => &string::BINARY,
+            Family::VarChar => &string::VARCHAR,
+            Family::VarBinary => &string::VARBINARY,
+            Family::Text => &blob::TEXT,
+            Family::Blob => &blob::BLOB,
+        }
+    }
+
+    /// How keys are made from values.
+    #[inline(always)]
+    pub fn key_part(&self) -> KeyPart {
+        match self.family {
+            Family::Integer => KeyPart::Integer { bytes: self.bytes, unsigned: self.unsigned },
+            Family::Double => KeyPart::Double,
+            _ => KeyPart::Text(self.collation),
+        }
+    }
+
+    /// Bytes and signedness of an integer type.
+    #[inline(always)]
+    pub fn as_integer(&self) -> Option<(u8, bool)> {
+        match self.family {
+            Family::Integer => Some((self.bytes, self.unsigned)),
+            _ => None,
+        }
+    }
+
+    /// The collation of a string type; `None` for numbers.
+    #[inline]
+    pub fn collation(&self) -> Option<CollationId> {
+        match self.key_part() {
+            KeyPart::Text(collation) => Some(collation),
+            KeyPart::Integer { .. } | KeyPart::Double => None,
+        }
+    }
+
+    /// Maximum number of characters of a character type, and of bytes of a binary type or a TEXT; 0 for
+    /// numbers.
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// Whether the type is TEXT or BLOB of any width.
+    pub fn is_text_or_blob(&self) -> bool {
+        matches!(self.family, Family::Text | Family::Blob)
+    }
+
+    /// Whether values are shorter than the declared length: VARCHAR and VARBINARY.
+    pub fn is_variable(&self) -> bool {
+        matches!(self.family, Family::VarChar | Family::VarBinary)
+    }
+
+    /// The bytes that a value takes in the fixed part of a row; `None` for types in the variable part.
+    pub fn fixed_bytes(&self) -> Option<usize> {
+        self.slot().fixed_bytes()
+    }
+
+    /// The name without length and attributes, as `information_schema.COLUMNS.DATA_TYPE` shows it.
+    pub fn name(&self) -> &'static str {
+        self.descriptor().name(self)
+    }
+
+    /// The type as SHOW CREATE TABLE prints it: `int unsigned`, `varchar(20)`, `tinyint(1)`.
+    pub fn text(&self, display_width: Option<u16>) -> String {
+        let mut text = self.name().to_owned();
+        self.descriptor().append_attributes(self, display_width, &mut text);
+        text
+    }
+
+    /// The form of the values in expressions.
+    pub fn form(&self) -> Form {
+        self.descriptor().form(self)
+    }
+
+    /// The place of a value in a row image.
+    pub(crate) fn slot(&self) -> SlotKind {
+        self.descriptor().slot(self)
+    }
+
+    /// Maximum bytes of a value in an index key as MySQL counts them; `None` if a key holds only a prefix.
+    pub fn key_bytes(&self) -> Option<usize> {
+        self.descriptor().key_bytes(self)
+    }
+
+    /// Bytes of a value that MySQL counts against its limit of 65,535 for a row.
+    pub fn row_bytes(&self) -> usize {
+        self.descriptor().row_bytes(self)
+    }
+
+    /// The description for clients.
+    pub fn wire(&self) -> WireType {
+        self.descriptor().wire(self)
+    }
+
+    /// `NUMERIC_PRECISION` and `NUMERIC_SCALE` of `information_schema.COLUMNS`.
+    pub fn digits(&self) -> (Option<u64>, Option<u64>) {
+        self.descriptor().digits(self)
+    }
+
+    /// Maximum lengths in characters and in bytes, as in `information_schema.COLUMNS`; `None` for a type that
+    /// is not a string.
+    pub fn text_lengths(&self) -> Option<(i64, i64)> {
+        self.descriptor().text_lengths(self)
+    }
+
+    /// The value of a NOT NULL column for which a statement has none.
+    pub fn implicit_default(&self) -> Value {
+        self.descriptor().implicit_default(self)
+    }
+
+    /// The value that a column of this type stores for a value that is not NULL.
+    #[inline]
+    pub(crate) fn store<'r>(
+        &self,
+        value: ValueRef<'r>,
+        target: &StoreTarget<'_>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        match (self.family, value) {
+            (Family::Integer, ValueRef::Int(number)) => integer::store(self, number.into(), target, scratch),
+            (Family::Integer, ValueRef::UInt(number)) => integer::store(self, number.into(), target, scratch),
+            _ => self.descriptor().store(self, value, target, scratch),
+        }
+    }
+
+    /// The type as the stored schema has it.
+    pub(crate) fn stored(&self) -> StoredType {
+        self.descriptor().stored(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+use super::*;
+use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
+
+const TEXT: CollationId = CollationId::UTF8MB4_0900_AI_CI;
+const BYTES: CollationId = CollationId::BINARY;
+
+/// Every type, as MySQL prints it.
+fn all() -> Vec<(DataType, &'static str)> {
+    vec![
+        (DataType::integer(1, false), "tinyint"),
+        (DataType::integer(1, true), "tinyint unsigned"),
+        (DataType::integer(2, false), "smallint"),
+        (DataType::integer(3, true), "mediumint unsigned"),
+        (DataType::integer(4, false), "int"),
+        (DataType::integer(8, false), "bigint"),
+        (DataType::integer(8, true), "bigint unsigned"),
+        (DataType::double(), "double"),
+        (DataType::char(4, TEXT), "char(4)"),
+        (DataType::char(4, BYTES), "binary(4)"),
+        (DataType::varchar(100, TEXT), "varchar(100)"),
+        (DataType::varchar(100, BYTES), "varbinary(100)"),
+        (DataType::text_or_blob(1, TEXT), "tinytext"),
+        (DataType::text_or_blob(2, TEXT), "text"),
+        (DataType::text_or_blob(3, TEXT), "mediumtext"),
+        (DataType::text_or_blob(4, TEXT), "longtext"),
+        (DataType::text_or_blob(1, BYTES), "tinyblob"),
+        (DataType::text_or_blob(2, BYTES), "blob"),
+        (DataType::text_or_blob(3, BYTES), "mediumblob"),
+        (DataType::text_or_blob(4, BYTES), "longblob"),
+    ]
+}
+
+#[test]
+fn types_print_as_mysql_prints_them() {
+    for (data_type, text) in all() {
+        assert_eq!(data_type.text(None), text);
+        assert!(text.starts_with(data_type.name()), "{text}");
+    }
+    assert_eq!(DataType::integer(1, false).text(Some(1)), "tinyint(1)");
+    assert_eq!(DataType::integer(1, true).text(Some(1)), "tinyint unsigned");
+    assert_eq!(DataType::integer(4, false).text(Some(11)), "int");
+}
+
+/// A type with bytes in a key, bytes in a row, and `NUMERIC_PRECISION` with `NUMERIC_SCALE`.
+type Counted = (DataType, Option<usize>, usize, (Option<u64>, Option<u64>));
+
+#[test]
+fn sizes_are_those_that_mysql_counts() {
+    let cases: [Counted; 9] = [
+        (DataType::integer(3, false), Some(3), 3, (Some(7), Some(0))),
+        (DataType::integer(8, true), Some(8), 8, (Some(20), Some(0))),
+        (DataType::double(), Some(8), 8, (Some(22), None)),
+        (DataType::char(4, TEXT), Some(16), 16, (None, None)),
+        (DataType::char(4, BYTES), Some(4), 4, (None, None)),
+        (DataType::varchar(63, TEXT), Some(252), 253, (None, None)),
+        (DataType::varchar(64, TEXT), Some(256), 258, (None, None)),
+        (DataType::varchar(255, BYTES), Some(255), 256, (None, None)),
+        (DataType::text_or_blob(3, TEXT), None, 11, (None, None)),
+    ];
+    for (data_type, key, row, digits) in cases {
+        let found = (data_type.key_bytes(), data_type.row_bytes(), data_type.digits());
+        assert_eq!(found, (key, row, digits), "{}", data_type.text(None));
+    }
+    assert_eq!(DataType::varchar(10, TEXT).text_lengths(), Some((10, 40)));
+    assert_eq!(DataType::text_or_blob(2, TEXT).text_lengths(), Some((65_535, 65_535)));
+    assert_eq!(DataType::text_or_blob(4, BYTES).text_lengths(), Some((4_294_967_295, 4_294_967_295)));
+    assert_eq!(DataType::integer(4, false).text_lengths(), None);
+}
+
+#[test]
+fn clients_get_mysqls_codes_and_lengths() {
+    let wire = |data_type: DataType| {
+        let wire = data_type.wire();
+        (wire.code, wire.length, wire.decimals, wire.flags)
+    };
+    assert_eq!(wire(DataType::integer(1, false)), (wire_type::TINY, 4, 0, 0));
+    assert_eq!(wire(DataType::integer(3, true)), (wire_type::INT24, 8, 0, column_flag::UNSIGNED));
+    assert_eq!(wire(DataType::integer(8, false)), (wire_type::LONGLONG, 20, 0, 0));
+    assert_eq!(wire(DataType::integer(8, true)), (wire_type::LONGLONG, 20, 0, column_flag::UNSIGNED));
+    assert_eq!(wire(DataType::double()), (wire_type::DOUBLE, 22, DECIMALS_NOT_FIXED, 0));
+    assert_eq!(wire(DataType::char(5, TEXT)), (wire_type::STRING, 20, 0, 0));
+    assert_eq!(wire(DataType::varchar(5, BYTES)), (wire_type::VAR_STRING, 5, 0, 0));
+    assert_eq!(wire(DataType::text_or_blob(1, TEXT)), (wire_type::BLOB, 1020, 0, column_flag::BLOB));
+    assert_eq!(wire(DataType::text_or_blob(4, TEXT)), (wire_type::BLOB, u32::MAX, 0, column_flag::BLOB));
+}
+
+#[test]
+fn declared_lengths_have_mysqls_limits() {
+    assert_eq!(DataType::declared_char(255, TEXT), Ok(DataType::char(255, TEXT)));
+    assert_eq!(DataType::declared_char(256, BYTES), Err(TooLong { max: 255 }));
+    assert_eq!(DataType::declared_varchar(16_383, TEXT), Ok(DataType::varchar(16_383, TEXT)));
+    assert_eq!(DataType::declared_varchar(16_384, TEXT), Err(TooLong { max: 16_383 }));
+    assert_eq!(DataType::declared_varchar(65_536, BYTES), Err(TooLong { max: 65_535 }));
+    let name = |length| DataType::declared_text_or_blob(length, TEXT).name();
+    let names = [0, 63, 64, 16_383, 16_384, 4_194_303, 4_194_304, u32::MAX].map(name);
+    let expected = ["text", "tinytext", "text", "text", "mediumtext", "mediumtext", "longtext", "longtext"];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_stored_type_reads_back() {
+    for (data_type, text) in all() {
+        assert_eq!(DataType::try_from(data_type.stored()).ok(), Some(data_type), "{text}");
+    }
+}
+
+#[test]
+fn an_implicit_default_is_stored_as_it_is() {
+    let scratch = Scratch::new();
+    for (data_type, text) in all() {
+        let column = crate::schema::ColumnDefinition::new("c", data_type);
+        let target = StoreTarget { column: &column, row_number: 1, mode: crate::store::StoreMode::Strict };
+        let value = column.column_type.implicit_default();
+        assert_eq!(target.convert(value.as_ref(), &scratch), Ok(value.as_ref()), "{text}");
+    }
+    assert_eq!(scratch.warning_count(), 0);
+}
