@@ -124,12 +124,30 @@ impl KeyShape {
         }
     }
 
+    #[inline]
     pub(crate) fn append(&self, definitions: &[ColumnDefinition], row: RowView<'_>, out: &mut Vec<u8>) {
+        if let Some(integer) = self.integer {
+            return integer.append(row.image(), out);
+        }
         append_row_key(definitions, &self.columns, row, out);
     }
 }
 
 impl IntegerKey {
+    /// Appends the key of a row, as `append_row_key` does.
+    #[inline]
+    fn append(&self, image: &[u8], out: &mut Vec<u8>) {
+        let stored = &image[self.offset..self.offset + usize::from(self.bytes)];
+        // Keys are big-endian with the sign bit flipped, and images are little-endian.
+        if let Ok(stored) = <[u8; 4]>::try_from(stored) {
+            let key = u32::from_le_bytes(stored) ^ (u32::from(self.is_signed) << 31);
+            return out.extend_from_slice(&key.to_be_bytes());
+        }
+        let start = out.len();
+        out.extend(stored.iter().rev());
+        out[start] ^= u8::from(self.is_signed) << 7;
+    }
+
     #[inline]
     fn matches(&self, image: &[u8], key: &[u8]) -> bool {
         let stored = &image[self.offset..self.offset + usize::from(self.bytes)];

@@ -20,7 +20,7 @@ use crate::row::ROWS_PER_PARTITION_MAX;
 /// Number of rows whose cache misses overlap while indexes are built.
 const BATCH_ROWS: usize = 32;
 /// Bytes of entries of one ordered index that are sorted at a time.
-const RUN_BYTES_MAX: usize = 64 * 1024 * 1024;
+const RUN_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// Bytes of entries of all ordered indexes of a partition that are collected at a time.
 const RUNS_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Number of rows in the budget of a step that pay for one new page of the hash index.
@@ -175,7 +175,7 @@ impl PartitionStore {
     }
 
     /// Builds all indexes from the rows after replay, in steps of about `budget_rows` rows. Sorting is a step
-    /// of its own and takes longer, at most for 64 MiB of entries. Returns true once everything is built.
+    /// of its own and takes longer, at most for 128 MiB of entries. Returns true once everything is built.
     ///
     /// # Errors
     /// A lack of memory, after which the partition cannot be used.
@@ -320,20 +320,18 @@ impl LocalIndex {
     /// Adds up to `budget` entries of a sorted run. Returns the position of the first that is left.
     fn load(&mut self, run: &SortedRun, position: usize, budget: usize) -> Result<usize, OutOfMemory> {
         let stop = run.len().min(position.saturating_add(budget));
-        let mut edge = self.tree.right_edge();
+        let (mut edge, mut short) = (self.tree.right_edge(), Default::default());
         if position == run.len() {
             return Ok(position);
         }
         // A run is above all earlier ones if rows were inserted in key order, and always if it is the first.
         // Entries of other runs belong between those of earlier runs.
-        if self.tree.is_above_all(&edge, run.entry(position)) {
-            for index in position..stop {
-                self.tree.append(&mut edge, run.entry(index))?;
-            }
+        if self.tree.is_above_all(&edge, run.entry(position, &mut short)) {
+            self.tree.append_run(&mut edge, run, position..stop)?;
             return Ok(stop);
         }
         for index in position..stop {
-            let (key, row) = OrderedIndex::split_entry(run.entry(index));
+            let (key, row) = OrderedIndex::split_entry(run.entry(index, &mut short));
             self.tree.reserve(key, row, MemoryNeed::Growth)?;
             self.tree.insert(key, row);
         }

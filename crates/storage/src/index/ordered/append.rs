@@ -2,7 +2,10 @@
 //!
 //! Nodes are left a tenth empty, because a full node splits at the first insertion after the load.
 
-use super::node::{self, NodeId};
+use std::ops::Range;
+
+use super::node::{self, LeafEnd, NodeId};
+use super::sorted_run::SortedRun;
 use super::tree::{HEIGHT_MAX, NO_NODE, OrderedIndex, shortest_separator};
 use crate::invariant::{require, verify};
 use crate::page::{MemoryNeed, OutOfMemory};
@@ -32,8 +35,31 @@ impl OrderedIndex {
         })
     }
 
+    /// Appends entries of a run. The first of them lies above all entries of the tree. After an error the
+    /// tree has a part of them.
+    pub(crate) fn append_run(
+        &mut self,
+        edge: &mut RightEdge,
+        run: &SortedRun,
+        entries: Range<usize>,
+    ) -> Result<(), OutOfMemory> {
+        let (mut next, mut short) = (entries.start, Default::default());
+        while next < entries.end {
+            self.append(edge, run.entry(next, &mut short))?;
+            next += 1;
+            let leaf = *edge.0.last().expect("a tree with entries has a leaf");
+            let used_max = self.used_bytes_max();
+            let mut leaf = LeafEnd::new(self.node_mut(leaf), used_max);
+            let count = run.take_while(next..entries.end, |entry| leaf.append(entry));
+            leaf.finish();
+            self.entries += count as u64;
+            next += count;
+        }
+        Ok(())
+    }
+
     /// Appends an entry that lies above all others. After an error the tree is unchanged.
-    pub(crate) fn append(&mut self, edge: &mut RightEdge, entry: &[u8]) -> Result<(), OutOfMemory> {
+    fn append(&mut self, edge: &mut RightEdge, entry: &[u8]) -> Result<(), OutOfMemory> {
         verify!(self.is_above_all(edge, entry), "an appended entry lies above all others");
         let Some(leaf) = edge.0.last().copied() else {
             self.reserve_nodes(1)?;
@@ -96,8 +122,12 @@ impl OrderedIndex {
 
     #[inline]
     fn has_room(&self, id: NodeId, bytes: usize) -> bool {
-        let node_bytes = self.node_bytes();
-        self.node(id).used_bytes() + bytes <= node_bytes - node_bytes / 10
+        self.node(id).used_bytes() + bytes <= self.used_bytes_max()
+    }
+
+    #[inline]
+    fn used_bytes_max(&self) -> usize {
+        self.node_bytes() - self.node_bytes() / 10
     }
 
     #[inline]

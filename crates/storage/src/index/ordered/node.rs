@@ -8,7 +8,7 @@
 
 use std::cmp::Ordering;
 
-use crate::invariant::require;
+use crate::invariant::{require, verify};
 
 pub(super) const NODE_HEADER_BYTES: usize = 16;
 const SLOT_BYTES: usize = 2;
@@ -198,6 +198,55 @@ pub(super) fn insert(
     set_u16(bytes, slot, at);
     set_u16(bytes, 2, count + 1);
     true
+}
+
+/// Appends entries to a leaf. The header is written at the end.
+pub(super) struct LeafEnd<'a> {
+    bytes: &'a mut [u8],
+    count: usize,
+    /// Where the entries begin.
+    heap: usize,
+    /// Number of bytes that more entries may use.
+    left: usize,
+}
+
+impl<'a> LeafEnd<'a> {
+    /// The end of a leaf of which at most `used_max` bytes become used. A leaf with dead bytes takes no
+    /// entry.
+    pub(super) fn new(bytes: &'a mut [u8], used_max: usize) -> LeafEnd<'a> {
+        let node = Node::new(bytes);
+        require!(node.is_leaf(), "entries are appended to a leaf");
+        let is_dense = u16_at(bytes, 6) == 0;
+        let left = if is_dense { used_max.saturating_sub(node.used_bytes()) } else { 0 };
+        let (count, heap) = (node.count(), u16_at(bytes, 4));
+        LeafEnd { bytes, count, heap, left }
+    }
+
+    /// Appends an entry above all others. Returns false if the leaf is full.
+    #[inline]
+    pub(super) fn append(&mut self, entry: &[u8]) -> bool {
+        let needed = entry_bytes(true, entry.len());
+        if needed > self.left {
+            return false;
+        }
+        self.left -= needed;
+        self.heap -= needed - SLOT_BYTES;
+        let place = &mut self.bytes[self.heap..self.heap + needed - SLOT_BYTES];
+        place[..2].copy_from_slice(&(entry.len() as u16).to_le_bytes());
+        place[2..].copy_from_slice(entry);
+        set_u16(self.bytes, NODE_HEADER_BYTES + self.count * SLOT_BYTES, self.heap);
+        self.count += 1;
+        true
+    }
+
+    pub(super) fn finish(self) {
+        set_u16(self.bytes, 2, self.count);
+        set_u16(self.bytes, 4, self.heap);
+        verify!(
+            (1..self.count).all(|index| Node::new(self.bytes).entry(index - 1) < Node::new(self.bytes).entry(index)),
+            "appended entries lie above all others"
+        );
+    }
 }
 
 /// Whether an entry at `index` keeps the node in order.
