@@ -55,12 +55,13 @@ impl fmt::Display for ReplayError {
 
 impl std::error::Error for ReplayError {}
 
-/// Progress of building the indexes of one partition.
+/// Progress of building the indexes of one partition after the other.
 #[derive(Debug)]
 pub struct IndexRebuild {
     phase: Phase,
     /// The collected entries of each ordered index.
     runs: Vec<SortedRun>,
+    /// The limit of the bytes of one run.
     run_bytes_max: usize,
     batch: Vec<BatchRow>,
     /// The greatest AUTO_INCREMENT value so far.
@@ -110,10 +111,11 @@ impl IndexRebuild {
         }
     }
 
-    /// The greatest value that the AUTO_INCREMENT column has in the rows so far; 0 without such a column, or
-    /// if no value is above 0.
-    pub fn greatest_auto_increment(&self) -> u64 {
-        self.greatest
+    /// Ends the build of a partition, and begins that of another one with the same memory. Returns the
+    /// greatest value of the AUTO_INCREMENT column; 0 without such a column, or if no value is above 0.
+    pub fn end_partition(&mut self) -> u64 {
+        self.phase = Phase::FreeIds(None);
+        std::mem::take(&mut self.greatest)
     }
 
     /// Number of rows whose entries were collected since the last call.
@@ -196,7 +198,6 @@ impl PartitionStore {
                     build.phase = Phase::Done;
                 } else if self.hash.grow_step(rows, budget_rows.div_ceil(ROWS_PER_HASH_PAGE))? {
                     build.runs.resize_with(self.ordered.len(), SortedRun::default);
-                    build.run_bytes_max = build.run_bytes_max.min(RUNS_BYTES_MAX / self.ordered.len().max(1));
                     build.phase = Phase::Rows { next: RowId(0) };
                 }
             }
@@ -232,7 +233,8 @@ impl PartitionStore {
             let batch_stop = RowId(stop.0.min(next.0 + BATCH_ROWS as u32));
             self.collect_batch(build, next..batch_stop)?;
             next = batch_stop;
-            let is_full = |run: &SortedRun| run.bytes() >= build.run_bytes_max;
+            let bytes_max = build.run_bytes_max.min(RUNS_BYTES_MAX / build.runs.len().max(1));
+            let is_full = |run: &SortedRun| run.bytes() >= bytes_max;
             if let Some(index) = build.runs.iter().position(is_full) {
                 return Ok(Phase::Sort { index, next });
             }

@@ -145,7 +145,7 @@ impl LdmBlock {
             }
         }
         build.partitions.pop();
-        let greatest = std::mem::take(&mut build.rebuild).greatest_auto_increment();
+        let greatest = build.rebuild.end_partition();
         if greatest > 0 {
             build.greatest.push((partition.table, greatest));
         }
