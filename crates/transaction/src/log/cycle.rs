@@ -20,6 +20,9 @@ use super::block::{LogBlock, Pending};
 /// Groups that are written before a sync. More records take several syncs, and only the last one makes the
 /// cycle's number durable.
 pub(super) const GROUPS_PER_CYCLE_MAX: usize = 16;
+/// Groups that are encoded and not yet written. The disk has one while the next is encoded, and no turn
+/// encodes more than these.
+const GROUPS_UNDER_WAY_MAX: usize = 2;
 
 /// The log keeps this distance between the ceiling and the numbers taken, so that the sequence never waits
 /// for a group.
@@ -76,6 +79,8 @@ pub(super) struct Cycle {
     pub bytes_waiting: usize,
     /// The kind of the last group of the cycle.
     kind: Option<GroupKind>,
+    /// Number of groups that may be encoded before the next sync.
+    groups_left: usize,
     /// Groups that are encoded and not requested yet: their segment is being prepared, or the disk is full.
     unwritten: VecDeque<(u64, FileBuffer)>,
     /// Requested writes without an answer.
@@ -156,6 +161,15 @@ impl Cycle {
         self.synced = start.position;
     }
 
+    /// Whether another group precedes the next sync.
+    fn has_groups(&self) -> bool {
+        self.groups_left > 0 && (!self.collected.is_empty() || self.kind.is_some())
+    }
+
+    fn groups_under_way(&self) -> usize {
+        self.unwritten.len() + self.writes
+    }
+
     fn end_write(&mut self, now: Time) {
         let sample = now.since(self.write_begun).as_micros().clamp(1, u64::from(u32::MAX)) as u32;
         let mean = if self.sync_us == 0 { sample } else { self.sync_us - self.sync_us / 8 + sample / 8 };
@@ -223,14 +237,20 @@ impl LogBlock {
         self.write_groups(context, outbox);
     }
 
-    /// Encodes the next groups and requests their writes and a sync.
+    /// Begins to write the groups before the next sync.
     fn write_groups(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.cycle.phase = Phase::Writing;
         self.cycle.write_begun = context.turn_start;
-        for _ in 0..GROUPS_PER_CYCLE_MAX {
-            if self.cycle.collected.is_empty() && self.cycle.kind.is_none() {
-                break;
-            }
+        self.cycle.groups_left = GROUPS_PER_CYCLE_MAX;
+        self.continue_writing(context, outbox);
+    }
+
+    /// Encodes some groups, requests the writes whose segments are ready, and the syncs once no group is
+    /// left. The answers to the writes continue.
+    fn continue_writing(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        // A group that found the disk full is written before the groups after it.
+        while self.cycle.has_groups() && !self.cycle.is_full && self.cycle.groups_under_way() < GROUPS_UNDER_WAY_MAX {
+            self.cycle.groups_left -= 1;
             self.encode_next_group(context, outbox);
         }
         self.request_writes(outbox);
@@ -334,7 +354,7 @@ impl LogBlock {
     }
 
     /// Requests the writes whose segments are ready, and the syncs once no group is left.
-    pub(super) fn request_writes(&mut self, outbox: &mut Outbox<Signal>) {
+    fn request_writes(&mut self, outbox: &mut Outbox<Signal>) {
         let size = self.configuration.segment_size;
         while let Some((position, _)) = self.cycle.unwritten.front()
             && let Some(file) = self.segments.file_at(size.segment_of(*position))
@@ -358,7 +378,7 @@ impl LogBlock {
             }
             return;
         }
-        if self.cycle.is_full {
+        if self.cycle.is_full || self.cycle.has_groups() {
             return;
         }
         if PlantedBug::AcknowledgeBeforeSync.is_planted() && self.cycle.collected.is_empty() {
@@ -388,7 +408,12 @@ impl LogBlock {
     ) {
         let value = token & ((1 << TOKEN_KIND_SHIFT) - 1);
         match token >> TOKEN_KIND_SHIFT {
-            WRITE => self.on_written(value, &result, bytes, outbox),
+            WRITE => {
+                self.on_written(value, &result, bytes, outbox);
+                if self.cycle.phase == Phase::Writing && !self.cycle.is_full && self.cycle.has_groups() {
+                    self.continue_writing(context, outbox);
+                }
+            }
             SYNC => self.on_synced(&result, outbox),
             RECOVER => return self.on_recovery_file((value, result, bytes), outbox),
             _ => {
@@ -396,7 +421,7 @@ impl LogBlock {
                 if self.starting.is_some() && self.cycle.phase == Phase::Stopped && self.segments.is_ready() {
                     self.begin_start(context, outbox);
                 } else if self.cycle.phase == Phase::Writing {
-                    self.request_writes(outbox);
+                    self.continue_writing(context, outbox);
                 }
             }
         }
@@ -418,7 +443,7 @@ impl LogBlock {
         match result {
             Ok(FileOutcome::Written { length, .. }) => {
                 require!(*length as usize == bytes.len(), "a group is written whole: {length} bytes at {position}");
-                if self.cycle.spare.len() < GROUPS_PER_CYCLE_MAX {
+                if self.cycle.spare.len() < GROUPS_UNDER_WAY_MAX {
                     self.cycle.spare.push(bytes);
                 }
             }
@@ -534,7 +559,7 @@ impl LogBlock {
             }
             RETRY_TIMER => {
                 self.cycle.retry_timer_runs = false;
-                self.retry_writes(outbox);
+                self.retry_writes(context, outbox);
             }
             _ => self.segments.on_timer(outbox),
         }
@@ -552,18 +577,18 @@ impl LogBlock {
             self.close(context, outbox);
         }
         // A stop waits for no timer.
-        self.retry_writes(outbox);
+        self.retry_writes(context, outbox);
     }
 
     /// Writes again what a full disk has refused.
-    fn retry_writes(&mut self, outbox: &mut Outbox<Signal>) {
+    fn retry_writes(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let is_waiting = self.cycle.writes == 0 && self.cycle.syncs == 0 && self.cycle.phase != Phase::Failed;
         // The segment's own timer may have found room already.
         if is_waiting && (self.cycle.is_full || self.needs_segment()) {
             self.cycle.is_full = false;
             self.cycle.phase = Phase::Writing;
             self.segments.retry(outbox);
-            self.request_writes(outbox);
+            self.continue_writing(context, outbox);
         }
     }
 

@@ -633,6 +633,38 @@ fn large_records_pass_groups_and_segments() {
 }
 
 #[test]
+fn a_turn_encodes_few_groups_however_long_the_records_are() {
+    let mut stage = Stage::started();
+    let last = stage.commit(0, 10 << 20);
+    stage.await_durable(0, last);
+    let is_write = |request: &&WorldRequest| matches!(request, WorldRequest::WriteFile { .. });
+    while !stage.requests.is_empty() {
+        assert!(stage.requests.iter().filter(is_write).count() <= 2);
+        stage.run_request(0);
+    }
+    assert_eq!(stage.answers().len(), 1);
+    assert_eq!(stage.read_back().1, [last.0]);
+}
+
+#[test]
+fn a_disk_that_becomes_full_amid_a_cycle_delays_the_rest_of_it() {
+    for room in [0, 100_000, (1 << 20) + 100_000, 3 << 20] {
+        let mut stage = Stage::started();
+        stage.run_disk();
+        stage.room = room;
+        let last = stage.commit(0, 5 << 20);
+        stage.await_durable(0, last);
+        stage.run_disk();
+        assert!(stage.answers().is_empty() && stage.halted.is_none());
+        stage.room = u64::MAX;
+        stage.advance(Duration::from_millis(1100));
+        stage.run_disk();
+        assert_eq!(stage.answers(), [(0, last.0)]);
+        assert_eq!(stage.read_back().1, [last.0]);
+    }
+}
+
+#[test]
 fn buffers_return_to_the_blocks_that_filled_them() {
     let mut stage = Stage::started();
     let number = stage.commit(1, 0);
