@@ -14,4 +14,5 @@ pub mod log;
 pub mod page;
 pub mod partition_store;
 pub mod row;
+pub mod sharded_table;
 pub mod snapshot;

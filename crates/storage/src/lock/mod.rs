@@ -6,7 +6,6 @@
 
 mod pool;
 mod range;
-mod shards;
 mod table;
 
 pub use range::{IndexPartition, NewKey, RANGE_BYTES_MAX, RANGES_MAX, RangeEntry, WIDE_RANGES_MAX};

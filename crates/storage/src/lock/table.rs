@@ -14,10 +14,10 @@ use junctor_model::id::{IndexId, PartitionId, RowId, TransactionId};
 
 use crate::index::RangeBounds;
 use crate::invariant::{require, verify};
+use crate::sharded_table::ShardedTable;
 
 use super::pool::{NONE, Pool};
 use super::range::{IndexPartition, NewKey, RangeEntry, RangeTable};
-use super::shards::ShardedTable;
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
 pub const LOCKS_MAX: usize = 1 << 20;
@@ -109,7 +109,8 @@ pub struct LockEntry {
 /// All locks of one ldm.
 #[derive(Debug)]
 pub struct LockTable {
-    by_key: ShardedTable,
+    /// The numbers of the locks.
+    by_key: ShardedTable<u32>,
     by_transaction: HashTable<(TransactionId, u32)>,
     locks: Pool<Lock>,
     requests: Pool<Request>,
@@ -160,7 +161,7 @@ impl LockTable {
     /// function.
     pub fn new(seed: u64, capacity: usize) -> LockTable {
         LockTable {
-            by_key: ShardedTable::new(),
+            by_key: ShardedTable::default(),
             by_transaction: HashTable::new(),
             locks: Pool::new(capacity),
             requests: Pool::new(capacity),

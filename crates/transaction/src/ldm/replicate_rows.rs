@@ -64,6 +64,10 @@ impl LdmBlock {
         let builder = &mut memory.row_builder;
         let participant = participants.record(handle);
         let transaction = participant.transaction;
+        // Without backups nothing is shipped, and the loop below would visit all rows in one turn.
+        if !participant.touched.iter().any(|index| partitions.slot(*index).chain.len() > 1) {
+            participant.shipped = participant.rows.len();
+        }
         while participant.outstanding == 0 && participant.shipped < participant.rows.len() {
             let end = participant.rows.len().min(participant.shipped + ROWS_SHIPPED_MAX);
             let rows = &mut participant.rows[participant.shipped..end];

@@ -181,7 +181,7 @@ impl TcBlock {
             return self.take_follow_ups(handle, number, reply.follow_ups, context.buffers);
         }
         record.take_reply();
-        record.running.planned.drop_some();
+        record.running.planned.free_some();
         if reply.changed > 0 {
             let participant = record.note_written(from, reply.partition);
             participant.is_long |= reply.is_long;

@@ -24,10 +24,9 @@ use junctor_signals::program::{Access, WriteAction, WriteProgram};
 use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
+use super::last_rounds::LastRounds;
 use super::state::{Cascade, Part, PlannedRound, Round, RoundPart, Statement, TransactionHandle};
 
-/// Maximum number of planned keys that are freed in one step.
-const RETIRED_AT_ONCE_MAX: usize = 32_768;
 /// Number of bytes after which another part is begun for the same partition.
 const PART_BYTES_MAX: usize = 1 << 20;
 
@@ -43,11 +42,9 @@ pub(super) struct FollowUpPlan {
     move_program: Option<Arc<WriteProgram>>,
     /// Entries by position of their index in the program, and by round.
     entries: BTreeMap<(usize, u32), BTreeMap<PartitionId, Vec<RoundPart>>>,
-    /// For each index and hash of a key, the last round of the key's entries. Keys with equal hashes take one
-    /// round more than necessary.
-    last_round: BTreeMap<(usize, u64), u32>,
-    /// Former contents of `last_round`, which are freed in small steps.
-    retired: BTreeMap<(usize, u64), u32>,
+    last_rounds: LastRounds,
+    /// Former contents of `last_rounds`, which are freed in small steps.
+    retired: LastRounds,
     /// Number of follow-ups, including those of foreign keys, and the total bytes of their keys and rows.
     count: usize,
     bytes: usize,
@@ -197,19 +194,14 @@ impl FollowUpPlan {
             return VecDeque::from([PlannedRound::plain(moved)]);
         }
         let planned = std::mem::take(self);
-        self.retired = planned.last_round;
+        self.retired = planned.last_rounds;
         planned.entries.into_values().map(PlannedRound::plain).collect()
     }
 
-    /// Frees some entries of `retired`, the memory of past planning. Freeing all of it in one step would take
-    /// too long.
+    /// Frees some memory of past planning.
     #[inline]
-    pub fn drop_some(&mut self) {
-        for _ in 0..RETIRED_AT_ONCE_MAX {
-            if self.retired.pop_first().is_none() {
-                return;
-            }
-        }
+    pub fn free_some(&mut self) {
+        self.retired.free_some();
     }
 
     /// Counts a follow-up against the limits of a statement, because this memory is not accounted elsewhere.
@@ -263,8 +255,7 @@ impl FollowUpPlan {
         let hash = key_hash(&entry_key);
         let partition = partition_of(hash, table.definition.partition_count);
         let partition = PartitionId { table: table.definition.id, index: partition };
-        let round = round_after(self.last_round.get(&(position, hash)).copied(), insert.is_some());
-        self.last_round.insert((position, hash), round);
+        let round = self.last_rounds.next(position, hash, insert.is_some());
         let entry_program = match (insert.is_some(), &program.action) {
             (false, _) => &programs.delete,
             (true, WriteAction::InsertOrClaim) => &programs.insert_or_claim,
@@ -311,12 +302,6 @@ fn part_with_space(parts: &mut Vec<RoundPart>, begin: impl FnOnce() -> RoundPart
     }
     let last = parts.len() - 1;
     &mut parts[last]
-}
-
-/// The first round after `last` for this kind of entry.
-fn round_after(last: Option<u32>, is_insert: bool) -> u32 {
-    let first = last.map_or(0, |last| last + 1);
-    if (first % 2 == 1) == is_insert { first } else { first + 1 }
 }
 
 fn begin_part(partition: PartitionId, program: &Arc<WriteProgram>, part: Part, buffers: &mut BufferPool) -> RoundPart {

@@ -25,6 +25,7 @@ mod execute_statement;
 mod follow_up;
 mod foreign_key;
 mod interrupt_statement;
+mod last_rounds;
 mod lock_wait;
 mod log_credit;
 mod note_table_wait;
