@@ -4,6 +4,7 @@ use crate::address::Address;
 use crate::context::{Context, Time};
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
+use crate::wire_signal::LinkMaker;
 use crate::world::WorldEvent;
 
 /// Whether a signal may have to wait for space.
@@ -50,6 +51,11 @@ pub trait Signal: Sized + Send + 'static {
 
     /// Wraps an event of a timer, socket or file in a signal, for delivery to a block.
     fn from_world(event: WorldEvent) -> Self;
+
+    /// How a simulation encodes the signals between two nodes. `None` hands them over as they are.
+    fn simulated_links() -> Option<LinkMaker<Self>> {
+        None
+    }
 
     /// The name of a module in traces; `None` prints its number.
     fn name_of_module(module: ModuleId) -> Option<&'static str> {

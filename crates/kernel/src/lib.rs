@@ -63,7 +63,7 @@ pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};
 pub use turn_clock::TurnClock;
-pub use wire_signal::{DecodeError, EncodeError, WireSignal};
+pub use wire_signal::{DecodeError, EncodeError, LinkMaker, WireSignal};
 pub use world::{
     FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, SocketCloseReason, SocketId,
     WorldEvent, WorldRequest,

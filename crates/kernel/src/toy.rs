@@ -12,7 +12,7 @@ use crate::directory::ThreadAssignment;
 use crate::file_buffer::FileBuffer;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
-use crate::wire_signal::{DecodeError, EncodeError, WireSignal};
+use crate::wire_signal::{DecodeError, EncodeError, LinkMaker, WireSignal};
 use crate::world::{FileId, FileLane, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
 /// Starts the node's timer, file and long work.
@@ -83,6 +83,10 @@ impl Signal for ToySignal {
 
     fn from_world(event: WorldEvent) -> Self {
         Self::World(event)
+    }
+
+    fn simulated_links() -> Option<LinkMaker<Self>> {
+        Some(LinkMaker::newest())
     }
 
     fn name_of_number(number: u16) -> Option<&'static str> {

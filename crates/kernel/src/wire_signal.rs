@@ -14,7 +14,9 @@ use std::ops::RangeInclusive;
 use crate::address::Address;
 use crate::block::{Endpoints, Signal};
 use crate::buffer::BufferPool;
+use crate::invariant::fail;
 use crate::module::ModuleId;
+use crate::require;
 
 /// Maximum number of bytes of an encoded signal.
 pub const SIGNAL_BYTES_MAX: usize = 1 << 30;
@@ -62,6 +64,63 @@ pub trait WireSignal: Signal {
     }
 }
 
+/// Both ends of a simulated link.
+pub(crate) trait LinkEnds<S> {
+    /// The record of a signal, whose buffers return to the sender's pool.
+    fn encode(&mut self, endpoints: Endpoints, signal: S, buffers: &mut BufferPool) -> Vec<u8>;
+
+    /// The signal of the next record.
+    fn decode(&mut self, record: &[u8], buffers: &mut BufferPool) -> (Endpoints, S);
+}
+
+/// Makes the ends of simulated links. Without it, a simulation hands signals to other nodes as they are.
+pub struct LinkMaker<S> {
+    make: fn() -> Box<dyn LinkEnds<S>>,
+}
+
+impl<S: WireSignal> LinkMaker<S> {
+    /// Makes links that encode signals in the newest version.
+    pub fn newest() -> LinkMaker<S> {
+        LinkMaker {
+            make: || {
+                let version = *S::VERSIONS.end();
+                Box::new(Ends::<S> { encoder: S::encoder(version), decoder: S::decoder(version) })
+            },
+        }
+    }
+}
+
+impl<S> LinkMaker<S> {
+    pub(crate) fn make(&self) -> Box<dyn LinkEnds<S>> {
+        (self.make)()
+    }
+}
+
+struct Ends<S: WireSignal> {
+    encoder: S::Encoder,
+    decoder: S::Decoder,
+}
+
+impl<S: WireSignal> LinkEnds<S> for Ends<S> {
+    fn encode(&mut self, endpoints: Endpoints, signal: S, buffers: &mut BufferPool) -> Vec<u8> {
+        let mut record = Vec::new();
+        let encoded = append_record(endpoints, &signal, &mut self.encoder, &mut record);
+        require!(encoded.is_ok(), "the newest version knows {} completely: {encoded:?}", signal.name());
+        signal.recycle(buffers);
+        record
+    }
+
+    fn decode(&mut self, mut record: &[u8], buffers: &mut BufferPool) -> (Endpoints, S) {
+        match take_record(&mut record, &mut self.decoder, buffers) {
+            Ok(taken) if record.is_empty() => taken,
+            Ok((_, signal)) => {
+                fail("a record is one signal", format_args!("{} bytes follow {}", record.len(), signal.name()))
+            }
+            Err(error) => fail("a record decodes", format_args!("{error}")),
+        }
+    }
+}
+
 /// Why a signal cannot be sent on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EncodeError {
@@ -74,7 +133,8 @@ pub enum EncodeError {
         /// The version of the link.
         version: u16,
     },
-    /// The signal would have more than [`SIGNAL_BYTES_MAX`] bytes.
+    /// The signal would have more than [`SIGNAL_BYTES_MAX`] bytes, or its parts are nested more deeply than a
+    /// receiver accepts.
     TooLong,
 }
 
@@ -113,7 +173,7 @@ impl fmt::Display for EncodeError {
             EncodeError::UnknownToPeer { name, since, version } => {
                 write!(formatter, "{name} needs version {since} of the signals, and the link has version {version}")
             }
-            EncodeError::TooLong => write!(formatter, "a signal has more than {SIGNAL_BYTES_MAX} bytes"),
+            EncodeError::TooLong => formatter.write_str("a signal is too long or nested too deeply"),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod delivery;
 mod file;
+mod link;
 mod node;
 mod simulation;
 mod socket;

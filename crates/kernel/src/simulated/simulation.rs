@@ -22,6 +22,7 @@ use crate::turn_clock::TurnClock;
 use crate::world::WorldEvent;
 
 use super::file::{Disk, DiskCrash, DiskFaults, DiskOperation, FileOptions, VirtualFiles};
+use super::link::{InTransit, SimulatedLink};
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
@@ -85,9 +86,17 @@ enum ScheduledEvent<S> {
     /// The output of a turn is published.
     Flush { life: u32, node: usize, thread: usize },
     /// A signal arrives from another node.
-    Arrive { life: u32, node: usize, envelope: Envelope<S> },
+    Arrive { life: u32, node: usize, arrival: Arrival<S> },
     /// A file request completes.
     CompleteFile { life: u32, node: usize, request: u64 },
+}
+
+/// A signal from another node.
+struct Arrival<S> {
+    /// The receiving thread and the sending node.
+    thread: usize,
+    from: u8,
+    signal: InTransit<S>,
 }
 
 /// Any number of nodes in one thread, deterministic.
@@ -99,8 +108,8 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     scheduled: u64,
     nodes: Vec<SimulatedNode<S, H>>,
     make_host: Box<dyn FnMut(ThreadAssignment) -> H>,
-    /// Arrival of the last signal between each pair of nodes, so that none overtakes it.
-    arrivals: BTreeMap<(u8, u8), Time>,
+    /// The link from each node to each other node that it has sent to.
+    links: BTreeMap<(u8, u8), SimulatedLink<S>>,
     digest: u64,
     handled: u64,
     crashes: Vec<(NodeId, CrashPoint)>,
@@ -120,7 +129,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             scheduled: 0,
             nodes: Vec::new(),
             make_host: Box::new(make_host),
-            arrivals: BTreeMap::new(),
+            links: BTreeMap::new(),
             digest: 0,
             handled: 0,
             crashes: Vec::new(),
@@ -323,9 +332,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                     self.flush_thread(node, thread);
                 }
             }
-            ScheduledEvent::Arrive { life, node, envelope } => {
+            ScheduledEvent::Arrive { life, node, arrival } => {
                 if self.is_same_life(life, node) {
-                    self.arrive(node, envelope);
+                    self.arrive(node, arrival);
                 }
             }
             ScheduledEvent::CompleteFile { life, node, request } => {
@@ -505,7 +514,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             self.schedule_run(position, target, self.now.plus(Duration(delay)));
         }
         for envelope in remote {
-            self.send_to_node(envelope);
+            self.send_to_node((position, thread), envelope);
         }
         self.schedule_next(position, thread, moved);
         if stop_requested {
@@ -558,23 +567,29 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    fn send_to_node(&mut self, envelope: Envelope<S>) {
+    /// Sends a signal of a thread, given by node and index, to another node.
+    fn send_to_node(&mut self, (sender, thread): (usize, usize), envelope: Envelope<S>) {
         let (from, to) = (envelope.from.node.0, envelope.to.node.0);
         let Some(node) = usize::from(to).checked_sub(1).filter(|&node| node < self.nodes.len()) else { return };
         let delay = Duration(1 + self.random.below(self.options.link_ns_max.max(1)));
-        // Links keep their order, as TCP does.
-        let last = self.arrivals.entry((from, to)).or_default();
-        *last = (*last).max(self.now.plus(delay));
-        let time = *last;
+        let directory = &self.nodes[node].directory;
+        let Some(receiver) = directory.thread_of(envelope.to.module, envelope.to.instance) else { return };
         let life = self.nodes[node].life;
-        self.schedule(time, ScheduledEvent::Arrive { life, node, envelope });
+        let lives = (self.nodes[sender].life, life);
+        let link = self.links.entry((from, to)).or_insert_with(SimulatedLink::new);
+        // Links keep their order, as TCP does.
+        link.arrival = link.arrival.max(self.now.plus(delay));
+        let time = link.arrival;
+        let signal = link.send(envelope, lives, &mut self.nodes[sender].threads[thread].engine.buffers);
+        let arrival = Arrival { thread: receiver.into(), from, signal };
+        self.schedule(time, ScheduledEvent::Arrive { life, node, arrival });
     }
 
-    fn arrive(&mut self, position: usize, envelope: Envelope<S>) {
-        let node = &mut self.nodes[position];
-        let thread = node.directory.thread_of(envelope.to.module, envelope.to.instance).map(usize::from);
-        let Some(thread) = thread else { return };
-        node.threads[thread].engine.receive(envelope);
+    fn arrive(&mut self, position: usize, Arrival { thread, from, signal }: Arrival<S>) {
+        let engine = &mut self.nodes[position].threads[thread].engine;
+        let link = self.links.get_mut(&(from, position as u8 + 1));
+        let Some(envelope) = link.and_then(|link| link.receive(signal, &mut engine.buffers)) else { return };
+        engine.receive(envelope);
         self.schedule_run(position, thread, self.now);
     }
 }
