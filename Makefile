@@ -118,7 +118,8 @@ sanitize: tools
 
 fuzz:
 	PROPTEST_CASES=$(CASES) cargo test --release --package junctor-model --package junctor-expression \
-		--package junctor-storage --package junctor-sql --package junctor-front --package junctor-kernel
+		--package junctor-storage --package junctor-sql --package junctor-front --package junctor-kernel \
+		--package junctor-signals
 
 tidy:
 	cargo run --quiet --package xtask -- tidy

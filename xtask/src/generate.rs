@@ -30,14 +30,15 @@ pub fn run() -> Result<(), String> {
 }
 
 /// All generated pages.
-pub fn pages() -> [Page; 5] {
+pub fn pages() -> [Page; 6] {
     let source = |table: &str| fs::read_to_string(root().join(table)).map_err(|error| format!("{table}: {error}"));
     [
         ("docs/generated/errors.md", source(ERROR_TABLE).and_then(|source| errors_page(&source))),
         ("docs/generated/counters.md", source(COUNTER_TABLE).and_then(|source| counters_page(&source))),
         ("docs/generated/crash-points.md", source(CRASH_POINT_TABLE).and_then(|source| crash_points_page(&source))),
-        ("docs/generated/settings.md", printed_page(&["settings"])),
-        ("docs/generated/autobench.md", printed_page(&["bench", "--list-keys"])),
+        ("docs/generated/signals.md", printed_page(&["junctor-signals", "--example", "signals_page"])),
+        ("docs/generated/settings.md", printed_page(&["junctor", "--", "settings"])),
+        ("docs/generated/autobench.md", printed_page(&["junctor", "--", "bench", "--list-keys"])),
     ]
 }
 
@@ -46,11 +47,12 @@ fn write(path: &Path, page: &str) -> Result<(), String> {
     fs::write(path, page).map_err(|error| error.to_string())
 }
 
-/// Runs the binary `junctor` with these arguments and returns its output.
+/// Runs a program of a package, with the arguments of `cargo run` from the package's name on, and returns its
+/// output.
 fn printed_page(words: &[&str]) -> Result<String, String> {
-    let shown = format!("cargo run -p junctor -- {}", words.join(" "));
+    let shown = format!("cargo run -p {}", words.join(" "));
     let output = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--package", "junctor", "--"])
+        .args(["run", "--quiet", "--package"])
         .args(words)
         .current_dir(root())
         .output()

@@ -318,11 +318,17 @@ impl Dictionary {
 
     /// Adds or replaces a table.
     pub fn put_table(&mut self, table: TableDefinition) {
+        self.put_layout(Arc::new(TableLayout::new(table)));
+    }
+
+    /// Adds or replaces a table whose layout is shared.
+    pub fn put_layout(&mut self, layout: Arc<TableLayout>) {
+        let table = &layout.definition;
         // Hidden tables are found by id only; their names may not hide a user's table.
         if table.kind == TableKind::Base {
             self.names.insert((table.database.clone(), table.name.clone()), table.id);
         }
-        self.tables.insert(table.id, Arc::new(TableLayout::new(table)));
+        self.tables.insert(table.id, layout);
     }
 
     /// Removes a table.

@@ -18,6 +18,8 @@ pub enum Exclusion {
     All,
 }
 
+choices! { Exclusion { 0 Writes; 1 All; } }
+
 /// Users of a table that must end before the change runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableUsers {
@@ -27,6 +29,8 @@ pub enum TableUsers {
     Transactions,
 }
 
+choices! { TableUsers { 0 Statements; 1 Transactions; } }
+
 /// A table from which a change excludes other sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockedTable {
@@ -35,6 +39,8 @@ pub struct BlockedTable {
     /// The statements to keep out.
     pub exclusion: Exclusion,
 }
+
+layout! { BlockedTable { table, exclusion } }
 
 /// From main to every sql block: keep new users of these tables waiting, and reply when nobody uses them any
 /// more. Sent again for the same change after a `RecallTables`.
@@ -52,12 +58,16 @@ pub struct BlockTables {
     pub tables: Arc<[BlockedTable]>,
 }
 
+layout! { BlockTables { operation, reply_to, owner, users, tables } }
+
 /// The reply to [`BlockTables`]: no session of this block uses the tables.
 #[derive(Debug)]
 pub struct BlockTablesReply {
     /// Copied from the request.
     pub operation: OperationId,
 }
+
+layout! { BlockTablesReply { operation } }
 
 /// From a sql block that has already replied to [`BlockTables`]: a transaction older than the change needs a
 /// table. If the change has not begun, main sends `BlockTables` to this block again, and the block admits
@@ -70,6 +80,8 @@ pub struct RecallTables {
     pub from: Address,
 }
 
+layout! { RecallTables { operation, from } }
+
 /// From main to every sql block: the change is over or given up, and waiting statements continue.
 #[derive(Debug)]
 pub struct UnblockTables {
@@ -77,12 +89,16 @@ pub struct UnblockTables {
     pub operation: OperationId,
 }
 
+layout! { UnblockTables { operation } }
+
 /// From main to the requesting sql block: the change no longer waits and begins.
 #[derive(Debug)]
 pub struct ChangeSchemaStarted {
     /// Copied from the request.
     pub operation: OperationId,
 }
+
+layout! { ChangeSchemaStarted { operation } }
 
 /// From sql to main: the session no longer wants the change. A waiting change is given up with error 1317;
 /// one that has begun continues.
@@ -94,12 +110,16 @@ pub struct CancelSchemaChange {
     pub reply_to: Address,
 }
 
+layout! { CancelSchemaChange { operation, reply_to } }
+
 /// From sql to main: releases the tables that the session locked by LOCK TABLES, if any. Has no reply.
 #[derive(Debug)]
 pub struct UnlockTables {
     /// The session's connection.
     pub connection: ConnectionId,
 }
+
+layout! { UnlockTables { connection } }
 
 /// From a sql block to every tc of the node: a transaction begins or stops waiting for tables that a change
 /// holds. If another transaction waits for rows of this one meanwhile, tc reports that by
@@ -116,6 +136,8 @@ pub struct NoteTableWait {
     pub waits: bool,
 }
 
+layout! { NoteTableWait { transaction, connection, from, waits } }
+
 /// From tc to a sql block: the named transaction waits for tables, and another transaction waits for one of
 /// its rows. The named transaction then goes before changes that have not begun, so that no cycle of waits
 /// forms.
@@ -126,3 +148,5 @@ pub struct HastenTransaction {
     /// The connection of its session.
     pub connection: ConnectionId,
 }
+
+layout! { HastenTransaction { transaction, connection } }

@@ -137,6 +137,8 @@ pub struct ChangeSchema {
     pub change: Box<SchemaChange>,
 }
 
+layout! { ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } }
+
 /// The reply to [`ChangeSchema`]: every block has the new dictionary.
 #[derive(Debug)]
 pub struct ChangeSchemaReply {
@@ -147,6 +149,8 @@ pub struct ChangeSchemaReply {
     /// Why the change failed; nothing has changed then.
     pub error: Option<Box<Error>>,
 }
+
+layout! { ChangeSchemaReply { operation, notes, error } }
 
 /// The guarded partition, shared with its readers. Only the data plane knows its type.
 #[derive(Clone)]
@@ -190,6 +194,8 @@ pub struct ChangePartition {
     pub change: PartitionChange,
 }
 
+layout! { ChangePartition { operation, reply_to, partition, layout, change } }
+
 /// The reply to [`ChangePartition`].
 #[derive(Debug)]
 pub struct ChangePartitionReply {
@@ -200,6 +206,8 @@ pub struct ChangePartitionReply {
     /// Why it failed (memory). The partition is unchanged then.
     pub error: Option<Box<Error>>,
 }
+
+layout! { ChangePartitionReply { operation, partition, error } }
 
 /// From an ldm to the query blocks of its group: opens a partition for reading, or closes it.
 #[derive(Debug)]
@@ -227,6 +235,11 @@ impl Distribution {
     /// The primary of a partition.
     pub fn owner(&self, partition: PartitionId) -> Option<Address> {
         self.chain(partition).and_then(|chain| chain.first().copied())
+    }
+
+    /// Every partition with its chain, in the order of the partitions.
+    pub fn chains(&self) -> impl Iterator<Item = (&PartitionId, &Vec<Address>)> {
+        self.chains.iter()
     }
 
     /// Sets the chain of a partition.
@@ -260,9 +273,13 @@ pub struct PublishCatalog {
     pub catalog: Arc<Catalog>,
 }
 
+layout! { PublishCatalog { operation, reply_to, catalog } }
+
 /// The reply to [`PublishCatalog`]: later requests of this block name the new versions.
 #[derive(Debug)]
 pub struct PublishCatalogReply {
     /// Copied from the request.
     pub operation: OperationId,
 }
+
+layout! { PublishCatalogReply { operation } }

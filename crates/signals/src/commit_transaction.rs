@@ -16,6 +16,8 @@ pub struct PrepareTransaction {
     pub reply_to: Address,
 }
 
+layout! { PrepareTransaction { transaction, reply_to } }
+
 /// The reply to [`PrepareTransaction`]: the whole chain of every partition of this participant is prepared.
 #[derive(Debug)]
 pub struct PrepareTransactionReply {
@@ -28,6 +30,8 @@ pub struct PrepareTransactionReply {
     /// Why the transaction cannot commit.
     pub error: Option<Box<Error>>,
 }
+
+layout! { PrepareTransactionReply { transaction, from, chunk_blocks, error } }
 
 /// Stamps the versions with the number, forms the log record and releases the locks.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub struct CommitTransaction {
     pub has_written: bool,
 }
 
+layout! { CommitTransaction { transaction, reply_to, number, participants, has_written } }
+
 /// The reply to [`CommitTransaction`]: applied along the whole chain.
 #[derive(Debug)]
 pub struct CommitTransactionReply {
@@ -53,6 +59,8 @@ pub struct CommitTransactionReply {
     /// The answering ldm.
     pub from: Address,
 }
+
+layout! { CommitTransactionReply { transaction, from } }
 
 /// Undoes the versions that statements after a given one have written, in bounded steps.
 #[derive(Debug)]
@@ -67,6 +75,8 @@ pub struct UndoTransaction {
     pub ends: bool,
 }
 
+layout! { UndoTransaction { transaction, reply_to, newer_than, ends } }
+
 /// The reply to [`UndoTransaction`].
 #[derive(Debug)]
 pub struct UndoTransactionReply {
@@ -77,6 +87,8 @@ pub struct UndoTransactionReply {
     /// Blocks of the log that the remaining records of the transaction need at most.
     pub log_blocks: u32,
 }
+
+layout! { UndoTransactionReply { transaction, from, log_blocks } }
 
 /// From tc to tc: send `CommitStable` to the transaction's tc when this number is stable.
 #[derive(Debug)]

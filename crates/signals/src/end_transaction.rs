@@ -15,6 +15,8 @@ pub enum Ending {
     Rollback,
 }
 
+choices! { Ending { 0 Commit; 1 Rollback; } }
+
 /// When a commit is acknowledged on a node with a log (`commit_durability`). A node in memory ignores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CommitDurability {
@@ -26,6 +28,8 @@ pub enum CommitDurability {
     /// transaction on which a surviving one depends.
     Memory,
 }
+
+choices! { CommitDurability { 0 Disk; 1 Memory; } }
 
 impl CommitDurability {
     /// The value of `commit_durability`.
@@ -58,6 +62,8 @@ pub struct EndTransaction {
     pub durability: CommitDurability,
 }
 
+layout! { EndTransaction { operation, reply_to, transaction, ending, durability } }
+
 /// The reply to [`EndTransaction`].
 #[derive(Debug)]
 pub struct EndTransactionReply {
@@ -66,3 +72,5 @@ pub struct EndTransactionReply {
     /// Why a commit failed; the transaction is rolled back then.
     pub error: Option<Box<Error>>,
 }
+
+layout! { EndTransactionReply { operation, error } }

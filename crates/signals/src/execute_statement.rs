@@ -37,6 +37,8 @@ pub struct Reading {
     pub warnings_max: u16,
 }
 
+layout! { Reading { locks_ranges, changed_after, rows_max, warnings_max } }
+
 /// Executes one statement.
 #[derive(Debug)]
 pub struct ExecuteStatement {
@@ -69,6 +71,13 @@ pub struct ExecuteStatement {
     pub parts: Parts,
 }
 
+layout! {
+    ExecuteStatement {
+        operation, reply_to, transaction, autocommit, durability, protocol, lock_wait_ms, timeout_ends, reading,
+        savepoint, program, parts,
+    }
+}
+
 /// Interrupts a statement, unless that is complete or committing. The statement is undone and answers with
 /// error 1317; this signal has no reply. Like [`ExecuteStatement`], it is deferrable (it may wait for space
 /// in the receiver's mailbox), so that it cannot overtake the statement.
@@ -79,6 +88,8 @@ pub struct InterruptStatement {
     /// Receiver of the statement's reply.
     pub reply_to: Address,
 }
+
+layout! { InterruptStatement { operation, reply_to } }
 
 /// The reply to [`ExecuteStatement`]. A failed statement has been undone. The victim of a deadlock has been
 /// rolled back completely, and so has, with `timeout_ends`, a transaction that waited too long.
@@ -102,4 +113,10 @@ pub struct ExecuteStatementReply {
     pub written: Vec<PartitionId>,
     /// Why it failed.
     pub error: Option<Box<Error>>,
+}
+
+layout! {
+    ExecuteStatementReply {
+        operation, transaction, statement, matched, changed, diagnostics, outputs, written, error,
+    }
 }

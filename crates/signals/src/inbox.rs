@@ -1,12 +1,21 @@
 //! The inbox of each block, and the enum of all signals.
 
-use junctor_kernel::{ModuleId, Priority, SignalClass, WorldEvent};
+use std::ops::RangeInclusive;
+
+use junctor_kernel::invariant::fail;
+use junctor_kernel::{
+    BufferPool, DecodeError, EncodeError, LinkMaker, ModuleId, Priority, SignalClass, WireSignal, WorldEvent,
+};
 
 use crate::append_records::*;
 use crate::block_tables::*;
 use crate::change_schema::*;
 use crate::checkpoint::*;
 use crate::client_command::*;
+use crate::codec::page::Page;
+#[cfg(test)]
+use crate::codec::sample::Draw;
+use crate::codec::{LinkDecoder, LinkEncoder, Reader, Result, VERSION, VERSION_MIN, Wire, Writer};
 use crate::commit_transaction::*;
 use crate::end_transaction::*;
 use crate::execute_statement::*;
@@ -24,12 +33,20 @@ use crate::undo_statements::*;
 use crate::use_user_lock::*;
 use crate::write_rows::*;
 
+/// Declares an inbox. The number after its name is the high byte of the numbers of its signals between nodes.
+/// Each signal has a class and the maximum number of signals that its handler sends. `crosses NUMBER` lets it
+/// go to other nodes, with this number as the low byte; `crosses NUMBER since VERSION` only on links of that
+/// version. A number is never used again for another signal. `local` keeps a signal within its node.
 macro_rules! inbox {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident: $class:ident, $emit:expr;)* }) => {
+    ($(#[$doc:meta])* $name:ident = $to:ident $inbox:literal {
+        $($variant:ident: $class:ident, $emit:expr, $way:ident $($number:literal $(since $since:literal)?)?;)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug)]
         #[allow(missing_docs)]
         pub enum $name { $($variant($variant),)* }
+
+        $(way!($way $($number)?);)*
 
         impl $name {
             /// Whether the signal may be deferred, or has reserved space.
@@ -57,7 +74,79 @@ macro_rules! inbox {
                 position
             }
         }
+
+        #[cfg(test)]
+        impl From<$name> for Signal {
+            fn from(signal: $name) -> Signal {
+                Signal::$to(signal)
+            }
+        }
+
+        #[allow(unreachable_patterns, unused_mut, unused_variables, reason = "an inbox may have no local signal, or only such")]
+        impl $name {
+            /// Appends the number and the content of the signal, which must cross nodes.
+            #[inline]
+            pub(crate) fn encode(&self, writer: &mut Writer<'_>) {
+                match self {
+                    $($($name::$variant(signal) => {
+                        $(writer.needs(stringify!($variant), $since);)?
+                        writer.put(&u16::to_le_bytes($inbox << 8 | $number));
+                        Wire::encode(signal, writer);
+                    })?)*
+                    _ => fail("the signal crosses nodes", format_args!("{} is local", self.name())),
+                }
+            }
+
+            /// Takes the content of the signal with this number.
+            #[inline]
+            pub(crate) fn decode(number: u8, reader: &mut Reader<'_>) -> Result<$name> {
+                match number {
+                    $($($number $(if reader.version() >= $since)? => Wire::decode(reader).map($name::$variant),)?)*
+                    _ => Err(DecodeError::UnknownSignal($inbox << 8 | u16::from(number))),
+                }
+            }
+
+            pub(crate) fn recycle(self, buffers: &mut BufferPool) {
+                match self {
+                    $($($name::$variant(signal) => {
+                        let _: u8 = $number;
+                        Wire::recycle(signal, buffers);
+                    })?)*
+                    _ => {}
+                }
+            }
+
+            /// Describes the signals that cross nodes, and returns the names of the others.
+            pub(crate) fn describe(page: &mut Page) -> Vec<&'static str> {
+                let mut local = Vec::new();
+                $(
+                    let described = page.signals();
+                    $(page.add_signal::<$variant>($inbox << 8 | $number, stringify!($variant), concat!($($since)?));)?
+                    if page.signals() == described {
+                        local.push(stringify!($variant));
+                    }
+                )*
+                local
+            }
+
+            /// For each signal that crosses nodes, a function that makes random ones.
+            #[cfg(test)]
+            pub(crate) fn samplers() -> Vec<fn(&mut Draw) -> Signal> {
+                let mut samplers: Vec<fn(&mut Draw) -> Signal> = Vec::new();
+                $($(
+                    let _: u8 = $number;
+                    samplers.push(|draw| Signal::from($name::$variant(Wire::sample(draw))));
+                )?)*
+                samplers
+            }
+        }
     };
+}
+
+/// Accepts the two ways of a signal.
+macro_rules! way {
+    (local) => {};
+    (crosses $number:literal) => {};
 }
 
 /// A block's reminder to itself to continue bounded background work.
@@ -69,150 +158,150 @@ pub struct ContinueWork {
 
 inbox! {
     /// Signals to recv.
-    RecvSignal {
-        CommandReply: Reserved, 4;
-        OpenToClients: Reserved, 1;
-        ReadStatus: Reserved, 1;
+    RecvSignal = Recv 0 {
+        CommandReply: Reserved, 4, local;
+        OpenToClients: Reserved, 1, local;
+        ReadStatus: Reserved, 1, local;
     }
 }
 inbox! {
     /// Signals to sql.
-    SqlSignal {
-        OpenSession: Deferrable, 4;
-        ExecuteCommand: Deferrable, 64;
-        ContinueCommand: Reserved, 16;
-        ContinueStatement: Reserved, 16;
-        CloseSession: Reserved, 4;
-        ReadRowsReply: Reserved, 16;
-        ExecuteStatementReply: Reserved, 16;
-        EndTransactionReply: Reserved, 16;
-        UndoStatementsReply: Reserved, 16;
-        ChangeSchemaReply: Reserved, 16;
-        ReserveAutoIncrementReply: Reserved, 16;
-        ReadStatusReply: Reserved, 16;
-        ReadStatus: Reserved, 1;
-        InterruptSession: Reserved, 16;
-        InterruptSessionReply: Reserved, 16;
-        SetGlobalsReply: Reserved, 16;
-        ApplyGlobals: Reserved, 1;
-        RestoreGlobals: Reserved, 1;
-        ApplyGlobalsReply: Reserved, 16;
-        UseUserLockReply: Reserved, 16;
-        PublishCatalog: Reserved, 1;
-        BlockTables: Reserved, 2;
-        UnblockTables: Reserved, 2;
-        ChangeSchemaStarted: Reserved, 1;
-        HastenTransaction: Reserved, 16;
-        ContinueWork: Reserved, 64;
+    SqlSignal = Sql 1 {
+        OpenSession: Deferrable, 4, local;
+        ExecuteCommand: Deferrable, 64, local;
+        ContinueCommand: Reserved, 16, local;
+        ContinueStatement: Reserved, 16, local;
+        CloseSession: Reserved, 4, local;
+        ReadRowsReply: Reserved, 16, crosses 0;
+        ExecuteStatementReply: Reserved, 16, crosses 1;
+        EndTransactionReply: Reserved, 16, crosses 2;
+        UndoStatementsReply: Reserved, 16, crosses 3;
+        ChangeSchemaReply: Reserved, 16, crosses 4;
+        ReserveAutoIncrementReply: Reserved, 16, crosses 5;
+        ReadStatusReply: Reserved, 16, crosses 6;
+        ReadStatus: Reserved, 1, local;
+        InterruptSession: Reserved, 16, local;
+        InterruptSessionReply: Reserved, 16, local;
+        SetGlobalsReply: Reserved, 16, crosses 7;
+        ApplyGlobals: Reserved, 1, crosses 8;
+        RestoreGlobals: Reserved, 1, crosses 9;
+        ApplyGlobalsReply: Reserved, 16, crosses 10;
+        UseUserLockReply: Reserved, 16, crosses 11;
+        PublishCatalog: Reserved, 1, crosses 12;
+        BlockTables: Reserved, 2, crosses 13;
+        UnblockTables: Reserved, 2, crosses 14;
+        ChangeSchemaStarted: Reserved, 1, crosses 15;
+        HastenTransaction: Reserved, 16, crosses 16;
+        ContinueWork: Reserved, 64, local;
     }
 }
 inbox! {
     /// Signals to tc.
-    TcSignal {
-        ExecuteStatement: Deferrable, 64;
-        InterruptStatement: Deferrable, 64;
-        EndTransaction: Reserved, 16;
-        UndoStatements: Reserved, 16;
-        WriteRowsReply: Reserved, 16;
-        PrepareTransactionReply: Reserved, 16;
-        CommitTransactionReply: Reserved, 16;
-        UndoTransactionReply: Reserved, 16;
-        CommitStable: Reserved, 4;
-        AwaitDurableReply: Reserved, 16;
-        LogSpaceChanged: Reserved, 1;
-        ReserveLogSpaceReply: Reserved, 16;
-        AwaitStable: Reserved, 1;
-        LockWaitStarted: Reserved, 16;
-        LockWaitEnded: Reserved, 2;
-        ProbeDeadlock: Reserved, 16;
-        NoteTableWait: Reserved, 16;
-        ReadStatus: Reserved, 1;
-        PublishCatalog: Reserved, 1;
+    TcSignal = Tc 2 {
+        ExecuteStatement: Deferrable, 64, crosses 0;
+        InterruptStatement: Deferrable, 64, crosses 1;
+        EndTransaction: Reserved, 16, crosses 2;
+        UndoStatements: Reserved, 16, crosses 3;
+        WriteRowsReply: Reserved, 16, crosses 4;
+        PrepareTransactionReply: Reserved, 16, crosses 5;
+        CommitTransactionReply: Reserved, 16, crosses 6;
+        UndoTransactionReply: Reserved, 16, crosses 7;
+        CommitStable: Reserved, 4, local;
+        AwaitDurableReply: Reserved, 16, local;
+        LogSpaceChanged: Reserved, 1, local;
+        ReserveLogSpaceReply: Reserved, 16, local;
+        AwaitStable: Reserved, 1, local;
+        LockWaitStarted: Reserved, 16, crosses 8;
+        LockWaitEnded: Reserved, 2, crosses 9;
+        ProbeDeadlock: Reserved, 16, crosses 10;
+        NoteTableWait: Reserved, 16, crosses 11;
+        ReadStatus: Reserved, 1, crosses 12;
+        PublishCatalog: Reserved, 1, crosses 13;
     }
 }
 inbox! {
     /// Signals to ldm.
-    LdmSignal {
-        ReadRows: Deferrable, 2;
-        WriteRows: Deferrable, 4;
-        InterruptWrites: Deferrable, 16;
-        PrepareTransaction: Reserved, 16;
-        CommitTransaction: Reserved, 16;
-        UndoTransaction: Reserved, 16;
-        ReplicateRows: Reserved, 2;
-        ReplicateRowsReply: Reserved, 2;
-        ApplyReplica: Reserved, 4;
-        AppendRecordsReply: Reserved, 1;
-        ReplayRows: Reserved, 4;
-        BuildIndexes: Reserved, 4;
-        WriteCheckpoint: Reserved, 8;
-        SetCheckpointSpeed: Reserved, 1;
-        EndCheckpoint: Reserved, 8;
-        LoadCheckpoint: Reserved, 8;
-        CancelWait: Reserved, 4;
-        ChangePartition: Reserved, 16;
-        ReadStatus: Reserved, 1;
-        PublishCatalog: Reserved, 1;
-        ContinueWork: Reserved, 64;
+    LdmSignal = Ldm 3 {
+        ReadRows: Deferrable, 2, crosses 0;
+        WriteRows: Deferrable, 4, crosses 1;
+        InterruptWrites: Deferrable, 16, crosses 2;
+        PrepareTransaction: Reserved, 16, crosses 3;
+        CommitTransaction: Reserved, 16, crosses 4;
+        UndoTransaction: Reserved, 16, crosses 5;
+        ReplicateRows: Reserved, 2, crosses 6;
+        ReplicateRowsReply: Reserved, 2, crosses 7;
+        ApplyReplica: Reserved, 4, crosses 8;
+        AppendRecordsReply: Reserved, 1, local;
+        ReplayRows: Reserved, 4, local;
+        BuildIndexes: Reserved, 4, local;
+        WriteCheckpoint: Reserved, 8, local;
+        SetCheckpointSpeed: Reserved, 1, local;
+        EndCheckpoint: Reserved, 8, local;
+        LoadCheckpoint: Reserved, 8, local;
+        CancelWait: Reserved, 4, crosses 9;
+        ChangePartition: Reserved, 16, crosses 10;
+        ReadStatus: Reserved, 1, crosses 11;
+        PublishCatalog: Reserved, 1, crosses 12;
+        ContinueWork: Reserved, 64, local;
     }
 }
 inbox! {
     /// Signals to query.
-    QuerySignal {
-        ReadRows: Deferrable, 2;
-        OpenPartition: Reserved, 1;
-        ReadStatus: Reserved, 1;
-        PublishCatalog: Reserved, 1;
+    QuerySignal = Query 4 {
+        ReadRows: Deferrable, 2, crosses 0;
+        OpenPartition: Reserved, 1, local;
+        ReadStatus: Reserved, 1, crosses 1;
+        PublishCatalog: Reserved, 1, crosses 2;
     }
 }
 inbox! {
     /// Signals to main.
-    MainSignal {
-        ChangeSchema: Reserved, 64;
-        ChangePartitionReply: Reserved, 64;
-        PublishCatalogReply: Reserved, 8;
-        ReserveAutoIncrement: Reserved, 64;
-        ReturnAutoIncrement: Reserved, 64;
-        SetGlobals: Reserved, 64;
-        RestoreGlobalsReply: Reserved, 64;
-        UnlockTables: Reserved, 64;
-        UseUserLock: Reserved, 16;
-        CancelUserLock: Reserved, 1;
-        ReleaseUserLocks: Reserved, 16;
-        ReadStatus: Reserved, 1;
-        BlockTablesReply: Reserved, 64;
-        RecallTables: Reserved, 1;
-        CancelSchemaChange: Reserved, 64;
-        AppendRecordsReply: Reserved, 1;
-        AwaitDurableReply: Reserved, 64;
-        LogSpaceChanged: Reserved, 1;
-        CommitStable: Reserved, 4;
-        StartLogReply: Reserved, 64;
-        RecoverLogReply: Reserved, 64;
-        ReplayLogReply: Reserved, 64;
-        BuildIndexesReply: Reserved, 64;
-        BeginCheckpointReply: Reserved, 64;
-        WriteCheckpointReply: Reserved, 64;
-        SetCheckpointSpeedReply: Reserved, 64;
-        ReadLogUsageReply: Reserved, 64;
-        LoadCheckpointReply: Reserved, 64;
-        ContinueWork: Reserved, 64;
+    MainSignal = Main 5 {
+        ChangeSchema: Reserved, 64, crosses 0;
+        ChangePartitionReply: Reserved, 64, crosses 1;
+        PublishCatalogReply: Reserved, 8, crosses 2;
+        ReserveAutoIncrement: Reserved, 64, crosses 3;
+        ReturnAutoIncrement: Reserved, 64, crosses 4;
+        SetGlobals: Reserved, 64, crosses 5;
+        RestoreGlobalsReply: Reserved, 64, crosses 6;
+        UnlockTables: Reserved, 64, crosses 7;
+        UseUserLock: Reserved, 16, crosses 8;
+        CancelUserLock: Reserved, 1, crosses 9;
+        ReleaseUserLocks: Reserved, 16, crosses 10;
+        ReadStatus: Reserved, 1, crosses 11;
+        BlockTablesReply: Reserved, 64, crosses 12;
+        RecallTables: Reserved, 1, crosses 13;
+        CancelSchemaChange: Reserved, 64, crosses 14;
+        AppendRecordsReply: Reserved, 1, local;
+        AwaitDurableReply: Reserved, 64, local;
+        LogSpaceChanged: Reserved, 1, local;
+        CommitStable: Reserved, 4, local;
+        StartLogReply: Reserved, 64, local;
+        RecoverLogReply: Reserved, 64, local;
+        ReplayLogReply: Reserved, 64, local;
+        BuildIndexesReply: Reserved, 64, local;
+        BeginCheckpointReply: Reserved, 64, local;
+        WriteCheckpointReply: Reserved, 64, local;
+        SetCheckpointSpeedReply: Reserved, 64, local;
+        ReadLogUsageReply: Reserved, 64, local;
+        LoadCheckpointReply: Reserved, 64, local;
+        ContinueWork: Reserved, 64, local;
     }
 }
 
 inbox! {
     /// Signals to log.
-    LogSignal {
-        AppendRecords: Reserved, 64;
-        AwaitDurable: Reserved, 64;
-        ReserveLogSpace: Reserved, 64;
-        StartLog: Reserved, 16;
-        RecoverLog: Reserved, 16;
-        ReplayLog: Reserved, 64;
-        ReplayRowsReply: Reserved, 64;
-        BeginCheckpoint: Reserved, 1;
-        TrimLog: Reserved, 16;
-        ReadLogUsage: Reserved, 1;
+    LogSignal = Log 6 {
+        AppendRecords: Reserved, 64, local;
+        AwaitDurable: Reserved, 64, local;
+        ReserveLogSpace: Reserved, 64, local;
+        StartLog: Reserved, 16, local;
+        RecoverLog: Reserved, 16, local;
+        ReplayLog: Reserved, 64, local;
+        ReplayRowsReply: Reserved, 64, local;
+        BeginCheckpoint: Reserved, 1, local;
+        TrimLog: Reserved, 16, local;
+        ReadLogUsage: Reserved, 1, local;
     }
 }
 
@@ -308,7 +397,85 @@ impl junctor_kernel::Signal for Signal {
         Signal::World(event)
     }
 
+    fn simulated_links() -> Option<LinkMaker<Signal>> {
+        Some(LinkMaker::newest())
+    }
+
     fn name_of_module(module: ModuleId) -> Option<&'static str> {
         Module::from_number(module.number()).map(Module::name)
+    }
+}
+
+impl WireSignal for Signal {
+    type Encoder = LinkEncoder;
+    type Decoder = LinkDecoder;
+
+    const VERSIONS: RangeInclusive<u16> = VERSION_MIN..=VERSION;
+
+    fn encoder(version: u16) -> LinkEncoder {
+        LinkEncoder::new(version)
+    }
+
+    fn decoder(version: u16) -> LinkDecoder {
+        LinkDecoder::new(version)
+    }
+
+    fn encode(&self, link: &mut LinkEncoder, out: &mut Vec<u8>) -> std::result::Result<(), EncodeError> {
+        let mut writer = Writer::new(link, out);
+        match self {
+            Signal::Recv(signal) => signal.encode(&mut writer),
+            Signal::Sql(signal) => signal.encode(&mut writer),
+            Signal::Tc(signal) => signal.encode(&mut writer),
+            Signal::Ldm(signal) => signal.encode(&mut writer),
+            Signal::Query(signal) => signal.encode(&mut writer),
+            Signal::Main(signal) => signal.encode(&mut writer),
+            Signal::Log(signal) => signal.encode(&mut writer),
+            Signal::World(_) => fail("the signal crosses nodes", format_args!("events of the world are local")),
+        }
+        writer.end()
+    }
+
+    fn decode(link: &mut LinkDecoder, bytes: &[u8], buffers: &mut BufferPool) -> Result<Signal> {
+        let mut reader = Reader::new(link, bytes, buffers);
+        let [number, inbox] = reader.take()?;
+        let signal = match inbox {
+            0 => RecvSignal::decode(number, &mut reader).map(Signal::Recv),
+            1 => SqlSignal::decode(number, &mut reader).map(Signal::Sql),
+            2 => TcSignal::decode(number, &mut reader).map(Signal::Tc),
+            3 => LdmSignal::decode(number, &mut reader).map(Signal::Ldm),
+            4 => QuerySignal::decode(number, &mut reader).map(Signal::Query),
+            5 => MainSignal::decode(number, &mut reader).map(Signal::Main),
+            6 => LogSignal::decode(number, &mut reader).map(Signal::Log),
+            _ => Err(DecodeError::UnknownSignal(u16::from_le_bytes([number, inbox]))),
+        }?;
+        reader.end()?;
+        Ok(signal)
+    }
+
+    fn is_for(&self, module: ModuleId) -> bool {
+        let own = match self {
+            Signal::Recv(_) => Module::Recv,
+            Signal::Sql(_) => Module::Sql,
+            Signal::Tc(_) => Module::Tc,
+            Signal::Ldm(_) => Module::Ldm,
+            Signal::Query(_) => Module::Query,
+            Signal::Main(_) => Module::Main,
+            Signal::Log(_) => Module::Log,
+            Signal::World(_) => return false,
+        };
+        module == own
+    }
+
+    fn recycle(self, buffers: &mut BufferPool) {
+        match self {
+            Signal::Recv(signal) => signal.recycle(buffers),
+            Signal::Sql(signal) => signal.recycle(buffers),
+            Signal::Tc(signal) => signal.recycle(buffers),
+            Signal::Ldm(signal) => signal.recycle(buffers),
+            Signal::Query(signal) => signal.recycle(buffers),
+            Signal::Main(signal) => signal.recycle(buffers),
+            Signal::Log(signal) => signal.recycle(buffers),
+            Signal::World(_) => {}
+        }
     }
 }

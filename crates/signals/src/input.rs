@@ -93,8 +93,8 @@ pub fn push_image(input: &mut Vec<u8>, row: KeyedImage<'_>) {
     input.extend_from_slice(row.image);
 }
 
-/// Reads an input from its beginning. Inputs are made by this module in the same node, so a malformed input
-/// is a defect. Reading such an input ends early, and never goes beyond its bytes.
+/// Reads an input from its beginning. Inputs are made by this module, at this node or another one, so a
+/// malformed input is a defect. Reading such an input ends early, and never goes beyond its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct InputReader<'a> {
     bytes: &'a [u8],

@@ -2,6 +2,8 @@
 //! `VerbNoun`, their replies `VerbNounReply`.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+pub mod codec;
 pub mod module;
 pub mod inbox;
 

@@ -27,6 +27,8 @@ pub struct LockWaitStarted {
     pub blockers: Vec<Blocker>,
 }
 
+layout! { LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, blockers } }
+
 /// A transaction that blocks a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Blocker {
@@ -38,6 +40,8 @@ pub struct Blocker {
     pub ahead: u64,
 }
 
+layout! { Blocker { transaction, ahead } }
+
 /// A wait is over: granted or cancelled.
 #[derive(Debug)]
 pub struct LockWaitEnded {
@@ -48,6 +52,8 @@ pub struct LockWaitEnded {
     /// Number of the wait at that ldm.
     pub sequence: u64,
 }
+
+layout! { LockWaitEnded { transaction, at, sequence } }
 
 /// Searches for a cycle. Passed from the initiator's tc to the tc of each blocker, and on as long as blockers
 /// wait themselves.
@@ -82,6 +88,13 @@ pub struct ProbeDeadlock {
     pub step: ProbeStep,
 }
 
+layout! {
+    ProbeDeadlock {
+        initiator, initiator_at, sequence, target, target_at, hops, victim, victim_changed, victim_at,
+        victim_sequence, round, step,
+    }
+}
+
 /// Purpose of a probe at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
@@ -94,6 +107,8 @@ pub enum ProbeStep {
     SearchAgain,
 }
 
+choices! { ProbeStep { 0 Search; 1 Break; 2 SearchAgain; } }
+
 /// Why a wait ends without its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelReason {
@@ -105,6 +120,8 @@ pub enum CancelReason {
     Interrupted,
 }
 
+choices! { CancelReason { 0 Deadlock; 1 Timeout; 2 Interrupted; } }
+
 /// Cancels one wait; the parked part answers with the error. Ignored when the wait is over.
 #[derive(Debug)]
 pub struct CancelWait {
@@ -115,3 +132,5 @@ pub struct CancelWait {
     /// Selects the error.
     pub reason: CancelReason,
 }
+
+layout! { CancelWait { transaction, sequence, reason } }

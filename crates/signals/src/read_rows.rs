@@ -29,6 +29,8 @@ pub struct Resume {
     pub rows: u32,
 }
 
+layout! { Resume { item_position, key, row, rows } }
+
 /// Predicted cost of a read, booked to the thread that executes it. The sender sums up its open bookings to
 /// estimate the thread's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct BookedCost {
     /// Predicted work in units of 64 ns, at most 4.2 ms; see [`BookedCost::UNIT_SHIFT`].
     pub work: u16,
 }
+
+layout! { BookedCost { thread, work } }
 
 impl BookedCost {
     /// Base-2 logarithm of the unit of work in nanoseconds.
@@ -83,6 +87,13 @@ pub struct ReadRows {
     pub resume: Option<Box<Resume>>,
 }
 
+layout! {
+    ReadRows {
+        operation, reply_to, partition, protocol, rows_max, warnings_max, is_sampled, booked_cost, program,
+        snapshot, transaction, input [buffer], output [buffer], resume,
+    }
+}
+
 impl ReadRows {
     /// Bytes of keys up to which a read is inline-eligible: a few keys.
     const INLINE_INPUT_BYTES_MAX: usize = 64;
@@ -122,4 +133,11 @@ pub struct ReadRowsReply {
     pub diagnostics: Option<Box<Diagnostics>>,
     /// Why the read failed; the output is empty then.
     pub error: Option<Box<Error>>,
+}
+
+layout! {
+    ReadRowsReply {
+        operation, partition, rows, service_ns, booked_cost, resume, input [buffer with resume],
+        output [buffer], diagnostics, error,
+    }
 }

@@ -63,6 +63,25 @@ pub enum StatusTable {
     OperationLatencyBuckets,
 }
 
+choices! {
+    StatusTable {
+        0 Locks;
+        1 LockWaits;
+        2 Transactions;
+        3 MemoryUsage;
+        4 Processes;
+        5 MetadataLocks;
+        6 UserLocks;
+        7 Checkpoints;
+        8 LogSpaces;
+        9 RestartInfo;
+        10 Routing;
+        11 Counters;
+        12 OperationLatency;
+        13 OperationLatencyBuckets;
+    }
+}
+
 /// Requests the rows of a status table.
 #[derive(Debug)]
 pub struct ReadStatus {
@@ -74,6 +93,8 @@ pub struct ReadStatus {
     pub table: StatusTable,
 }
 
+layout! { ReadStatus { operation, reply_to, table } }
+
 /// The reply to [`ReadStatus`]. It has at most 4,096 rows. Two kinds of replies may have more: those of sql
 /// with a row for each session, and those of ldm with a row for each partition.
 #[derive(Debug)]
@@ -83,3 +104,5 @@ pub struct ReadStatusReply {
     /// Values in the order of the table's columns.
     pub rows: Vec<Vec<Value>>,
 }
+
+layout! { ReadStatusReply { operation, rows } }

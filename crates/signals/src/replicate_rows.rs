@@ -21,6 +21,8 @@ pub struct ReplicateRows {
     pub images: Buffer,
 }
 
+layout! { ReplicateRows { transaction, partition, primary, chain_position, images [buffer] } }
+
 /// The answer of the last backup, or of the first one that could not keep the images.
 #[derive(Debug)]
 pub struct ReplicateRowsReply {
@@ -33,6 +35,8 @@ pub struct ReplicateRowsReply {
     /// Why a backup could not keep the images (memory).
     pub error: Option<Box<Error>>,
 }
+
+layout! { ReplicateRowsReply { transaction, partition, images [returned], error } }
 
 /// Applies prepared images, or forgets them when the number is 0. Travels from the last backup towards the
 /// primary.
@@ -51,3 +55,5 @@ pub struct ApplyReplica {
     /// Number of ldm instances that the transaction has written to, for the backup's log records.
     pub participants: u16,
 }
+
+layout! { ApplyReplica { transaction, partition, primary, chain_position, number, participants } }

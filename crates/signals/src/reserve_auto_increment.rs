@@ -23,12 +23,16 @@ pub struct ReserveAutoIncrement {
     pub beyond: u64,
 }
 
+layout! { ReserveAutoIncrement { operation, reply_to, table, count, beyond } }
+
 /// Gives back reserved numbers that no row has got, because the node stops. From sql to main.
 #[derive(Debug)]
 pub struct ReturnAutoIncrement {
     /// Tables, and the ranges that were held for them.
     pub ranges: Box<[(TableId, Range<u64>)]>,
 }
+
+layout! { ReturnAutoIncrement { ranges } }
 
 /// The reply to [`ReserveAutoIncrement`].
 #[derive(Debug)]
@@ -42,3 +46,5 @@ pub struct ReserveAutoIncrementReply {
     /// 1412 when the table no longer exists, 1021 when the log is full.
     pub error: Option<Box<Error>>,
 }
+
+layout! { ReserveAutoIncrementReply { operation, first, count, error } }

@@ -31,6 +31,8 @@ pub struct SetGlobals {
     pub persisted: PersistedChanges,
 }
 
+layout! { SetGlobals { operation, reply_to, values, persisted } }
+
 /// The reply to [`SetGlobals`] if it failed. No value was set or persisted. Otherwise every sql block
 /// replies.
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub struct SetGlobalsReply {
     /// Why the values cannot be persisted.
     pub error: Box<Error>,
 }
+
+layout! { SetGlobalsReply { operation, error } }
 
 /// Installs the values for new sessions and for reads of global variables.
 #[derive(Debug)]
@@ -54,6 +58,8 @@ pub struct ApplyGlobals {
     pub persisted: Option<Arc<PersistedSettings>>,
 }
 
+layout! { ApplyGlobals { operation, reply_to, values, persisted } }
+
 /// Sets the persisted values at the start of the node. From main to every sql block.
 #[derive(Debug)]
 pub struct RestoreGlobals {
@@ -63,9 +69,13 @@ pub struct RestoreGlobals {
     pub persisted: Arc<PersistedSettings>,
 }
 
+layout! { RestoreGlobals { reply_to, persisted } }
+
 /// The reply to [`RestoreGlobals`].
 #[derive(Debug)]
 pub struct RestoreGlobalsReply {}
+
+layout! { RestoreGlobalsReply {} }
 
 /// The reply to [`ApplyGlobals`]: this block has the values.
 #[derive(Debug)]
@@ -73,3 +83,5 @@ pub struct ApplyGlobalsReply {
     /// Copied from the request.
     pub operation: OperationId,
 }
+
+layout! { ApplyGlobalsReply { operation } }

@@ -19,9 +19,13 @@ pub struct UndoStatements {
     pub newer_than: StatementNumber,
 }
 
+layout! { UndoStatements { operation, reply_to, transaction, newer_than } }
+
 /// The reply to [`UndoStatements`]: everything is undone. Undoing cannot fail.
 #[derive(Debug)]
 pub struct UndoStatementsReply {
     /// Copied from the request.
     pub operation: OperationId,
 }
+
+layout! { UndoStatementsReply { operation } }

@@ -41,6 +41,18 @@ pub enum UserLockAction {
     UnlockForBackup,
 }
 
+choices! {
+    UserLockAction {
+        0 Get { name, wait_ms };
+        1 Release { name };
+        2 ReleaseAll;
+        3 IsFree { name };
+        4 IsUsed { name };
+        5 LockForBackup;
+        6 UnlockForBackup;
+    }
+}
+
 /// Performs an action for a session that waits for no other lock.
 #[derive(Debug)]
 pub struct UseUserLock {
@@ -54,6 +66,8 @@ pub struct UseUserLock {
     pub action: UserLockAction,
 }
 
+layout! { UseUserLock { operation, reply_to, connection, action } }
+
 /// The reply to [`UseUserLock`].
 #[derive(Debug)]
 pub struct UseUserLockReply {
@@ -65,6 +79,8 @@ pub struct UseUserLockReply {
     pub error: Option<Box<Error>>,
 }
 
+layout! { UseUserLockReply { operation, value, error } }
+
 /// Cancels a session's wait: its request answers with error 1317, unless it has its lock already.
 #[derive(Debug)]
 pub struct CancelUserLock {
@@ -72,9 +88,13 @@ pub struct CancelUserLock {
     pub connection: ConnectionId,
 }
 
+layout! { CancelUserLock { connection } }
+
 /// Releases all locks of a session that has ended, the backup lock included. Has no reply.
 #[derive(Debug)]
 pub struct ReleaseUserLocks {
     /// Connection of the session.
     pub connection: ConnectionId,
 }
+
+layout! { ReleaseUserLocks { connection } }

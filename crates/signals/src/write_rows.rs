@@ -46,6 +46,13 @@ pub struct WriteRows {
     pub output: Buffer,
 }
 
+layout! {
+    WriteRows {
+        operation, reply_to, transaction, statement, first, savepoint, partition, protocol, reading, one_phase,
+        program, input [buffer], output [buffer],
+    }
+}
+
 /// Stops the running parts of a statement, which answer with error 1317. Has no reply of its own. It is
 /// deferrable like the parts, so that it cannot overtake them.
 #[derive(Debug)]
@@ -55,6 +62,8 @@ pub struct InterruptWrites {
     /// The statement to stop. Parts of later ones continue.
     pub statement: StatementNumber,
 }
+
+layout! { InterruptWrites { transaction, statement } }
 
 /// Work that a changed row causes in another partition, in the order of the changes.
 #[derive(Debug)]
@@ -108,6 +117,16 @@ pub enum FollowUp {
     },
 }
 
+choices! {
+    FollowUp {
+        0 InsertEntry { index, key, row_reference, shown };
+        1 DeleteEntry { index, key };
+        2 ParentKey { position, key };
+        3 ChildKey { position, key, new, is_own };
+        4 MoveRow { partition, hash, key, image };
+    }
+}
+
 /// The reply to [`WriteRows`].
 #[derive(Debug)]
 pub struct WriteRowsReply {
@@ -145,4 +164,11 @@ pub struct WriteRowsReply {
     pub is_part: bool,
     /// Why the write failed. Versions of the statement stay until tc undoes it.
     pub error: Option<Box<Error>>,
+}
+
+layout! {
+    WriteRowsReply {
+        operation, transaction, partition, matched, changed, diagnostics, newest, input [returned], output [buffer],
+        log_blocks, is_long, is_committed, follow_ups, is_part, error,
+    }
 }

@@ -1,0 +1,5 @@
+//! Prints `docs/generated/signals.md`.
+
+fn main() {
+    print!("{}", junctor_signals::codec::signals_page());
+}

@@ -1,0 +1,176 @@
+//! Tables, catalogs and schema changes.
+
+use junctor_kernel::DecodeError;
+use junctor_model::alteration::Alteration;
+use junctor_model::foreign_key::ForeignKey;
+use junctor_model::schema::{
+    DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
+};
+use junctor_model::stored_schema::DictionaryChange;
+
+use super::definition::{decode_reference, encode_reference};
+use super::page::Page;
+#[cfg(test)]
+use super::sample::{self, Draw};
+use super::wire::{Reader, Result, Wire, Writer};
+use crate::change_schema::*;
+
+layout! { DatabaseDefinition { name, collation } }
+choices! { IndexKind { 0 Primary { ordered }; 1 Unique { ordered, entries }; 2 Ordered; } }
+choices! { IndexState { 0 Building; 1 Online; } }
+layout! { IndexDefinition { id, name, kind, columns, state } }
+layout! { ForeignKey { name, columns, parent, parent_columns, on_delete, on_update } }
+layout! {
+    Alteration {
+        drop_indexes, rename_indexes, add_indexes, drop_foreign_keys, add_foreign_keys, rename, needs_parents,
+    }
+}
+layout! { TableLockRequest { name, writes } }
+layout! { TableRename { from, to } }
+choices! {
+    SchemaChange {
+        0 CreateDatabase { name, collation, if_not_exists };
+        1 DropDatabase { name, if_exists };
+        2 CreateTable { definition, if_not_exists, auto_increment };
+        3 DropTables { names, if_exists };
+        4 TruncateTable { table };
+        5 AlterTable { table, alteration };
+        6 RenameTables { renames };
+        7 LockTables { tables };
+        8 BuildIndexes { table, alteration };
+        9 BlockWrites { table, alteration };
+        10 FinishAlteration { table, alteration };
+        11 UndoAlteration { table };
+    }
+}
+choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }
+layout! { defined Catalog { dictionary, distribution } }
+
+/// A table's definition has the form in which the log keeps it, so that both have one reader.
+impl Wire for TableDefinition {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let stored = DictionaryChange { tables: vec![self.clone()], ..DictionaryChange::default() };
+        writer.bytes(&stored.encode());
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<TableDefinition> {
+        let stored = DictionaryChange::decode(reader.bytes()?).map_err(|_| DecodeError::Invalid("table"))?;
+        match <[TableDefinition; 1]>::try_from(stored.tables) {
+            Ok([table]) => Ok(table),
+            Err(_) => Err(DecodeError::Invalid("number of tables")),
+        }
+    }
+
+    fn describe(page: &mut Page) -> String {
+        page.add("TableDefinition", |_| "bytes: a schema (`docs/format.md`, \"Schema\") with this table only".into())
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> TableDefinition {
+        let mut table = sample::layout().definition.clone();
+        table.comment = Wire::sample(draw);
+        table
+    }
+}
+
+impl Wire for TableLayout {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.definition.encode(writer);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<TableLayout> {
+        TableDefinition::decode(reader).map(TableLayout::new)
+    }
+
+    fn encode_shared(shared: &std::sync::Arc<TableLayout>, writer: &mut Writer<'_>) {
+        encode_reference(shared, writer);
+    }
+
+    fn decode_shared(reader: &mut Reader<'_>) -> Result<std::sync::Arc<TableLayout>> {
+        decode_reference(reader)
+    }
+
+    fn describe(page: &mut Page) -> String {
+        page.add("TableLayout", TableDefinition::describe)
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> TableLayout {
+        TableLayout::new(TableDefinition::sample(draw))
+    }
+}
+
+impl Wire for Dictionary {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.version.encode(writer);
+        writer.count(self.databases().count());
+        self.databases().for_each(|database| database.encode(writer));
+        writer.count(self.tables().count());
+        self.tables().for_each(|table| table.encode(writer));
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Dictionary> {
+        let mut dictionary = Dictionary::default();
+        dictionary.version = u64::decode(reader)?;
+        for _ in 0..reader.count()? {
+            dictionary.put_database(DatabaseDefinition::decode(reader)?);
+        }
+        for _ in 0..reader.count()? {
+            dictionary.put_layout(Wire::decode(reader)?);
+        }
+        Ok(dictionary)
+    }
+
+    fn describe(page: &mut Page) -> String {
+        page.add("Dictionary", |page| {
+            let (database, table) = (DatabaseDefinition::describe(page), TableLayout::describe(page));
+            format!("version: u64, databases: list of {database}, tables: list of {table}")
+        })
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> Dictionary {
+        let mut dictionary = Dictionary::default();
+        dictionary.version = draw.number();
+        Vec::sample(draw).into_iter().for_each(|database| dictionary.put_database(database));
+        for number in 0..draw.below(4) {
+            let mut table = TableDefinition::sample(draw);
+            table.id.0 = number as u32;
+            table.name = format!("t{number}").into();
+            dictionary.put_table(table);
+        }
+        dictionary
+    }
+}
+
+impl Wire for Distribution {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.count(self.chains().count());
+        for (partition, chain) in self.chains() {
+            partition.encode(writer);
+            Wire::encode_all(chain, writer);
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Distribution> {
+        let mut distribution = Distribution::default();
+        for _ in 0..reader.count()? {
+            distribution.put(Wire::decode(reader)?, Wire::decode(reader)?);
+        }
+        Ok(distribution)
+    }
+
+    fn describe(page: &mut Page) -> String {
+        page.add("Distribution", |page| {
+            format!("list of {}", <(junctor_model::id::PartitionId, Vec<junctor_kernel::Address>)>::describe(page))
+        })
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> Distribution {
+        let mut distribution = Distribution::default();
+        let chains: Vec<_> = Vec::sample(draw);
+        chains.into_iter().for_each(|(partition, chain)| distribution.put(partition, chain));
+        distribution
+    }
+}
