@@ -1,7 +1,11 @@
-//! The control plane: the main block (schema and distribution) and the rep block (change stream).
+//! The control plane: the main block (schema and distribution) and the rep block (change stream). Beside
+//! them, the state machines of the cluster's protocol: [`membership`] and [`epoch`]. They get messages and
+//! the time, and return messages and effects.
 #![forbid(unsafe_code)]
 
+pub mod epoch;
 pub mod main_block;
+pub mod membership;
 pub mod rep;
 
 pub use main_block::{CheckpointSettings, MainBlock, MainConfiguration, MainLog};

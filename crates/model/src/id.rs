@@ -40,6 +40,14 @@ id! {
     CommitNumber(u64)
 }
 id! {
+    /// The number of a committed membership of the cluster, below 2^24. 0 precedes every membership.
+    Epoch(u32)
+}
+id! {
+    /// One admission of a node to the cluster. Never used again, so it tells two lives of a node apart.
+    Incarnation(u32)
+}
+id! {
     /// The number of a statement within its transaction, from 1.
     StatementNumber(u32)
 }
@@ -61,6 +69,53 @@ pub struct PartitionId {
     pub index: u16,
 }
 
+/// A transaction, unique in the cluster: no id returns after a restart of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GlobalTransactionId {
+    /// The counter of the coordinating tc.
+    pub counter: u64,
+    /// The incarnation of the coordinating node.
+    pub incarnation: Incarnation,
+    /// The tc instance on that node.
+    pub tc: u16,
+    /// The coordinating node.
+    pub node: u8,
+}
+
+impl std::fmt::Display for GlobalTransactionId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { counter, incarnation, tc, node } = self;
+        write!(formatter, "{node}.{incarnation}.{tc}.{counter}")
+    }
+}
+
+impl CommitNumber {
+    /// Bits of the counter. The epoch is above them.
+    const COUNTER_BITS: u32 = 40;
+    /// The largest counter of an epoch.
+    pub const COUNTER_MAX: u64 = (1 << Self::COUNTER_BITS) - 1;
+
+    /// Number `counter` of an epoch. Numbers of one epoch are dense, and below those of later epochs.
+    pub const fn new(epoch: Epoch, counter: u64) -> CommitNumber {
+        CommitNumber((epoch.0 as u64) << Self::COUNTER_BITS | counter)
+    }
+
+    /// The number that starts an epoch: above every number of earlier epochs, and of no transaction.
+    pub const fn start_of(epoch: Epoch) -> CommitNumber {
+        CommitNumber::new(epoch, 0)
+    }
+
+    /// The epoch in which the number was taken.
+    pub const fn epoch(self) -> Epoch {
+        Epoch((self.0 >> Self::COUNTER_BITS) as u32)
+    }
+
+    /// The position within the epoch, from 1.
+    pub const fn counter(self) -> u64 {
+        self.0 & Self::COUNTER_MAX
+    }
+}
+
 impl TransactionId {
     /// The id of transaction `counter` (below 2^48) of tc instance `instance`.
     pub fn new(instance: u16, counter: u64) -> TransactionId {
@@ -75,5 +130,18 @@ impl TransactionId {
     /// Whether this names a transaction.
     pub fn is_some(self) -> bool {
         self.0 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_later_epochs_are_larger() {
+        let last = CommitNumber::new(Epoch(7), CommitNumber::COUNTER_MAX);
+        assert_eq!((last.epoch(), last.counter()), (Epoch(7), CommitNumber::COUNTER_MAX));
+        assert!(last < CommitNumber::start_of(Epoch(8)));
+        assert_eq!(CommitNumber::new(Epoch(8), 0), CommitNumber::start_of(Epoch(8)));
     }
 }

@@ -40,7 +40,7 @@ const ALLOWED: &[(&str, Folders)] = &[
         ],
     ),
     ("transaction", &[("ldm", &["query", "read"]), ("log", &[]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),
-    ("cluster", &[("main_block", &[]), ("rep", &[])]),
+    ("cluster", &[("epoch", &["membership"]), ("main_block", &[]), ("membership", &[]), ("rep", &[])]),
 ];
 
 /// A dependency: the folder that uses, and the folder that is used.

@@ -1,0 +1,18 @@
+//! Membership of the cluster: which nodes belong to it and in which state, how a node proves that it still
+//! belongs, and how the others notice that it does not.
+//!
+//! - [`node_set`]: a set of node ids.
+//! - [`membership`]: the value that raft replicates, and its transitions.
+//! - [`lease`]: leases of data nodes, and the end of the leases of evicted ones.
+//! - [`detector`]: which nodes to evict.
+//!
+//! All of it is pure: times and messages come in, decisions and messages go out.
+
+pub mod detector;
+pub mod lease;
+#[allow(clippy::module_inception)]
+pub mod membership;
+pub mod node_set;
+
+pub use membership::{ChangeRefused, Membership, MembershipChange, NodeRecord, NodeState};
+pub use node_set::NodeSet;
