@@ -11,6 +11,7 @@ pub mod function;
 pub mod parameter;
 pub mod program;
 pub mod result_type;
+mod rules;
 
 pub use aggregate::{Accumulator, AggregateKind};
 use junctor_model::{decimal, number, scratch};

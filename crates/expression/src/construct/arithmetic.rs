@@ -34,7 +34,10 @@ impl Expression {
     /// Unary minus. A negated literal is a literal, so that `-9223372036854775808` is a BIGINT.
     pub fn negate(operand: Expression) -> Expression {
         let negated = match &operand.node {
-            Node::Constant(Value::Int(value)) => value.checked_neg().map(Value::Int),
+            Node::Constant(Value::Int(value)) => Some(match value.checked_neg() {
+                Some(value) => Value::Int(value),
+                None => Value::Decimal(Decimal { mantissa: -i128::from(*value), scale: 0 }),
+            }),
             Node::Constant(Value::UInt(value)) => Some(match 0i64.checked_sub_unsigned(*value) {
                 Some(value) => Value::Int(value),
                 None => Value::Decimal(Decimal { mantissa: -i128::from(*value), scale: 0 }),

@@ -9,6 +9,7 @@ use super::collation::aggregate_collations;
 use crate::number::parse_number;
 use crate::program::{CompareDomain, CompareOperator, Expression, Node};
 use crate::result_type::{Kind, ResultType};
+use crate::rules::{Compared, compared};
 
 impl Expression {
     /// `left operator right`. Error: 1267 for an illegal mix of collations.
@@ -92,16 +93,13 @@ fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<Com
 
 /// The domain for comparing values of these two types, as MySQL chooses it.
 pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<CompareDomain> {
-    let kinds = (left.result.kind, right.result.kind);
-    Ok(match kinds {
-        (Kind::String, Kind::String | Kind::Null) | (Kind::Null, Kind::String) => {
-            CompareDomain::String(aggregate_collations(operation, [left, right])?.collation)
-        }
-        (Kind::Null, Kind::Null) => CompareDomain::String(CollationId::BINARY),
-        (Kind::String, Kind::Int | Kind::UInt) | (Kind::Int | Kind::UInt, Kind::String) => CompareDomain::Number,
-        (Kind::String | Kind::Double, _) | (_, Kind::String | Kind::Double) => CompareDomain::Double,
-        (Kind::Decimal, _) | (_, Kind::Decimal) => CompareDomain::Decimal,
-        _ => CompareDomain::Integer,
+    Ok(match compared(left.result.kind, right.result.kind) {
+        Compared::Integer => CompareDomain::Integer,
+        Compared::Decimal => CompareDomain::Decimal,
+        Compared::Double => CompareDomain::Double,
+        Compared::Number => CompareDomain::Number,
+        Compared::Text => CompareDomain::String(aggregate_collations(operation, [left, right])?.collation),
+        Compared::Bytes => CompareDomain::String(CollationId::BINARY),
     })
 }
 

@@ -6,12 +6,13 @@ use junctor_model::value::Value;
 use super::collation::aggregate_collations;
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
+use crate::rules::{Merged, merged};
 
 /// Maximum length of an unsigned integer type whose values always fit a signed BIGINT.
 const SAFE_UNSIGNED_DIGITS: u32 = 10;
 
-/// The common type of the expressions. A string takes precedence over a double, a double over a decimal, and
-/// a decimal over an integer. NULL if all are NULL. Error: 1267 for an illegal mix of collations.
+/// The common type of the expressions: [`merged`] from left to right. NULL if all are NULL. Error: 1267 for
+/// an illegal mix of collations.
 pub(crate) fn unify<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression> + Clone,
@@ -69,14 +70,11 @@ pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expressi
 }
 
 fn unified_kind(left: Kind, right: Kind, mut types: impl Iterator<Item = ResultType>) -> Kind {
-    match (left, right) {
-        (Kind::Null, other) | (other, Kind::Null) => other,
-        (Kind::Int, Kind::UInt) | (Kind::UInt, Kind::Int) => {
-            match types.all(|result| result.kind != Kind::UInt || result.length <= SAFE_UNSIGNED_DIGITS) {
-                true => Kind::Int,
-                false => Kind::Decimal,
-            }
-        }
-        (left, right) => left.max(right),
+    match merged(left, right) {
+        Merged::Kind(kind) => kind,
+        Merged::Signs => match types.all(|result| result.kind != Kind::UInt || result.length <= SAFE_UNSIGNED_DIGITS) {
+            true => Kind::Int,
+            false => Kind::Decimal,
+        },
     }
 }
