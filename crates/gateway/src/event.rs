@@ -70,6 +70,8 @@ pub enum Event {
         operation: OperationId,
         /// Notes, as (errno, message).
         notes: Vec<(u16, Box<str>)>,
+        /// Number of rows that an alteration has checked.
+        rows: u64,
         /// The error, if it failed.
         error: Option<Box<Error>>,
     },

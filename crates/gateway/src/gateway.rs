@@ -1,13 +1,14 @@
-//! The operations of one sql block's sessions. Each request becomes signals, and each reply becomes an event.
+//! The operations of one block: of the sessions of a sql block, or of the alterations of main. Each request
+//! becomes signals, and each reply becomes an event.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Pool, invariant, require};
+use junctor_kernel::{Address, Directory, Handle, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
-use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
 use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
@@ -30,7 +31,7 @@ use crate::route::{ReadRule, Readers, Route};
 use crate::transaction::{Isolation, Transaction};
 use crate::turn_context::TurnContext;
 
-/// The gateway of one sql block.
+/// The gateway of one block.
 #[derive(Debug)]
 pub struct Gateway {
     pub(crate) own: Address,
@@ -119,7 +120,7 @@ pub struct AutoIncrementReservation {
 }
 
 impl Gateway {
-    /// Creates the gateway of the sql block `own`, with at most `operations_max` operations in progress.
+    /// Creates the gateway of the block `own`, with at most `operations_max` operations in progress.
     pub fn new(
         own: Address,
         directory: &Directory,
@@ -474,9 +475,14 @@ impl Gateway {
         }
     }
 
+    /// Installs a new catalog.
+    pub fn install_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.catalog = catalog;
+    }
+
     /// Installs a new catalog and acknowledges it.
     pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
-        self.catalog = signal.catalog;
+        self.install_catalog(signal.catalog);
         let reply = PublishCatalogReply { operation: signal.operation };
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
     }
@@ -551,17 +557,10 @@ impl Gateway {
     pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
-                let handle = Handle::from_u64(reply.operation.0);
-                let Operation { session, work } = self.operations.get(handle)?;
-                let Work::Schema { stays } = *work else {
-                    invariant::fail("Work::Schema", format_args!("main answers a schema change only to its operation"));
-                };
-                let session = *session;
-                if !stays {
-                    self.operations.remove(handle);
-                }
-                let event = Event::SchemaChanged { operation: reply.operation, notes: reply.notes, error: reply.error };
-                Some((session, event))
+                let ChangeSchemaReply { operation, notes, rows, error } = reply;
+                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                require!(matches!(record.work, Work::Schema), "main answers a schema change only to its operation");
+                Some((record.session, Event::SchemaChanged { operation, notes, rows, error }))
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;

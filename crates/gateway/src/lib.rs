@@ -1,8 +1,9 @@
 //! The node's typed access to its own data. Sessions request operations from the [`Gateway`] of their sql
-//! block. The gateway turns them into signals, and turns the replies into [`Event`]s.
+//! block, and alterations of tables from that of main. The gateway turns them into signals, and turns the
+//! replies into [`Event`]s.
 //!
 //! In reading order:
-//! - [`gateway`]: the operations of one sql block; [`operation`]: the record of an operation in progress;
+//! - [`gateway`]: the operations of one block; [`operation`]: the record of an operation in progress;
 //!   [`event`]: the answers;
 //! - [`keys`]: keys, ranges and rows of a statement, distributed over partitions;
 //! - [`transaction`]: a session's view of its transaction;

@@ -47,11 +47,7 @@ pub(crate) enum Work {
     Statement(Address),
     End,
     Undo,
-    /// A schema change. `stays` tells whether the operation stays open after an answer, for the next change
-    /// of the same statement.
-    Schema {
-        stays: bool,
-    },
+    Schema,
     AutoIncrement,
     /// KILL. `outstanding` is the number of sql blocks that have not replied yet, and `is_known` tells
     /// whether one of them has the session.

@@ -1,6 +1,6 @@
 //! Schema changes, and the table locks that sessions hold against them.
 
-use junctor_kernel::{Address, Handle};
+use junctor_kernel::Address;
 use junctor_model::error::Result;
 use junctor_model::id::{ConnectionId, TransactionId};
 use junctor_signals::Module;
@@ -22,41 +22,35 @@ pub struct SchemaRequest {
     pub change: SchemaChange,
     /// Maximum time to wait until other sessions stop using the tables, in milliseconds.
     pub wait_ms: u64,
+    /// Maximum wait for a row lock while an index is filled, in milliseconds.
+    pub lock_wait_ms: u32,
     /// Whether foreign keys are checked.
     pub foreign_key_checks: bool,
 }
 
 impl Gateway {
-    /// Opens the operation that all changes of one statement share. With `stays`, the operation stays open
-    /// after an answer until [`Gateway::close_schema`], so that a statement that has begun can always finish.
+    /// Changes the schema once no other session uses the tables. Waits for that at most `wait_ms`.
+    /// [`Event::SchemaChanged`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
-    pub fn open_schema(&mut self, session: ConnectionId, stays: bool) -> Result<OperationId> {
-        self.open(session, Work::Schema { stays })
-    }
-
-    /// Closes an operation that was opened with `stays`.
-    pub fn close_schema(&mut self, operation: OperationId) {
-        self.operations.remove(Handle::from_u64(operation.0));
-    }
-
-    /// Changes the schema once no other session uses the tables. Waits for that at most `wait_ms`.
-    /// [`Event::SchemaChanged`] is the answer.
-    pub fn change_schema(&mut self, operation: OperationId, request: SchemaRequest, turn: &mut TurnContext<'_>) {
-        let SchemaRequest { session, change, wait_ms, foreign_key_checks } = request;
+    pub fn change_schema(&mut self, request: SchemaRequest, turn: &mut TurnContext<'_>) -> Result<OperationId> {
+        let SchemaRequest { session, change, wait_ms, lock_wait_ms, foreign_key_checks } = request;
+        let operation = self.open(session, Work::Schema)?;
         let request = ChangeSchema {
             operation,
             reply_to: self.own,
             connection: session,
             wait_ms,
+            lock_wait_ms,
             foreign_key_checks,
             change: Box::new(change),
         };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ChangeSchema(request)));
+        Ok(operation)
     }
 
-    /// Cancels a schema change that has not begun. Its answer still arrives.
+    /// Cancels a schema change, if it can still be undone. Its answer still arrives.
     pub fn cancel_schema_change(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let request = CancelSchemaChange { operation, reply_to: self.own };
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelSchemaChange(request)));

@@ -47,10 +47,9 @@ impl Alteration {
         self.needs_parents && !self.add_foreign_keys.is_empty()
     }
 
-    /// Whether the session must do a part of the alteration itself before it requests `FinishAlteration`:
-    /// write the entries of new unique indexes, or check the parents of new foreign keys.
-    pub fn has_session_work(&self) -> bool {
-        self.validates_rows() || self.add_indexes.iter().any(IndexDefinition::is_unique)
+    /// Whether the alteration takes several steps: it fills new indexes, or checks rows.
+    pub fn has_several_steps(&self) -> bool {
+        !self.add_indexes.is_empty() || self.validates_rows()
     }
 }
 

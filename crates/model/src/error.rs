@@ -371,6 +371,13 @@ impl Error {
     pub fn lock_wait_timeout() -> Box<Error> {
         Error::new(ErrorCode::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
     }
+
+    /// A reply that cannot be decoded. Such replies come from blocks of this node, so they indicate a fault
+    /// of the node.
+    #[cold]
+    pub fn broken_reply() -> Box<Error> {
+        Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
+    }
 }
 
 impl fmt::Display for Error {

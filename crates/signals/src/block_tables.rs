@@ -91,17 +91,20 @@ pub struct UnblockTables {
 
 layout! { UnblockTables { operation } }
 
-/// From main to the requesting sql block: the change no longer waits and begins.
+/// From main to the requesting sql block: the change begins or ends a wait for other sessions.
 #[derive(Debug)]
-pub struct ChangeSchemaStarted {
+pub struct NoteChangeWait {
     /// Copied from the request.
     pub operation: OperationId,
+    /// True when the wait begins, false when it has ended.
+    pub waits: bool,
 }
 
-layout! { ChangeSchemaStarted { operation } }
+layout! { NoteChangeWait { operation, waits } }
 
-/// From sql to main: the session no longer wants the change. A waiting change is given up with error 1317;
-/// one that has begun continues.
+/// From sql to main: the session no longer wants the change. A waiting change is given up with error 1317,
+/// and so is an alteration that fills indexes or checks rows; main undoes the alteration. Any other change
+/// that has begun continues.
 #[derive(Debug)]
 pub struct CancelSchemaChange {
     /// The operation of the request to cancel.

@@ -1,5 +1,5 @@
-//! Schema changes. sql sends them to main, which runs them one at a time: it has ldm instances create or
-//! change the partitions, and publishes the new dictionary to every block before it replies.
+//! Schema changes. sql sends them to main, which has ldm instances create or change the partitions, and
+//! publishes the new dictionary to every block before it replies.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -53,10 +53,8 @@ pub enum SchemaChange {
         /// The table to empty.
         table: TableId,
     },
-    /// ALTER TABLE, CREATE INDEX and DROP INDEX, all or nothing. The reply means that everything is done,
-    /// unless `Alteration::has_session_work`. Then new indexes are in state Building, and the requesting
-    /// session backfills unique ones, holds the tables, checks foreign keys, and finally sends
-    /// `FinishAlteration` or `UndoAlteration`.
+    /// ALTER TABLE, CREATE INDEX and DROP INDEX, all or nothing. Main fills new indexes and checks the rows
+    /// of new foreign keys before it replies.
     AlterTable {
         /// The table to alter.
         table: TableId,
@@ -72,33 +70,6 @@ pub enum SchemaChange {
     LockTables {
         /// Each table once.
         tables: Vec<TableLockRequest>,
-    },
-    /// Builds ordered indexes in state Building from the existing rows. Main sends this to itself.
-    BuildIndexes {
-        /// The table of the indexes.
-        table: TableId,
-        /// The alteration that adds them.
-        alteration: Arc<Alteration>,
-    },
-    /// Keeps other sessions from writing to the table, and to the parents of its new foreign keys, until
-    /// `UnlockTables`.
-    BlockWrites {
-        /// The altered table.
-        table: TableId,
-        /// The alteration under way.
-        alteration: Arc<Alteration>,
-    },
-    /// Ends an alteration after the session's work.
-    FinishAlteration {
-        /// The altered table.
-        table: TableId,
-        /// The alteration under way.
-        alteration: Arc<Alteration>,
-    },
-    /// Undoes an alteration: drops its new indexes.
-    UndoAlteration {
-        /// The altered table.
-        table: TableId,
     },
 }
 
@@ -131,13 +102,15 @@ pub struct ChangeSchema {
     pub connection: ConnectionId,
     /// Maximum wait for other sessions, in milliseconds, before error 1205.
     pub wait_ms: u64,
+    /// Maximum wait for a row lock while an index is filled, in milliseconds.
+    pub lock_wait_ms: u32,
     /// Whether tables that foreign keys refer to are protected.
     pub foreign_key_checks: bool,
     /// The change.
     pub change: Box<SchemaChange>,
 }
 
-layout! { ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } }
+layout! { ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change } }
 
 /// The reply to [`ChangeSchema`]: every block has the new dictionary.
 #[derive(Debug)]
@@ -146,11 +119,13 @@ pub struct ChangeSchemaReply {
     pub operation: OperationId,
     /// Notes of IF EXISTS and IF NOT EXISTS, as (errno, message).
     pub notes: Vec<(u16, Box<str>)>,
+    /// Number of rows that an alteration has checked for their parents.
+    pub rows: u64,
     /// Why the change failed; nothing has changed then.
     pub error: Option<Box<Error>>,
 }
 
-layout! { ChangeSchemaReply { operation, notes, error } }
+layout! { ChangeSchemaReply { operation, notes, rows, error } }
 
 /// The guarded partition, shared with its readers. Only the data plane knows its type.
 #[derive(Clone)]

@@ -68,7 +68,11 @@ crash_points! {
     JOB_RECORD = "job.record": "The record of a schema change is formed.";
     JOB_DURABLE = "job.durable": "A schema change waits until its record is durable.";
     JOB_PUBLISH = "job.publish": "A schema change is published to all blocks.";
-    JOB_BACKFILL = "job.backfill": "A schema change writes a batch of rows or index entries.";
+    JOB_BACKFILL = "job.backfill": "A schema change builds an ordered index.";
+    JOB_FILL = "job.fill": "An alteration fills a new unique index.";
+    JOB_BATCH = "job.batch": "An alteration commits a batch of entries of a new unique index.";
+    JOB_BLOCK = "job.block": "An alteration blocks writes to its tables.";
+    JOB_CHECK = "job.check": "An alteration checks the rows of a new foreign key.";
     JOB_FINISH = "job.finish": "A schema change of several steps forms its last record.";
     JOB_UNDO = "job.undo": "An unfinished schema change is undone.";
     JOB_FREE = "job.free": "The partitions of a dropped table are freed.";

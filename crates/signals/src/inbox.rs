@@ -190,7 +190,7 @@ inbox! {
         PublishCatalog: Reserved, 1, crosses 12;
         BlockTables: Reserved, 2, crosses 13;
         UnblockTables: Reserved, 2, crosses 14;
-        ChangeSchemaStarted: Reserved, 1, crosses 15;
+        NoteChangeWait: Reserved, 1, crosses 15;
         HastenTransaction: Reserved, 16, crosses 16;
         ContinueWork: Reserved, 64, local;
     }

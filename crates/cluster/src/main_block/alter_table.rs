@@ -1,17 +1,16 @@
-//! The stages of ALTER TABLE, CREATE INDEX and DROP INDEX.
+//! The stages of ALTER TABLE, CREATE INDEX and DROP INDEX, and of the steps of alterations.
 //!
 //! New objects are created first, and nothing is dropped before all of them are complete. Until then,
 //! dropping the new indexes undoes the alteration. The last step is a single publication of a catalog, which
 //! makes all other changes visible at once.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use junctor_model::alteration::{Alteration, altered, building_indexes, without_building};
 use junctor_model::error::Result;
 use junctor_model::id::TableId;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
-use junctor_signals::change_schema::{Catalog, SchemaChange};
+use junctor_signals::change_schema::Catalog;
 
 use super::block::MainBlock;
 use super::definition;
@@ -20,23 +19,16 @@ use super::plan::with_kind;
 use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
 
 impl MainBlock {
-    /// Creates the new indexes, empty and in state Building. Without new indexes, the alteration is a single
-    /// step.
-    pub(super) fn plan_alter_table(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
+    /// Creates the new indexes, empty and in state Building.
+    pub(super) fn plan_create_indexes(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
         let old = &self.base_table(table)?.definition;
-        let new = altered(&self.catalog.dictionary, old, &alteration)?;
-        if alteration.add_indexes.is_empty() {
-            return self.plan_altered(old, new, &alteration);
-        }
+        altered(&self.catalog.dictionary, old, alteration)?;
         let mut plan = Plan::default();
         let (building, hidden) = definition::with_indexes(old, &alteration.add_indexes, self.next_table);
         // Undoing the change leaves the table as it was, except for its version.
         let mut undone = old.clone();
         undone.version.0 += 2;
         let mut catalog = self.next_catalog();
-        if building_indexes(&building).any(IndexDefinition::is_ordered) {
-            plan.follow_up = Some(SchemaChange::BuildIndexes { table, alteration });
-        }
         if !hidden.is_empty() {
             let creates = self.add_to(&mut catalog, hidden, &mut plan);
             let drops = with_kind(&creates, PartitionWorkKind::Drop);
@@ -50,28 +42,20 @@ impl MainBlock {
     }
 
     /// Builds the ordered indexes while other sessions use the table.
-    pub(super) fn plan_build_indexes(&self, table: TableId, alteration: Arc<Alteration>) -> Result<Plan> {
-        let compensation = Some(SchemaChange::UndoAlteration { table });
-        let mut plan = Plan { compensation, ..Plan::default() };
+    pub(super) fn plan_build_indexes(&self, table: TableId) -> Result<Plan> {
+        let mut plan = Plan::default();
         let layout = self.base_table(table)?;
         for index in building_indexes(&layout.definition).filter(|index| index.is_ordered()) {
             let works = self.works(layout, PartitionWorkKind::BuildIndex(index.id));
             plan.then(StageWork::Partitions(works), None);
         }
-        if !alteration.has_session_work() {
-            plan.follow_up = Some(SchemaChange::FinishAlteration { table, alteration });
-        }
         Ok(plan)
     }
 
-    /// Performs all changes other than building new indexes.
-    pub(super) fn plan_finish_alteration(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
+    /// Performs all changes of an alteration. Its new indexes exist already.
+    pub(super) fn plan_alter_table(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
         let old = &self.base_table(table)?.definition;
-        let new = altered(&self.catalog.dictionary, old, alteration)?;
-        self.plan_altered(old, new, alteration)
-    }
-
-    fn plan_altered(&self, old: &TableDefinition, mut new: TableDefinition, alteration: &Alteration) -> Result<Plan> {
+        let mut new = altered(&self.catalog.dictionary, old, alteration)?;
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
         new.version.0 += 1;

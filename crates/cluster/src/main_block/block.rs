@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use junctor_gateway::{Gateway, PartitionInputs};
 use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
 use junctor_model::id::TableId;
 use junctor_signals::Module;
@@ -12,6 +13,7 @@ use junctor_signals::counter::MainCounters;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal};
 
+use super::alteration::{AlterationJob, JOB_WORK};
 use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CheckpointSettings, Checkpoints};
 use super::lock_tables::LockedTables;
@@ -70,6 +72,12 @@ pub struct MainBlock {
     pub(super) recovery: Option<Recovery>,
     pub(super) restart_info: RestartInfo,
     pub(super) checkpoints: Checkpoints,
+    /// Access to rows for alterations.
+    pub(super) gateway: Gateway,
+    /// The inputs of the next statement or read of an alteration.
+    pub(super) inputs: PartitionInputs,
+    /// Alterations of several steps.
+    pub(super) jobs: Vec<AlterationJob>,
     pub(super) waiting: WaitingChanges,
     pub(super) running: Option<Change>,
     /// The number of the next change.
@@ -87,8 +95,8 @@ pub struct MainBlock {
 }
 
 impl MainBlock {
-    /// Creates the instance at `own` of a node with this directory.
-    pub fn new(own: Address, directory: &Directory, configuration: MainConfiguration) -> MainBlock {
+    /// Creates the instance at `own` of a node with this directory. `gateway` is the gateway of `own`.
+    pub fn new(own: Address, directory: &Directory, configuration: MainConfiguration, gateway: Gateway) -> MainBlock {
         let modules = [Module::Tc, Module::Ldm, Module::Query, Module::Sql];
         let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
         let subscribers = modules.into_iter().flat_map(instances);
@@ -114,6 +122,9 @@ impl MainBlock {
                 .map(|(module, instance)| directory.address(module, instance))
                 .collect(),
             sql_blocks: instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect(),
+            gateway,
+            inputs: PartitionInputs::default(),
+            jobs: Vec::new(),
             waiting: WaitingChanges::new(),
             running: None,
             next_change: 1,
@@ -166,6 +177,7 @@ impl MainBlock {
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
             MainSignal::ContinueWork(signal) if signal.work == RECOVERY_WORK => self.continue_recovery(outbox),
+            MainSignal::ContinueWork(signal) if signal.work == JOB_WORK => self.continue_jobs(context, outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
             MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),

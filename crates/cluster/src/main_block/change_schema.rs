@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Outbox, Time, require};
-use junctor_model::error::Error;
+use junctor_model::error::{Error, Result};
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::{
     Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
-    PublishCatalogReply, SchemaChange,
+    PublishCatalogReply,
 };
 use junctor_signals::crash_point::CrashStep;
 use junctor_signals::inbox::ContinueWork;
@@ -17,8 +17,7 @@ use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcS
 use junctor_signals::{Module, crash_point};
 
 use super::block::MainBlock;
-use super::state::{Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
-use super::wait_for_tables::compensation_of;
+use super::state::{AlterationStep, Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
 
 /// Maximum number of signals sent to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
@@ -30,20 +29,20 @@ impl MainBlock {
             return self.request_exclusions(outbox);
         }
         while self.running.is_none() {
-            let Some(waiting) = self.next_ready(outbox) else { return };
-            if matches!(*waiting.change, SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. }) {
-                self.lock_tables(waiting, outbox);
+            let Some(waiting) = self.next_ready(now, outbox) else { return };
+            self.notify_started(&waiting, outbox);
+            if waiting.task.is_lock() {
+                self.lock_tables(waiting, now, outbox);
                 continue;
             }
-            self.notify_started(&waiting, outbox);
-            let compensation = compensation_of(&waiting.change);
-            let record_step = record_step(&waiting.change);
-            let WaitingChange { number, requester, change, names, tables, .. } = waiting;
-            let plan = match self.plan(*change, requester.foreign_key_checks) {
+            let WaitingChange { number, requester, task, names, tables, .. } = waiting;
+            let step_on_table = task.step_on_table();
+            let step = task.step();
+            let plan = match self.plan(task, requester.foreign_key_checks) {
                 Ok(plan) => plan,
                 Err(error) => {
                     self.unblock_tables(number, &tables, outbox);
-                    self.fail_change(requester.with_cause(error), compensation, now, outbox);
+                    self.fail_change((&requester, step), error, now, outbox);
                     continue;
                 }
             };
@@ -62,14 +61,13 @@ impl MainBlock {
                 requester,
                 names,
                 tables,
-                compensation: plan.compensation,
-                follow_up: plan.follow_up,
+                step_on_table,
                 notes: plan.notes,
                 stages: plan.stages.into(),
                 undo: VecDeque::new(),
                 error: None,
                 is_decided: false,
-                record_step,
+                record_step: record_step(step),
                 unsent: VecDeque::new(),
                 outstanding: 0,
                 step: None,
@@ -115,7 +113,7 @@ impl MainBlock {
         }
     }
 
-    /// Replies to the requester, or queues the follow-up change ahead of all others.
+    /// Replies to the requester, or lets its alteration go on.
     fn end_change(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(change) = self.running.take() else {
             junctor_kernel::invariant::fail("a change that ends was running", format_args!("stage {}", self.stage))
@@ -129,36 +127,27 @@ impl MainBlock {
         self.remove_counters(outbox);
         self.unblock_tables(change.number, &change.tables, outbox);
         let requester = change.requester;
-        match (change.error, change.follow_up) {
-            (Some(error), _) => self.fail_change(requester.with_cause(error), change.compensation, now, outbox),
-            (None, Some(next)) => {
-                let next = self.waiting_change(requester, Box::new(next), now);
-                self.waiting.push_front(next);
-            }
-            (None, None) => {
-                let error = requester.cause.clone();
-                reply(requester, change.notes, error, outbox);
-            }
+        match (change.error, change.step_on_table) {
+            (Some(error), step) => self.fail_change((&requester, step.map(|(step, _)| step)), error, now, outbox),
+            (None, Some(done)) => self.on_step_done(requester.connection, done, outbox),
+            (None, None) => reply(&requester, Ok(ChangeResult { notes: change.notes, rows: 0 }), outbox),
         }
         self.begin_changes(now, outbox);
     }
 
-    /// Replies with the error of a failed change. If the change has a compensation, queues that first; its
-    /// end sends the reply.
+    /// Replies with the error of a failed change. If the change is a step of an alteration, the alteration is
+    /// undone first.
     pub(super) fn fail_change(
         &mut self,
-        requester: Requester,
-        compensation: Option<SchemaChange>,
+        (requester, step): (&Requester, Option<AlterationStep>),
+        error: Box<Error>,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
-        require!(requester.cause.is_some(), "a failed change has an error to report");
-        let Some(compensation) = compensation else {
-            let error = requester.cause.clone();
-            return reply(requester, Vec::new(), error, outbox);
-        };
-        let undo = self.waiting_change(requester, Box::new(compensation), now);
-        self.waiting.push_front(undo);
+        match step {
+            None => reply(requester, Err(error), outbox),
+            Some(step) => self.on_step_failed((requester.connection, step), error, now, outbox),
+        }
     }
 
     fn begin_stage(&mut self, work: StageWork, outbox: &mut Outbox<Signal>) {
@@ -298,22 +287,28 @@ impl MainBlock {
 }
 
 /// The step of a change's dictionary record. Tests crash the node around it.
-fn record_step(change: &SchemaChange) -> CrashStep {
-    match change {
-        SchemaChange::FinishAlteration { .. } => crash_point::JOB_FINISH,
-        SchemaChange::UndoAlteration { .. } => crash_point::JOB_UNDO,
+fn record_step(step: Option<AlterationStep>) -> CrashStep {
+    match step {
+        Some(AlterationStep::Finish) => crash_point::JOB_FINISH,
+        Some(AlterationStep::Undo) => crash_point::JOB_UNDO,
         _ => crash_point::JOB_RECORD,
     }
 }
 
+/// The result of a change.
+#[derive(Debug, Default)]
+pub(super) struct ChangeResult {
+    pub notes: Vec<(u16, Box<str>)>,
+    /// Number of rows that an alteration has checked for their parents.
+    pub rows: u64,
+}
+
 /// Replies to the requester of a change. A failed change returns no notes.
-pub(super) fn reply(
-    requester: Requester,
-    notes: Vec<(u16, Box<str>)>,
-    error: Option<Box<Error>>,
-    outbox: &mut Outbox<Signal>,
-) {
-    let notes = if error.is_some() { Vec::new() } else { notes };
-    let reply = ChangeSchemaReply { operation: requester.operation, notes, error };
+pub(super) fn reply(requester: &Requester, result: Result<ChangeResult>, outbox: &mut Outbox<Signal>) {
+    let (ChangeResult { notes, rows }, error) = match result {
+        Ok(result) => (result, None),
+        Err(error) => (ChangeResult::default(), Some(error)),
+    };
+    let reply = ChangeSchemaReply { operation: requester.operation, notes, rows, error };
     outbox.send(requester.reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
 }

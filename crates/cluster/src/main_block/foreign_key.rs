@@ -7,19 +7,18 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_foreign_key, check_parent, shown};
 use junctor_model::id::TableId;
 use junctor_model::schema::{Dictionary, TableDefinition};
-use junctor_signals::change_schema::{Catalog, SchemaChange};
+use junctor_signals::change_schema::Catalog;
 
-use super::state::TableName;
+use super::state::{AlterationStep, TableName, Task};
 
 /// Whether the plans of related tables stay valid. Plans choose their indexes when they are made, so a new
 /// index invalidates none of them.
-pub(super) fn keeps_relations(change: &SchemaChange) -> bool {
-    match change {
-        // If the alteration adds indexes, `FinishAlteration` makes the other changes.
-        SchemaChange::AlterTable { alteration, .. } => !alteration.add_indexes.is_empty(),
-        SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
-        SchemaChange::BuildIndexes { .. } | SchemaChange::UndoAlteration { .. } => true,
-        _ => false,
+pub(super) fn keeps_relations(task: &Task) -> bool {
+    let Task::Step { step, alteration, .. } = task else { return false };
+    match step {
+        AlterationStep::CreateIndexes | AlterationStep::BuildIndexes | AlterationStep::Undo => true,
+        AlterationStep::Finish => alteration.only_adds_indexes(),
+        AlterationStep::BlockWrites => false,
     }
 }
 

@@ -1,9 +1,9 @@
 //! LOCK TABLES waits in the queue of schema changes, and then excludes other sessions until its session
-//! unlocks the tables. An alteration locks its tables in the same way while its session checks foreign keys.
+//! unlocks the tables. An alteration locks its tables in the same way while it checks foreign keys.
 
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::{Context, Outbox, Time};
 use junctor_model::alteration::altered;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
@@ -13,32 +13,38 @@ use junctor_signals::change_schema::{SchemaChange, TableLockRequest};
 use junctor_signals::read_rows::OperationId;
 
 use super::block::MainBlock;
-use super::change_schema::reply;
-use super::state::{TableName, WaitingChange};
+use super::change_schema::{ChangeResult, reply};
+use super::state::{TableName, Task, WaitingChange};
 
 /// Tables that a session has locked, by LOCK TABLES or during an alteration.
 #[derive(Debug)]
 pub(super) struct LockedTables {
     pub connection: ConnectionId,
+    /// Whether an alteration of the session has locked the tables, which unlocks them at its end.
+    is_of_alteration: bool,
     number: OperationId,
     /// The tables, each with a flag: whether other sessions may lock it in the same mode.
     pub claims: Vec<(TableName, bool)>,
-    tables: Arc<[BlockedTable]>,
+    pub tables: Arc<[BlockedTable]>,
 }
 
 impl MainBlock {
     /// Runs LOCK TABLES, or locks the tables of an alteration.
-    pub(super) fn lock_tables(&mut self, waiting: WaitingChange, outbox: &mut Outbox<Signal>) {
+    pub(super) fn lock_tables(&mut self, waiting: WaitingChange, now: Time, outbox: &mut Outbox<Signal>) {
         let claims = self.claims_of(&waiting);
-        let WaitingChange { number, requester, tables, .. } = waiting;
+        let WaitingChange { number, requester, tables, task, .. } = waiting;
         match claims {
             Ok(claims) => {
-                self.locked.push(LockedTables { connection: requester.connection, number, claims, tables });
-                reply(requester, Vec::new(), None, outbox);
+                let (connection, is_of_alteration) = (requester.connection, task.step().is_some());
+                self.locked.push(LockedTables { connection, is_of_alteration, number, claims, tables });
+                match task.step_on_table() {
+                    None => reply(&requester, Ok(ChangeResult::default()), outbox),
+                    Some(done) => self.on_step_done(connection, done, outbox),
+                }
             }
             Err(error) => {
                 self.unblock_tables(number, &tables, outbox);
-                reply(requester, Vec::new(), Some(error), outbox);
+                self.fail_change((&requester, task.step()), error, now, outbox);
             }
         }
     }
@@ -46,7 +52,14 @@ impl MainBlock {
     /// The tables to lock, or the reason why they cannot be locked.
     fn claims_of(&self, waiting: &WaitingChange) -> Result<Vec<(TableName, bool)>> {
         let dictionary = &self.catalog.dictionary;
-        match &*waiting.change {
+        let change = match &waiting.task {
+            Task::Step { table, alteration, .. } => {
+                altered(dictionary, &self.base_table(*table)?.definition, alteration)?;
+                return Ok(waiting.names.iter().map(|name| (name.clone(), false)).collect());
+            }
+            Task::Requested(change) => &**change,
+        };
+        match change {
             SchemaChange::LockTables { tables } => {
                 let is_missing =
                     |request: &&TableLockRequest| dictionary.table_named(&request.name.0, &request.name.1).is_none();
@@ -55,10 +68,6 @@ impl MainBlock {
                     return Err(Error::new(ErrorCode::NoSuchTable, message));
                 }
                 Ok(tables.iter().map(|request| (request.name.clone(), !request.writes)).collect())
-            }
-            SchemaChange::BlockWrites { table, alteration } => {
-                altered(dictionary, &self.base_table(*table)?.definition, alteration)?;
-                Ok(waiting.names.iter().map(|name| (name.clone(), false)).collect())
             }
             other => junctor_kernel::invariant::fail("only locks hold tables", format_args!("{other:?}")),
         }
@@ -76,11 +85,23 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        while let Some(position) = self.locked.iter().position(|locked| locked.connection == signal.connection) {
+        self.release_tables(signal.connection, false, outbox);
+        self.begin_changes(context.turn_start, outbox);
+    }
+
+    /// Releases the tables that a session has locked, or those of its alteration.
+    pub(super) fn release_tables(
+        &mut self,
+        connection: ConnectionId,
+        is_of_alteration: bool,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let is_meant =
+            |locked: &LockedTables| (locked.connection, locked.is_of_alteration) == (connection, is_of_alteration);
+        while let Some(position) = self.locked.iter().position(is_meant) {
             let LockedTables { number, tables, .. } = self.locked.swap_remove(position);
             self.unblock_tables(number, &tables, outbox);
         }
-        self.begin_changes(context.turn_start, outbox);
     }
 
     /// Number of sessions with locked tables, for checkers.
@@ -90,8 +111,9 @@ impl MainBlock {
 }
 
 /// Whether a change tolerates other sessions that lock the table in the same mode.
-pub(super) fn tolerates_locks(change: &SchemaChange, name: &TableName) -> bool {
-    match change {
+pub(super) fn tolerates_locks(task: &Task, name: &TableName) -> bool {
+    let Task::Requested(change) = task else { return false };
+    match &**change {
         SchemaChange::LockTables { tables } => tables.iter().all(|request| request.name != *name || !request.writes),
         _ => false,
     }

@@ -1,15 +1,17 @@
-//! The main block: the schema, the distribution of partitions, and AUTO_INCREMENT numbers. It runs one schema
-//! change at a time.
+//! The main block: the schema, the distribution of partitions, and AUTO_INCREMENT numbers. It runs the stages
+//! of one schema change at a time. Alterations fill indexes and check rows beside other changes.
 //!
 //! - Owns: the newest catalog, table ids, AUTO_INCREMENT counters, the queue of schema changes, user-level
-//!   locks, tables locked by sessions.
+//!   locks, tables locked by sessions, alterations, and the transactions in which they fill indexes.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
 //!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `AppendRecordsReply`, `CommitStable`,
-//!   `AwaitDurableReply`, `ContinueWork`; during recovery `RecoverLogReply`, `ReplayLogReply`,
+//!   `AwaitDurableReply`, `ContinueWork`; as the requester of a read or statement `ReadRowsReply`,
+//!   `ExecuteStatementReply` and `EndTransactionReply`; during recovery `RecoverLogReply`, `ReplayLogReply`,
 //!   `BuildIndexesReply` and `StartLogReply`.
 //! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to the tc that owns the number,
-//!   `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ChangePartition` to the ldm
+//!   `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ReadRows` to ldm and query,
+//!   `ExecuteStatement`, `InterruptStatement` and `EndTransaction` to tc, `ChangePartition` to the ldm
 //!   instances of a chain, `PublishCatalog` to every sql, tc, ldm and query block of the node, the replies to
 //!   sql; during recovery `RecoverLog`, `ReplayLog` and `StartLog` to log, `ChangePartition` and
 //!   `BuildIndexes` to ldm, and `OpenToClients` to recv.
@@ -17,10 +19,10 @@
 //!
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
-//! alterations; [`definition`], completed definitions; [`foreign_key`], related tables; [`lock_tables`];
-//! [`records`], what main writes to the log; [`recover`], the start of a durable node; [`restore`], the
-//! schema from the log; [`reserve_auto_increment`]; [`persisted_settings`], SET GLOBAL and SET PERSIST;
-//! [`use_user_lock`], [`user_locks`] and [`backup_lock`].
+//! alterations; [`alteration`], their other work; [`definition`], completed definitions; [`foreign_key`],
+//! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`recover`], the start of a
+//! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
+//! SET GLOBAL and SET PERSIST; [`use_user_lock`], [`user_locks`] and [`backup_lock`].
 
 pub mod block;
 mod state;
@@ -31,6 +33,7 @@ mod wait_for_tables;
 mod change_schema;
 mod plan;
 mod alter_table;
+mod alteration;
 mod backup_lock;
 mod definition;
 mod foreign_key;

@@ -23,11 +23,24 @@ use super::block::MainBlock;
 use super::definition;
 use super::foreign_key;
 use super::reserve_auto_increment::Counter;
-use super::state::{PartitionWork, PartitionWorkKind, Plan, StageWork, TableName};
+use super::state::{AlterationStep, PartitionWork, PartitionWorkKind, Plan, StageWork, TableName, Task};
 
 impl MainBlock {
     /// The stages of a change, or the reason why it is refused.
-    pub(super) fn plan(&self, change: SchemaChange, foreign_key_checks: bool) -> Result<Plan> {
+    pub(super) fn plan(&self, task: Task, foreign_key_checks: bool) -> Result<Plan> {
+        let change = match task {
+            Task::Requested(change) => *change,
+            Task::Step { step, table, alteration } => {
+                return match step {
+                    AlterationStep::CreateIndexes => self.plan_create_indexes(table, &alteration),
+                    AlterationStep::BuildIndexes => self.plan_build_indexes(table),
+                    // Locks change no schema objects, so they have no stages.
+                    AlterationStep::BlockWrites => Ok(Plan::default()),
+                    AlterationStep::Finish => self.plan_alter_table(table, &alteration),
+                    AlterationStep::Undo => self.plan_undo_alteration(table),
+                };
+            }
+        };
         match change {
             SchemaChange::CreateDatabase { name, collation, if_not_exists } => {
                 self.plan_create_database(name, collation, if_not_exists)
@@ -42,13 +55,9 @@ impl MainBlock {
                 self.plan_drop_tables(&names, if_exists, foreign_key_checks)
             }
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
-            SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, alteration),
+            SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, &alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
-            // Locks change no schema objects, so they have no stages.
-            SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. } => Ok(Plan::default()),
-            SchemaChange::BuildIndexes { table, alteration } => self.plan_build_indexes(table, alteration),
-            SchemaChange::FinishAlteration { table, alteration } => self.plan_finish_alteration(table, &alteration),
-            SchemaChange::UndoAlteration { table } => self.plan_undo_alteration(table),
+            SchemaChange::LockTables { .. } => Ok(Plan::default()),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Time};
+use junctor_model::alteration::Alteration;
 use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::TableLayout;
@@ -16,23 +17,74 @@ use junctor_signals::read_rows::OperationId;
 use super::reserve_auto_increment::Counter;
 
 /// The origin of a change, with the options of its request.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Requester {
     pub operation: OperationId,
     pub reply_to: Address,
     pub connection: ConnectionId,
     pub wait_ms: u64,
+    pub lock_wait_ms: u32,
     pub foreign_key_checks: bool,
-    /// Set while a compensation undoes earlier changes: the error that made it necessary, reported at the
-    /// end.
-    pub cause: Option<Box<Error>>,
 }
 
-impl Requester {
-    /// Records the error to report at the end, unless an earlier error is being compensated.
-    pub fn with_cause(mut self, error: Box<Error>) -> Requester {
-        self.cause.get_or_insert(error);
-        self
+/// What waits in the queue of schema changes, or runs.
+#[derive(Debug)]
+pub(super) enum Task {
+    /// A change of a session. A session requests `SchemaChange::AlterTable`; if the alteration has several
+    /// steps, main makes it an alteration job.
+    Requested(Box<SchemaChange>),
+    /// A step of the alteration that the requesting session has under way.
+    Step { step: AlterationStep, table: TableId, alteration: Arc<Alteration> },
+}
+
+/// The steps of an alteration that wait for other changes, and perhaps for sessions. Between them, the
+/// alteration fills unique indexes and checks rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AlterationStep {
+    /// Creates the new indexes in state Building.
+    CreateIndexes,
+    /// Builds the ordered ones from the existing rows.
+    BuildIndexes,
+    /// Keeps other sessions from writing to the table, and to the parents of its new foreign keys, until the
+    /// alteration ends.
+    BlockWrites,
+    /// Performs all other changes, and makes the new indexes visible.
+    Finish,
+    /// Drops the new indexes.
+    Undo,
+}
+
+impl Task {
+    /// The step and its table, if this is a step of an alteration.
+    pub fn step_on_table(&self) -> Option<(AlterationStep, TableId)> {
+        match self {
+            Task::Requested(_) => None,
+            Task::Step { step, table, .. } => Some((*step, *table)),
+        }
+    }
+
+    /// The step, if this is one of an alteration.
+    pub fn step(&self) -> Option<AlterationStep> {
+        self.step_on_table().map(|(step, _)| step)
+    }
+
+    /// The alteration that this is, or belongs to.
+    pub fn alteration(&self) -> Option<&Alteration> {
+        match self {
+            Task::Step { alteration, .. } => Some(alteration),
+            Task::Requested(change) => match &**change {
+                SchemaChange::AlterTable { alteration, .. } => Some(alteration),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether this keeps sessions out of tables, and has no stages.
+    pub fn is_lock(&self) -> bool {
+        match self {
+            Task::Requested(change) => matches!(**change, SchemaChange::LockTables { .. }),
+            Task::Step { step, .. } => *step == AlterationStep::BlockWrites,
+        }
     }
 }
 
@@ -45,7 +97,7 @@ pub(super) struct WaitingChange {
     /// Identifies the change at sql blocks.
     pub number: OperationId,
     pub requester: Requester,
-    pub change: Box<SchemaChange>,
+    pub task: Task,
     /// The affected tables, including those that the change creates.
     pub names: Vec<TableName>,
     pub users: TableUsers,
@@ -74,10 +126,8 @@ pub(super) struct Change {
     pub names: Vec<TableName>,
     /// The tables from which other sessions are excluded.
     pub tables: Arc<[BlockedTable]>,
-    /// If this change fails, undoes the changes that preceded it.
-    pub compensation: Option<SchemaChange>,
-    /// Runs after this change, before the reply to the requester.
-    pub follow_up: Option<SchemaChange>,
+    /// The step and its table, if the change is a step of an alteration.
+    pub step_on_table: Option<(AlterationStep, TableId)>,
     pub notes: Vec<(u16, Box<str>)>,
     /// Stages that have not started.
     pub stages: VecDeque<Stage>,
@@ -160,10 +210,6 @@ pub(super) struct Plan {
     pub tables_made: u32,
     /// Number of partitions that the change places.
     pub partitions_placed: usize,
-    /// Runs after the stages, before the reply to the requester.
-    pub follow_up: Option<SchemaChange>,
-    /// If a stage fails, undoes the changes that preceded this one.
-    pub compensation: Option<SchemaChange>,
 }
 
 impl Plan {

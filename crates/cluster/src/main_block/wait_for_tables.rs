@@ -3,20 +3,21 @@
 //!
 //! Changes of the same table start in order of arrival; other changes may overtake. A change waits no longer
 //! than its session allows. Transactions that are older than a change precede it (`RecallTables`), and
-//! sessions commit before they request a change, so no cycle of waits forms here. An alteration that waits
-//! between two of its steps excludes nobody from its table, so other changes of the table can start. If
-//! another session locks the tables of a change again before the change starts, the change asks for them once
-//! more.
+//! sessions commit before they request a change, so no cycle of waits forms here. While an alteration fills
+//! indexes or checks rows, other changes of its tables stay in the queue and exclude nobody. The next step of
+//! the alteration goes before them. If another session locks the tables of a change again before the change
+//! starts, the change asks for them once more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Context, Duration, Outbox, Time, WorldRequest, require};
-use junctor_model::alteration::building_indexes;
+use junctor_model::alteration::Alteration;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::foreign_key::ForeignKey;
 use junctor_model::id::TableId;
 use junctor_signals::block_tables::{
-    BlockTables, BlockTablesReply, BlockedTable, CancelSchemaChange, ChangeSchemaStarted, Exclusion, RecallTables,
+    BlockTables, BlockTablesReply, BlockedTable, CancelSchemaChange, Exclusion, NoteChangeWait, RecallTables,
     TableUsers, UnblockTables,
 };
 use junctor_signals::change_schema::{ChangeSchema, SchemaChange};
@@ -27,7 +28,7 @@ use super::block::MainBlock;
 use super::change_schema::reply;
 use super::foreign_key;
 use super::lock_tables::tolerates_locks;
-use super::state::{Requester, TableName, WaitState, WaitingChange};
+use super::state::{AlterationStep, Requester, TableName, Task, WaitState, WaitingChange};
 
 /// Maximum number of waiting changes. Further ones are refused.
 const QUEUE_MAX: usize = 256;
@@ -49,80 +50,76 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.schema_changes += 1;
-        let ChangeSchema { operation, reply_to, connection, wait_ms, foreign_key_checks, change } = request;
-        let requester = Requester { operation, reply_to, connection, wait_ms, foreign_key_checks, cause: None };
-        // The final step of a change that has started is never refused.
-        let ends = matches!(*change, SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. });
-        if self.waiting.len() >= QUEUE_MAX && !ends {
+        let ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change } =
+            request;
+        let requester = Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks };
+        if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
-            return reply(requester, Vec::new(), Some(error), outbox);
+            return reply(&requester, Err(error), outbox);
         }
-        let is_of_session = matches!(*change, SchemaChange::LockTables { .. } | SchemaChange::BlockWrites { .. });
-        if let Some(error) = self.log_refusal().filter(|_| !ends && !is_of_session) {
-            return reply(requester, Vec::new(), Some(error), outbox);
+        let is_lock = matches!(*change, SchemaChange::LockTables { .. });
+        if let Some(error) = self.log_refusal().filter(|_| !is_lock) {
+            return reply(&requester, Err(error), outbox);
         }
-        let goes_on = self.is_under_way(&change);
-        let waiting = self.waiting_change(requester, change, context.turn_start);
-        match goes_on {
-            // Others wait for the end of the alteration, so its final step must not wait behind them.
-            true => {
-                self.withdraw_behind(&waiting.names, outbox);
-                self.waiting.push_front(waiting);
+        let task = match *change {
+            SchemaChange::AlterTable { table, alteration } if alteration.has_several_steps() => {
+                self.open_job(requester, table, alteration)
             }
-            false => self.waiting.push_back(waiting),
-        }
+            other => Task::Requested(Box::new(other)),
+        };
+        let waiting = self.waiting_change(requester, task, context.turn_start);
+        self.waiting.push_back(waiting);
         self.begin_changes(context.turn_start, outbox);
     }
 
-    /// Whether the change is the final step of an alteration, or a later one after its indexes have been
-    /// created.
-    fn is_under_way(&self, change: &SchemaChange) -> bool {
-        let table = match change {
-            SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. } => return true,
-            SchemaChange::BlockWrites { table, .. } => table,
-            _ => return false,
-        };
-        let layout = self.catalog.dictionary.table(*table);
-        layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
-    }
-
-    /// Creates the queue entry of a new change.
-    pub(super) fn waiting_change(
-        &mut self,
-        requester: Requester,
-        change: Box<SchemaChange>,
-        now: Time,
-    ) -> WaitingChange {
+    /// Creates the queue entry of a change.
+    pub(super) fn waiting_change(&mut self, requester: Requester, task: Task, now: Time) -> WaitingChange {
         let number = OperationId(self.next_change);
         self.next_change += 1;
         // Adding indexes does not affect transactions that have used the table.
-        let waits_for_statements = match &*change {
-            SchemaChange::UndoAlteration { .. } => true,
-            SchemaChange::FinishAlteration { alteration, .. } => alteration.only_adds_indexes(),
+        let waits_for_statements = match (task.step(), task.alteration()) {
+            (Some(AlterationStep::Undo), _) => true,
+            (Some(AlterationStep::Finish), Some(alteration)) => alteration.only_adds_indexes(),
             _ => false,
         };
         WaitingChange {
             number,
-            names: self.names_of(&change),
+            names: self.names_of(&task),
             users: if waits_for_statements { TableUsers::Statements } else { TableUsers::Transactions },
-            deadline: match &*change {
+            deadline: match task.step() {
                 // An alteration must be undone, however long that has to wait.
-                SchemaChange::UndoAlteration { .. } => NO_DEADLINE,
+                Some(AlterationStep::Undo) => NO_DEADLINE,
                 _ => now.plus(Duration::from_millis(requester.wait_ms)),
             },
             requester,
-            change,
+            task,
             state: WaitState::Queued,
             tables: Arc::new([]),
         }
     }
 
     /// The names of the tables that a change affects. They decide the order of changes of the same table.
-    fn names_of(&self, change: &SchemaChange) -> Vec<TableName> {
+    fn names_of(&self, task: &Task) -> Vec<TableName> {
         let dictionary = &self.catalog.dictionary;
         let name_of = |id: &TableId| {
             let layout = dictionary.table(*id)?;
             Some((layout.definition.database.clone(), layout.definition.name.clone()))
+        };
+        let of_alteration = |table: &TableId, alteration: &Alteration| {
+            let Some(own) = name_of(table) else { return Vec::new() };
+            let parents = alteration.add_foreign_keys.iter().map(|key| key.parent.clone());
+            let mut names = vec![own];
+            for name in alteration.rename.iter().cloned().chain(parents) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            names
+        };
+        let change = match task {
+            Task::Step { step: AlterationStep::Undo, table, .. } => return name_of(table).into_iter().collect(),
+            Task::Step { table, alteration, .. } => return of_alteration(table, alteration),
+            Task::Requested(change) => &**change,
         };
         match change {
             SchemaChange::CreateDatabase { .. } => Vec::new(),
@@ -138,82 +135,63 @@ impl MainBlock {
                 renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
             }
             SchemaChange::LockTables { tables } => tables.iter().map(|request| request.name.clone()).collect(),
-            SchemaChange::TruncateTable { table } | SchemaChange::UndoAlteration { table } => {
-                name_of(table).into_iter().collect()
-            }
-            SchemaChange::AlterTable { table, alteration }
-            | SchemaChange::BuildIndexes { table, alteration }
-            | SchemaChange::BlockWrites { table, alteration }
-            | SchemaChange::FinishAlteration { table, alteration } => {
-                let Some(own) = name_of(table) else { return Vec::new() };
-                let parents = alteration.add_foreign_keys.iter().map(|key| key.parent.clone());
-                let mut names = vec![own];
-                for name in alteration.rename.iter().cloned().chain(parents) {
-                    if !names.contains(&name) {
-                        names.push(name);
-                    }
-                }
-                names
-            }
+            SchemaChange::TruncateTable { table } => name_of(table).into_iter().collect(),
+            SchemaChange::AlterTable { table, alteration } => of_alteration(table, alteration),
         }
     }
 
     /// The tables that other sessions must stop using first.
-    fn tables_to_block(&self, change: &SchemaChange, requester: &Requester, names: &[TableName]) -> Vec<BlockedTable> {
+    pub(super) fn tables_to_block(&self, task: &Task, requester: &Requester, names: &[TableName]) -> Vec<BlockedTable> {
         let dictionary = &self.catalog.dictionary;
-        let mut own: Vec<TableName> = match change {
-            SchemaChange::CreateDatabase { .. } | SchemaChange::BuildIndexes { .. } => return Vec::new(),
-            // The session has already locked the tables.
-            SchemaChange::FinishAlteration { .. } | SchemaChange::UndoAlteration { .. }
-                if self.has_locked(requester.connection) =>
-            {
-                return Vec::new();
-            }
-            SchemaChange::AlterTable { alteration, .. }
-            | SchemaChange::BlockWrites { alteration, .. }
-            | SchemaChange::FinishAlteration { alteration, .. } => {
-                let parents = alteration.add_foreign_keys.iter().map(|key| &key.parent);
-                let parents: Vec<&TableName> = parents.collect();
-                let stays = |name: &&TableName| names.first() == Some(name) || !parents.contains(name);
-                names.iter().filter(stays).cloned().collect()
-            }
-            SchemaChange::DropDatabase { name, .. } => {
-                let tables = dictionary.tables_of(name);
-                tables.map(|layout| (name.clone(), layout.definition.name.clone())).collect()
-            }
-            SchemaChange::LockTables { tables } => {
-                let blocked = tables.iter().filter_map(|request| {
-                    let exclusion = if request.writes { Exclusion::All } else { Exclusion::Writes };
-                    let layout = dictionary.table_named(&request.name.0, &request.name.1)?;
-                    Some(BlockedTable { table: layout.definition.id, exclusion })
-                });
-                return blocked.collect();
-            }
-            _ => names.to_vec(),
-        };
-        let keys = match change {
-            SchemaChange::CreateTable { definition, .. } => &definition.foreign_keys[..],
-            SchemaChange::AlterTable { alteration, .. }
-            | SchemaChange::BlockWrites { alteration, .. }
-            | SchemaChange::FinishAlteration { alteration, .. } => &alteration.add_foreign_keys[..],
-            _ => &[],
-        };
         let id_of =
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
+        match task.step() {
+            Some(AlterationStep::BuildIndexes) => return Vec::new(),
+            // The session or its alteration has already locked the tables.
+            Some(AlterationStep::Finish | AlterationStep::Undo) if self.has_locked(requester.connection) => {
+                return Vec::new();
+            }
+            _ => {}
+        }
+        let mut own: Vec<TableName> = names.to_vec();
+        let mut keys: &[ForeignKey] = &[];
+        let alteration = task.alteration().filter(|_| task.step() != Some(AlterationStep::Undo));
+        if let Some(alteration) = alteration {
+            keys = &alteration.add_foreign_keys;
+            let is_parent = |name: &TableName| keys.iter().any(|key| key.parent == *name);
+            own.retain(|name| names.first() == Some(name) || !is_parent(name));
+        }
+        if let Task::Requested(change) = task {
+            match &**change {
+                SchemaChange::CreateDatabase { .. } => return Vec::new(),
+                SchemaChange::LockTables { tables } => {
+                    let blocked = tables.iter().filter_map(|request| {
+                        let exclusion = if request.writes { Exclusion::All } else { Exclusion::Writes };
+                        Some(BlockedTable { table: id_of(&request.name)?, exclusion })
+                    });
+                    return blocked.collect();
+                }
+                SchemaChange::DropDatabase { name, .. } => {
+                    let tables = dictionary.tables_of(name);
+                    own = tables.map(|layout| (name.clone(), layout.definition.name.clone())).collect();
+                }
+                SchemaChange::CreateTable { definition, .. } => keys = &definition.foreign_keys,
+                _ => {}
+            }
+        }
         // A plan that writes a table depends on the table's parents and children. The change therefore also
         // keeps writers out of the parents and children of its tables.
-        let related = match foreign_key::keeps_relations(change) {
+        let related = match foreign_key::keeps_relations(task) {
             true => BTreeSet::new(),
             false => foreign_key::related(dictionary, &own, keys),
         };
-        if let SchemaChange::CreateTable { .. } = change {
+        if matches!(task, Task::Requested(change) if matches!(**change, SchemaChange::CreateTable { .. })) {
             own.clear();
         }
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
         // Reads do not check foreign keys.
-        let leaves_readers =
-            matches!(change, SchemaChange::BlockWrites { alteration, .. } if !alteration.has_drops_or_renames());
+        let leaves_readers = task.is_lock() && alteration.is_some_and(|alteration| !alteration.has_drops_or_renames());
         let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
         let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()
@@ -227,18 +205,18 @@ impl MainBlock {
         claimed.extend(running.map(|name| (name.clone(), false)));
         for position in 0..self.waiting.len() {
             let waiting = &self.waiting[position];
-            let change = &waiting.change;
+            let task = &waiting.task;
             let is_shared =
-                |name| claimed.get(name).is_none_or(|others_share| *others_share && tolerates_locks(change, name));
+                |name| claimed.get(name).is_none_or(|others_share| *others_share && tolerates_locks(task, name));
             let is_free = waiting.names.iter().all(is_shared) && self.is_unlocked_by_others(waiting);
             for name in &waiting.names {
-                *claimed.entry(name.clone()).or_insert(true) &= tolerates_locks(change, name);
+                *claimed.entry(name.clone()).or_insert(true) &= tolerates_locks(task, name);
             }
             if waiting.state != WaitState::Queued || !is_free {
                 continue;
             }
             let tables: Arc<[BlockedTable]> =
-                self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names).into();
+                self.tables_to_block(&waiting.task, &waiting.requester, &waiting.names).into();
             let (number, users, owner) = (waiting.number, waiting.users, waiting.requester.connection);
             let waiting = &mut self.waiting[position];
             waiting.tables = Arc::clone(&tables);
@@ -256,46 +234,33 @@ impl MainBlock {
         self.start_wait_timer(outbox);
     }
 
-    /// Whether no other session has locked a table of the change, and no other alteration is building an
-    /// index on a table to be locked. A later ALTER TABLE of the locking session would mistake such an index
-    /// for one that it adds itself. The alteration cannot prevent this, because it excludes nobody from its
-    /// table while it waits between two of its steps.
+    /// Whether no other session has locked a table of the change, and no alteration of another session works
+    /// on one.
     fn is_unlocked_by_others(&self, waiting: &WaitingChange) -> bool {
-        let WaitingChange { change, names, requester, .. } = waiting;
+        let WaitingChange { task, names, requester, .. } = waiting;
         let is_locked = |name: &TableName| {
             let others = self.locked.iter().filter(|locked| locked.connection != requester.connection);
             let mut claims = others.flat_map(|locked| &locked.claims).filter(|(claim, _)| claim == name);
-            claims.any(|(_, others_share)| !*others_share || !tolerates_locks(change, name))
+            claims.any(|(_, others_share)| !*others_share || !tolerates_locks(task, name))
         };
-        let is_built = |name: &TableName| {
-            let layout = self.catalog.dictionary.table_named(&name.0, &name.1);
-            layout.is_some_and(|layout| building_indexes(&layout.definition).next().is_some())
-        };
-        let waits_for_index = match &**change {
-            SchemaChange::LockTables { .. } => names.iter().any(is_built),
-            SchemaChange::BlockWrites { alteration, .. } if alteration.add_indexes.is_empty() => {
-                names.first().is_some_and(is_built)
-            }
-            _ => false,
-        };
-        !waits_for_index && !names.iter().any(is_locked)
+        !names.iter().any(is_locked) && !self.is_altered_by_others(waiting)
     }
 
     /// Removes the next ready change from the queue. If it now needs a table for which it did not ask, or if
     /// another session has locked one of its tables since, the change asks once more. Otherwise the two would
     /// wait for each other to release tables.
-    pub(super) fn next_ready(&mut self, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
+    pub(super) fn next_ready(&mut self, now: Time, outbox: &mut Outbox<Signal>) -> Option<WaitingChange> {
         loop {
             self.request_exclusions(outbox);
             let position = self.waiting.iter().position(|waiting| waiting.state == WaitState::Ready)?;
             let mut waiting = self.waiting.remove(position)?;
-            let needed = self.tables_to_block(&waiting.change, &waiting.requester, &waiting.names);
+            let needed = self.tables_to_block(&waiting.task, &waiting.requester, &waiting.names);
             if self.is_unlocked_by_others(&waiting) && needed.iter().all(|table| waiting.tables.contains(table)) {
                 match self.find_table_by_name(&mut waiting) {
                     Ok(()) => return Some(waiting),
                     Err(error) => {
                         self.unblock_tables(waiting.number, &waiting.tables, outbox);
-                        reply(waiting.requester, Vec::new(), Some(error), outbox);
+                        self.fail_change((&waiting.requester, waiting.task.step()), error, now, outbox);
                         continue;
                     }
                 }
@@ -309,7 +274,7 @@ impl MainBlock {
     fn withdraw(&mut self, waiting: &mut WaitingChange, outbox: &mut Outbox<Signal>) {
         self.unblock_tables(waiting.number, &waiting.tables, outbox);
         waiting.state = WaitState::Queued;
-        waiting.names = self.names_of(&waiting.change);
+        waiting.names = self.names_of(&waiting.task);
         waiting.number = OperationId(self.next_change);
         self.next_change += 1;
     }
@@ -317,14 +282,11 @@ impl MainBlock {
     /// Withdraws the changes of these tables, because an alteration of them goes on and precedes the changes.
     /// A transaction older than the alteration's step and younger than such a change would otherwise wait for
     /// the change, the change for the alteration, and the alteration for the transaction.
-    fn withdraw_behind(&mut self, names: &[TableName], outbox: &mut Outbox<Signal>) {
+    pub(super) fn withdraw_behind(&mut self, names: &[TableName], outbox: &mut Outbox<Signal>) {
         for position in 0..self.waiting.len() {
             let waiting = &self.waiting[position];
             let has_asked = waiting.state != WaitState::Queued && !waiting.tables.is_empty();
-            if !has_asked
-                || self.is_under_way(&waiting.change)
-                || !waiting.names.iter().any(|name| names.contains(name))
-            {
+            if !has_asked || self.is_step_under_way(waiting) || !waiting.names.iter().any(|name| names.contains(name)) {
                 continue;
             }
             let Some(mut waiting) = self.waiting.remove(position) else { return };
@@ -337,11 +299,13 @@ impl MainBlock {
     /// Error 1146 if the table was renamed, because no session was excluded from it under its new name.
     fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
-        let (SchemaChange::TruncateTable { table }
-        | SchemaChange::AlterTable { table, .. }
-        | SchemaChange::BlockWrites { table, .. }) = &mut *waiting.change
-        else {
-            return Ok(());
+        let table = match &mut waiting.task {
+            Task::Step { step: AlterationStep::CreateIndexes | AlterationStep::BlockWrites, table, .. } => table,
+            Task::Step { .. } => return Ok(()),
+            Task::Requested(change) => match &mut **change {
+                SchemaChange::TruncateTable { table } | SchemaChange::AlterTable { table, .. } => table,
+                _ => return Ok(()),
+            },
         };
         let Some((database, name)) = waiting.names.first() else { return Ok(()) };
         match dictionary.table_named(database, name) {
@@ -354,11 +318,10 @@ impl MainBlock {
         Ok(())
     }
 
-    /// Notifies the requesting session that its change starts.
+    /// Notifies the requesting session that its change starts, if it has waited.
     pub(super) fn notify_started(&self, waiting: &WaitingChange, outbox: &mut Outbox<Signal>) {
-        if !waiting.tables.is_empty() && waiting.requester.cause.is_none() {
-            let started = ChangeSchemaStarted { operation: waiting.requester.operation };
-            outbox.send(waiting.requester.reply_to, Signal::Sql(SqlSignal::ChangeSchemaStarted(started)));
+        if !waiting.tables.is_empty() && waiting.task.step() != Some(AlterationStep::Undo) {
+            note_change_wait(&waiting.requester, false, outbox);
         }
     }
 
@@ -417,14 +380,17 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        let is_requester =
+            |requester: &Requester| (requester.operation, requester.reply_to) == (signal.operation, signal.reply_to);
         let is_meant = |waiting: &WaitingChange| {
-            (waiting.requester.operation, waiting.requester.reply_to) == (signal.operation, signal.reply_to)
-                && waiting.requester.cause.is_none()
+            is_requester(&waiting.requester) && waiting.task.step() != Some(AlterationStep::Undo)
         };
         if let Some(position) = self.waiting.iter().position(is_meant) {
             let error = Error::query_interrupted();
             self.give_up(position, error, context.turn_start, outbox);
             self.begin_changes(context.turn_start, outbox);
+        } else if let Some(position) = self.jobs.iter().position(|job| is_requester(&job.requester)) {
+            self.cancel_job(position, context, outbox);
         }
     }
 
@@ -434,8 +400,7 @@ impl MainBlock {
         if waiting.state != WaitState::Queued {
             self.unblock_tables(waiting.number, &waiting.tables, outbox);
         }
-        let compensation = compensation_of(&waiting.change);
-        self.fail_change(waiting.requester.with_cause(error), compensation, now, outbox);
+        self.fail_change((&waiting.requester, waiting.task.step()), error, now, outbox);
     }
 
     fn start_wait_timer(&mut self, outbox: &mut Outbox<Signal>) {
@@ -457,12 +422,8 @@ impl MainBlock {
     }
 }
 
-/// The change that undoes the earlier steps if this one fails.
-pub(super) fn compensation_of(change: &SchemaChange) -> Option<SchemaChange> {
-    match change {
-        SchemaChange::BuildIndexes { table, .. } | SchemaChange::FinishAlteration { table, .. } => {
-            Some(SchemaChange::UndoAlteration { table: *table })
-        }
-        _ => None,
-    }
+/// Notifies the requesting session that its change begins or ends a wait for other sessions.
+pub(super) fn note_change_wait(requester: &Requester, waits: bool, outbox: &mut Outbox<Signal>) {
+    let signal = NoteChangeWait { operation: requester.operation, waits };
+    outbox.send(requester.reply_to, Signal::Sql(SqlSignal::NoteChangeWait(signal)));
 }

@@ -91,7 +91,7 @@ impl SqlBlock {
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
-            SqlSignal::ChangeSchemaStarted(signal) => self.on_change_schema_started(signal),
+            SqlSignal::NoteChangeWait(signal) => self.on_note_change_wait(&signal, &turn),
             SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
             SqlSignal::ContinueWork(ContinueWork { work }) => match work {
                 METADATA_LOCK_WORK => self.retry_next_waiter(&mut turn),

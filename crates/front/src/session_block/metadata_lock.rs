@@ -33,10 +33,10 @@ impl SqlBlock {
         self.queue_retry(turn);
     }
 
-    pub(super) fn on_change_schema_started(&mut self, signal: ChangeSchemaStarted) {
+    pub(super) fn on_note_change_wait(&mut self, signal: &NoteChangeWait, turn: &TurnContext<'_>) {
         let connection = self.engine.gateway.session_of(signal.operation);
         if let Some(record) = connection.and_then(|connection| self.sessions.get_mut(&connection)) {
-            self.engine.on_change_schema_started(&mut record.session);
+            self.engine.on_note_change_wait(&mut record.session, signal.waits, turn);
         }
     }
 

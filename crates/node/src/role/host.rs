@@ -16,7 +16,7 @@ use junctor_transaction::log::LogBlock;
 use junctor_transaction::query::QueryBlock;
 use junctor_transaction::tc::TcBlock;
 
-use super::shared::{OPERATIONS_MAX, SNAPSHOTS_MAX, Shared};
+use super::shared::{ALTERATION_OPERATIONS_MAX, OPERATIONS_MAX, SNAPSHOTS_MAX, Shared};
 
 /// The blocks of one thread, at most one of each module.
 #[derive(Default)]
@@ -92,7 +92,11 @@ impl NodeHost {
                 self.query = shared.take_slot(assignment.thread).map(QueryBlock::new);
                 require!(self.query.is_some(), "a thread with a query block has one reader slot");
             }
-            Module::Main => self.main = Some(MainBlock::new(own, directory, shared.main_configuration(own.node))),
+            Module::Main => {
+                let gateway = gateway(own, assignment, shared, shared.snapshot_word_of_main());
+                let configuration = shared.main_configuration(own.node);
+                self.main = Some(MainBlock::new(own, directory, configuration, gateway));
+            }
             Module::Rep => self.rep = Some(RepBlock::new()),
             // The kernel does the work of these modules.
             Module::Send | Module::Io => {}
@@ -134,6 +138,10 @@ impl Host<Signal> for NodeHost {
     ) {
         match (signal, self) {
             (Signal::Recv(signal), NodeHost { recv: Some(block), .. }) => block.handle(signal, context, outbox),
+            // A reply of the data plane to an alteration.
+            (Signal::Sql(signal), NodeHost { main: Some(block), .. }) if to.module == Module::Main => {
+                block.handle_reply(signal, from, context, outbox);
+            }
             (Signal::Sql(signal), NodeHost { sql: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Tc(signal), NodeHost { tc: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Ldm(signal), NodeHost { ldm: Some(block), .. }) => block.handle(signal, from, context, outbox),
@@ -176,15 +184,23 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
     }
 }
 
-fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {
-    let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), usize::from(assignment.thread));
-    let word = word.unwrap_or_else(|error| panic!("the snapshot word of thread {}: {error}", assignment.thread));
-    let snapshots = ActiveSnapshots::new(word, SNAPSHOTS_MAX);
+/// The gateway of a sql block or of main. `word` is the index of its snapshot word.
+fn gateway(own: Address, assignment: &ThreadAssignment, shared: &Shared, word: usize) -> Gateway {
+    let (snapshots_max, operations_max) = match Module::of(own.module) {
+        Module::Main => (ALTERATION_OPERATIONS_MAX, ALTERATION_OPERATIONS_MAX),
+        _ => (SNAPSHOTS_MAX, OPERATIONS_MAX),
+    };
+    let word = SnapshotWord::claim(Arc::clone(&shared.snapshots), word);
+    let word = word.unwrap_or_else(|error| panic!("the snapshot word of {own}: {error}"));
+    let snapshots = ActiveSnapshots::new(word, snapshots_max);
     let owners = 0..assignment.directory.instances(Module::Ldm);
     let thread = |owner| assignment.directory.thread_of(Module::Ldm, owner).unwrap_or(assignment.thread);
     let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
-    let gateway =
-        Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, OPERATIONS_MAX);
+    Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, operations_max)
+}
+
+fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {
+    let gateway = gateway(own, assignment, shared, usize::from(assignment.thread));
     let instances = usize::from(assignment.directory.instances(Module::Sql).max(1));
     let admitted_max = (shared.config.transactions_max as usize / instances).max(1);
     SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), admitted_max)

@@ -29,6 +29,9 @@ use crate::setting::NodeConfig;
 pub(super) const SNAPSHOTS_MAX: u32 = 65_536;
 /// Maximum number of operations that one sql block has under way at a time.
 pub(super) const OPERATIONS_MAX: u32 = 65_536;
+/// Maximum number of operations, and of snapshots, that the alterations of main have at a time. An alteration
+/// needs two.
+pub(super) const ALTERATION_OPERATIONS_MAX: u32 = 1024;
 
 /// The shared memory of one run of a node. Every thread reads it at its start.
 pub struct Shared {
@@ -91,7 +94,8 @@ impl Shared {
         let pages = PagePool::new(bytes as usize)
             .map_err(|error| format!("cannot reserve {} of memory: {error}", crate::setting::show_bytes(bytes)))?;
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
-        let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), plan.threads.len()));
+        // One word for each thread with a sql block, and one for main.
+        let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), plan.threads.len() + 1));
         let (groups, slots, observer_slots) = read_groups(plan, observers);
         let shared = Shared {
             config: config.clone(),
@@ -210,6 +214,12 @@ impl Shared {
     /// Row memory, for checkers.
     pub fn pages(&self) -> &Arc<PagePool> {
         &self.pages
+    }
+
+    /// The index of the snapshot word of main. The thread of main may have a sql block with a word of its
+    /// own.
+    pub(super) fn snapshot_word_of_main(&self) -> usize {
+        self.groups.len()
     }
 
     /// Takes the reader slot of a thread. `None` if it has none, or has taken it.

@@ -37,10 +37,6 @@ choices! {
         5 AlterTable { table, alteration };
         6 RenameTables { renames };
         7 LockTables { tables };
-        8 BuildIndexes { table, alteration };
-        9 BlockWrites { table, alteration };
-        10 FinishAlteration { table, alteration };
-        11 UndoAlteration { table };
     }
 }
 choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }

@@ -32,6 +32,7 @@ fn held_by(host: &NodeHost) -> Vec<(&'static str, u64)> {
         let (locks, waits) = main.user_locks_held();
         held.extend([("user-level locks", locks as u64), ("waits for user-level locks", waits as u64)]);
         held.push(("tables locked by LOCK TABLES", main.table_locks_held() as u64));
+        held.extend(main.held_by_alterations().map(|(what, count)| (what, count as u64)));
     }
     if let Some(tc) = host.tc() {
         held.push(("transactions", tc.transactions_open() as u64));

@@ -198,9 +198,9 @@ fn indexes_are_made_on_tables_that_exist() {
     let (id, alteration) = made("CREATE INDEX k_1 ON a (v)");
     let kinds: Vec<IndexKind> = alteration.add_indexes.iter().map(|index| index.kind).collect();
     assert_eq!((id, &kinds[..]), (TableId(5), &[IndexKind::Ordered][..]));
-    assert!(!alteration.has_session_work() && alteration.only_adds_indexes());
+    assert!(!alteration.validates_rows() && alteration.only_adds_indexes());
     let (_, alteration) = made("CREATE UNIQUE INDEX u ON t.a (v, id)");
-    assert!(alteration.has_session_work() && alteration.add_indexes[0].is_unique());
+    assert!(alteration.has_several_steps() && alteration.add_indexes[0].is_unique());
     for (text, message) in [
         ("CREATE INDEX k ON a (v)", "ERROR 1061 (42000): Duplicate key name 'k'"),
         ("CREATE INDEX `PRIMARY` ON a (v)", "ERROR 1280 (42000): Incorrect index name 'PRIMARY'"),

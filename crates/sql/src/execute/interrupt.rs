@@ -1,5 +1,6 @@
 //! Stops statements by KILL or because their client has disconnected. A query ends immediately. A write is
-//! rolled back and then fails. A commit or a schema change that has begun continues to its end.
+//! rolled back and then fails. A commit that has begun continues to its end. So does a schema change, except
+//! an alteration that fills indexes or checks rows, which is undone.
 
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode};
@@ -11,7 +12,6 @@ use super::context::StatementContext;
 use super::engine::Engine;
 use super::key_read::abandon_key_read;
 use super::read::abandon_read;
-use super::schema::SchemaStep;
 use super::session::Session;
 use super::state::Execution;
 use crate::result::Progress;
@@ -88,19 +88,8 @@ impl Engine {
                 session.execution = Execution::UserLock(state);
                 return false;
             }
-            Execution::Schema(mut state) => {
-                match &mut state.step {
-                    // Only KILL stops these steps. If the client disconnects, the alteration continues to its
-                    // end.
-                    SchemaStep::Filling(backfill) if !session.interrupted => {
-                        self.gateway.interrupt_statement(backfill.interrupt(), turn);
-                    }
-                    SchemaStep::Checking(check) if !session.interrupted => check.interrupt(),
-                    _ => {}
-                }
-                if let Some(operation) = state.cancellable() {
-                    self.gateway.cancel_schema_change(operation, turn);
-                }
+            Execution::Schema(state) => {
+                self.gateway.cancel_schema_change(state.operation, turn);
                 session.execution = Execution::Schema(state);
                 return false;
             }

@@ -14,19 +14,15 @@
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
 //!   [`compound`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`],
-//!   [`lock_tables`]; [`table_use`], which separates statements from schema changes;
-//! - schema changes: [`schema`], [`alter`], [`index_backfill`], [`foreign_key_check`].
+//!   [`lock_tables`], [`schema`]; [`table_use`], which separates statements from schema changes.
 
-mod alter;
 mod bound;
 mod completion;
 mod compound;
 mod compute;
 mod context;
 mod engine;
-mod foreign_key_check;
 mod histogram;
-mod index_backfill;
 mod insert;
 mod interrupt;
 mod key;
@@ -68,7 +64,7 @@ pub(crate) use read::start_select;
 pub(crate) use resume::{continue_output, continue_statement, resume};
 pub(crate) use retry::{InputForm, RetryInput, RetryState, StatementInput};
 pub(crate) use savepoint::{release_savepoint, set_savepoint, start_rollback_to};
-pub(crate) use schema::{note_schema_started, start_schema_change};
+pub(crate) use schema::{note_change_wait, start_schema_change};
 pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::ServerSettings;

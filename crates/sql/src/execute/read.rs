@@ -444,9 +444,9 @@ fn take_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, repl
 pub(super) fn merge_states(accumulators: &mut [Accumulator], mut output: &[u8]) -> Result<()> {
     while !output.is_empty() {
         for accumulator in accumulators.iter_mut() {
-            let (length, rest) = output.split_first_chunk().ok_or_else(broken_reply)?;
+            let (length, rest) = output.split_first_chunk().ok_or_else(Error::broken_reply)?;
             let length = u32::from_le_bytes(*length) as usize;
-            let (state, rest) = rest.split_at_checked(length).ok_or_else(broken_reply)?;
+            let (state, rest) = rest.split_at_checked(length).ok_or_else(Error::broken_reply)?;
             accumulator.merge_partial(state)?;
             output = rest;
         }
@@ -460,9 +460,10 @@ fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
         invariant::fail("a lookup has a unique index", format_args!("{:?}", state.plan.path))
     };
     while let Some((length, rest)) = output.split_first_chunk() {
-        let (image, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(broken_reply)?;
+        let (image, rest) =
+            rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(Error::broken_reply)?;
         let entry = RowView::new(&lookup.table.row_format, image);
-        let ValueRef::Bytes(reference) = entry.column(ColumnNumber(1)) else { return Err(broken_reply()) };
+        let ValueRef::Bytes(reference) = entry.column(ColumnNumber(1)) else { return Err(Error::broken_reply()) };
         state.references.extend_from_slice(&(reference.len() as u16).to_le_bytes());
         state.references.extend_from_slice(reference);
         output = rest;
@@ -671,10 +672,4 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, tu
 /// Ends the snapshot that a query with two reads has taken.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
     engine.gateway.end_statement(&mut session.transaction);
-}
-
-/// The error of a reply that cannot be decoded. Such replies come from blocks of this node, so they indicate
-/// a fault of the node.
-pub(super) fn broken_reply() -> Box<Error> {
-    Error::new(ErrorCode::UnknownError, "A reply of the data plane is broken")
 }

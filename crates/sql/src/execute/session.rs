@@ -328,6 +328,3 @@ impl Session {
         isolation == Isolation::Serializable
     }
 }
-
-/// The row encoding of the text protocol.
-pub(crate) const TEXT: RowProtocol = RowProtocol::Text;

@@ -118,7 +118,7 @@ impl Execution {
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,
-            Execution::Schema(state) => state.awaits(operation),
+            Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
             Execution::TableStatistics(state) => state.operation == operation,
             Execution::Idle
@@ -158,7 +158,6 @@ impl Execution {
             Execution::UniqueKey(state) => Plan::Change(Arc::clone(&state.plan)),
             Execution::Numbers(state) => Plan::Insert(Arc::clone(&state.plan)),
             Execution::Compound(state) => state.plan(),
-            Execution::Schema(state) => return state.used_table().into_iter().collect(),
             _ => return Vec::new(),
         };
         plan.table_uses().collect()

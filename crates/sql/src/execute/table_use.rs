@@ -21,7 +21,7 @@ use junctor_signals::read_rows::OperationId;
 
 use super::engine::Engine;
 use super::session::Session;
-use super::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_schema_started};
+use super::{Execution, PlanInput, StatementContext, StatementInput, TableWait, fail, note_change_wait};
 use crate::plan::{Plan, TableUse};
 use crate::result::Progress;
 
@@ -387,9 +387,9 @@ impl Engine {
         }
     }
 
-    /// Records that the session's schema change has begun and no longer waits for other sessions.
-    pub fn on_change_schema_started(&mut self, session: &mut Session) {
-        note_schema_started(session);
+    /// Records that the session's schema change begins or ends a wait for other sessions.
+    pub fn on_note_change_wait(&mut self, session: &mut Session, waits: bool, turn: &TurnContext<'_>) {
+        note_change_wait(session, waits, turn.turn_start);
     }
 
     /// Appends the session's rows of `junctor_info.metadata_locks` until `rows_max` rows are there.
@@ -429,8 +429,11 @@ impl Engine {
         }
         if let Execution::Schema(state) = &session.execution {
             let own = self.tables.changes.iter().filter(|change| change.owner == session.connection);
-            for blocked in own.flat_map(|change| change.tables.iter()) {
-                append(blocked.table, "CHANGE", state.waits_since());
+            let blocked: Vec<TableId> = own.flat_map(|change| change.tables.iter().map(|it| it.table)).collect();
+            // While an alteration fills its indexes, it blocks no table, but no other change may begin.
+            let unblocked = state.table_in_use().filter(|table| !blocked.contains(table));
+            for table in unblocked.into_iter().chain(blocked) {
+                append(table, "CHANGE", state.waits_since());
             }
         }
     }

@@ -23,7 +23,6 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{fail, interrupted};
 use super::context::StatementContext;
 use super::key::Values;
-use super::read::broken_reply;
 use super::resume::unexpected;
 use super::retry::{RetryInput, RetryState, StatementInput};
 use super::state::{Execution, PlanInput, Workspace};
@@ -143,7 +142,7 @@ fn send(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, step:
         }
         Step::Change => {
             let partition_count = plan.table.definition.partition_count;
-            let [high, low, key @ ..] = state.reference.as_slice() else { return Err(broken_reply()) };
+            let [high, low, key @ ..] = state.reference.as_slice() else { return Err(Error::broken_reply()) };
             let partition = u16::from_be_bytes([*high, *low]);
             require!(partition < partition_count, "a unique entry names a partition of its table");
             let sent: &[u8] = if unique_key.program.reads_parameters { &state.parameters } else { &[] };
@@ -321,6 +320,6 @@ fn reference_in<'i>(entries: &'i TableLayout, images: &'i [u8]) -> Result<Option
     let Some((_, image)) = images.split_first_chunk::<4>() else { return Ok(None) };
     match RowView::new(&entries.row_format, image).column(ColumnNumber(1)) {
         ValueRef::Bytes(reference) => Ok(Some(reference)),
-        _ => Err(broken_reply()),
+        _ => Err(Error::broken_reply()),
     }
 }

@@ -1,5 +1,6 @@
 //! ALTER TABLE with several changes, and foreign keys between changing tables.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_model::alteration::Alteration;
@@ -7,15 +8,15 @@ use junctor_model::foreign_key::{ForeignKey, ReferentialAction};
 use junctor_model::id::{ColumnNumber, ConnectionId, TableId};
 use junctor_model::schema::{IndexDefinition, IndexKind, IndexState};
 use junctor_signals::MainSignal;
-use junctor_signals::block_tables::UnlockTables;
+use junctor_signals::block_tables::{CancelSchemaChange, UnlockTables};
 use junctor_signals::change_schema::{SchemaChange, TableLockRequest, TableRename};
 use junctor_signals::read_rows::OperationId;
 
-use super::{Stage, add_index, alter, create_table, drop_table, errno, finish, index, last_errno, primary, unique};
+use super::{Stage, add_index, alter, create_table, drop_table, errno, index, last_errno, primary, unique};
 
 const OTHER: ConnectionId = ConnectionId(2);
 
-fn foreign_key(name: &str, parent: &str) -> ForeignKey {
+pub(super) fn foreign_key(name: &str, parent: &str) -> ForeignKey {
     ForeignKey {
         name: name.into(),
         columns: vec![ColumnNumber(1)],
@@ -41,7 +42,7 @@ fn stage() -> (Stage, TableId, TableId) {
 }
 
 /// An ALTER TABLE that adds a foreign key with its index.
-fn add_key(needs_parents: bool) -> Arc<Alteration> {
+pub(super) fn add_key(needs_parents: bool) -> Arc<Alteration> {
     Arc::new(Alteration {
         add_indexes: vec![ordered("k")],
         add_foreign_keys: vec![foreign_key("k", "p")],
@@ -120,57 +121,41 @@ fn one_impossible_change_prevents_all_of_them() {
 #[test]
 fn tables_are_closed_to_writers_until_the_rows_are_checked() {
     let (mut stage, parent, child) = stage();
-    let alteration = add_key(true);
-    assert_eq!(
-        stage.change(SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) }).error,
-        None
-    );
-    assert_eq!(stage.table("c").indexes[1].state, IndexState::Building, "the session has its part to do");
-    let hold = SchemaChange::BlockWrites { table: child, alteration: Arc::clone(&alteration) };
-    assert_eq!(stage.change(hold).error, None);
+    stage.rows.hold();
+    stage.ask(OperationId(1), SchemaChange::AlterTable { table: child, alteration: add_key(true) });
+    assert_eq!(stage.table("c").indexes[1].state, IndexState::Building);
     assert_eq!(stage.blocked.values().next(), Some(&vec![child, parent]));
-    // Later changes wait for the end of the alteration, and the end does not wait for them.
+    // Later changes wait for the end of the alteration.
     stage.ask_as(OTHER, OperationId(100), drop_table("p"));
     stage.ask_as(OTHER, OperationId(101), add_index(child, ordered("x")));
     assert!(stage.replies.is_empty());
-    let end = SchemaChange::FinishAlteration { table: child, alteration };
-    assert_eq!(stage.change(end).error, None);
+    stage.release_rows();
     assert_eq!(stage.table("c").foreign_keys.len(), 1);
-    assert!(stage.replies.is_empty());
-    stage.run(MainSignal::UnlockTables(UnlockTables { connection: ConnectionId(1) }));
-    assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (0, 3730), "the index is made, the parent stays");
-    assert_eq!(stage.main.table_locks_held(), 0);
-    stage.check();
+    assert_eq!(stage.ended_changes(), BTreeMap::from([(1, 0), (100, 3730), (101, 0)]), "the parent stays");
+    stage.nothing_is_held();
 }
 
 #[test]
 fn a_failed_alteration_leaves_no_index() {
     let (mut stage, _, child) = stage();
-    let alteration = add_key(true);
-    let begin = || SchemaChange::AlterTable { table: child, alteration: Arc::clone(&alteration) };
+    let alteration = Alteration { add_indexes: vec![ordered("k"), unique("u")], ..(*add_key(true)).clone() };
     let before = stage.table("c").indexes;
-    assert_eq!(stage.change(begin()).error, None);
-    // The parent is dropped while the index is backfilled.
-    assert_eq!(stage.change(drop_table("p")).error, None);
-    let hold = SchemaChange::BlockWrites { table: child, alteration: Arc::clone(&alteration) };
-    assert_eq!(errno(stage.change(hold).error), 1824);
-    let end = SchemaChange::FinishAlteration { table: child, alteration: Arc::clone(&alteration) };
-    assert_eq!(errno(stage.change(end).error), 1824);
-    assert_eq!(stage.table("c").indexes, before, "main has taken the index back by itself");
-    stage.check();
-    stage.create("p", vec![primary()]);
-    assert_eq!(stage.change(begin()).error, None);
-    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
+    stage.rows.hold();
+    stage.ask(OperationId(1), alter(child, alteration));
+    // The parent is dropped while the index is filled.
+    stage.ask_as(OTHER, OperationId(2), drop_table("p"));
+    assert_eq!(last_errno(&mut stage), 0);
+    stage.release_rows();
+    assert_eq!(last_errno(&mut stage), 1824);
     assert_eq!(stage.table("c").indexes, before);
-    // Nothing is left to undo.
-    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
-    stage.check();
+    stage.nothing_is_held();
 }
 
 #[test]
 fn a_full_queue_does_not_refuse_the_end_of_an_alteration() {
     let (mut stage, _, child) = stage();
-    assert_eq!(stage.change(add_index(child, unique("u"))).error, None);
+    stage.rows.hold();
+    stage.ask(OperationId(1), add_index(child, unique("u")));
     stage.in_use = true;
     for number in 0..256 {
         stage.ask_as(OTHER, OperationId(100 + number), drop_table("p"));
@@ -178,21 +163,26 @@ fn a_full_queue_does_not_refuse_the_end_of_an_alteration() {
     stage.ask_as(OTHER, OperationId(999), drop_table("p"));
     assert_ne!(last_errno(&mut stage), 0, "no more may wait");
     stage.in_use = false;
-    assert_eq!(stage.change(SchemaChange::UndoAlteration { table: child }).error, None);
-    assert_eq!(stage.table("c").indexes.len(), 1);
+    stage.release_rows();
+    assert_eq!(last_errno(&mut stage), 0);
+    assert_eq!(stage.table("c").indexes[1].state, IndexState::Online);
 }
 
 #[test]
-fn a_change_behind_an_alteration_excludes_nobody_while_the_alteration_ends() {
+fn a_change_behind_an_alteration_excludes_nobody() {
     let (mut stage, _, child) = stage();
-    assert_eq!(stage.change(add_index(child, unique("u"))).error, None);
-    stage.in_use = true;
-    // The session of the alteration uses the table, so the change waits. Transactions wait for the change.
+    stage.rows.hold();
+    stage.ask(OperationId(1), add_index(child, unique("u")));
     stage.ask_as(OTHER, OperationId(100), add_index(child, ordered("x")));
-    let asked = *stage.blocked.keys().next().expect("the change asks for the table");
-    stage.ask(OperationId(101), finish(child, unique("u")));
-    let ending: Vec<u64> = stage.blocked.keys().copied().collect();
-    assert!(ending.len() == 1 && ending[0] != asked, "a transaction may go before the end: {ending:?}");
+    assert!(stage.blocked.is_empty(), "transactions use the table");
+    stage.in_use = true;
+    stage.release_rows();
+    let end = *stage.blocked.keys().next().expect("the end waits for statements");
+    assert_eq!(stage.blocked.len(), 1);
+    stage.in_use = false;
+    stage.leave(end);
+    assert_eq!(stage.ended_changes(), BTreeMap::from([(1, 0), (100, 0)]));
+    stage.nothing_is_held();
 }
 
 #[test]
@@ -225,48 +215,27 @@ fn a_table_renamed_while_its_alteration_waits_is_not_altered() {
     stage.check();
 }
 
-/// Begins an ALTER TABLE that adds a foreign key with its index.
-fn begin_key(stage: &mut Stage, table: TableId, parent: &str) -> Arc<Alteration> {
-    let alteration = Arc::new(Alteration {
-        add_indexes: vec![ordered("k")],
-        add_foreign_keys: vec![foreign_key(&format!("to_{parent}"), parent)],
-        needs_parents: true,
-        ..Alteration::default()
-    });
-    assert_eq!(stage.change(SchemaChange::AlterTable { table, alteration: Arc::clone(&alteration) }).error, None);
-    alteration
-}
-
 #[test]
-fn two_alterations_get_their_common_tables_one_after_the_other() {
-    for first in [0, 1] {
+fn two_alterations_of_each_others_parents_do_not_wait_for_each_other() {
+    for order in [[0, 1], [1, 0]] {
         let (mut stage, parent, child) = stage();
-        let (of_child, of_parent) = (begin_key(&mut stage, child, "p"), begin_key(&mut stage, parent, "c"));
-        let both = [(ConnectionId(1), child, of_child), (OTHER, parent, of_parent)];
-        stage.in_use = true;
-        for (connection, table, alteration) in &both {
-            let hold = SchemaChange::BlockWrites { table: *table, alteration: Arc::clone(alteration) };
-            stage.ask_as(*connection, OperationId(100), hold);
+        let both = [(ConnectionId(1), child, "p"), (OTHER, parent, "c")];
+        stage.rows.hold();
+        for place in order {
+            let (connection, table, parent) = both[place];
+            let alteration = Alteration {
+                add_indexes: vec![ordered("k"), unique("u")],
+                add_foreign_keys: vec![foreign_key(&format!("to_{parent}"), parent)],
+                needs_parents: true,
+                ..Alteration::default()
+            };
+            stage.ask_as(connection, OperationId(place as u64), alter(table, alteration));
+            assert_eq!(stage.table(["c", "p"][place]).indexes[1].state, IndexState::Building, "both are being filled");
         }
-        let asked: Vec<u64> = stage.blocked.keys().copied().collect();
-        assert_eq!((asked.len(), stage.main.table_locks_held()), (2, 0), "both wait for those who write");
-        stage.leave(asked[first]);
-        stage.leave(asked[1 - first]);
-        assert_eq!((last_errno(&mut stage), stage.replies.len(), stage.main.table_locks_held()), (0, 0, 1));
-        assert_eq!(stage.blocked.keys().collect::<Vec<_>>(), [&asked[first]], "the other lets writers go on meanwhile");
-        stage.in_use = false;
-        for (connection, table, alteration) in [&both[first], &both[1 - first]] {
-            assert_eq!(stage.main.table_locks_held(), 1);
-            let end = SchemaChange::FinishAlteration { table: *table, alteration: Arc::clone(alteration) };
-            stage.ask_as(*connection, OperationId(101), end);
-            assert_eq!((last_errno(&mut stage), stage.replies.len()), (0, 0));
-            stage.run(MainSignal::UnlockTables(UnlockTables { connection: *connection }));
-            // The other session has its tables now.
-            stage.replies.clear();
-        }
-        let keys = ["c", "p"].map(|name| stage.table(name).foreign_keys.len());
-        assert_eq!((keys, stage.main.table_locks_held()), ([1, 1], 0));
-        stage.check();
+        stage.release_rows();
+        assert_eq!(stage.ended_changes(), BTreeMap::from([(0, 0), (1, 0)]));
+        assert_eq!(["c", "p"].map(|name| stage.table(name).foreign_keys.len()), [1, 1]);
+        stage.nothing_is_held();
     }
 }
 
@@ -277,19 +246,23 @@ fn a_table_with_an_index_under_construction_is_not_locked_for_another_session() 
     let key =
         Alteration { add_foreign_keys: vec![foreign_key("k", "p")], needs_parents: true, ..Alteration::default() };
     let lock = vec![TableLockRequest { name: ("d".into(), "c".into()), writes: false }];
-    let unique = Arc::new(Alteration { add_indexes: vec![unique("u")], ..Alteration::default() });
-    for wanted in [
-        SchemaChange::LockTables { tables: lock },
-        SchemaChange::BlockWrites { table: child, alteration: Arc::new(key) },
-    ] {
-        let begin = SchemaChange::AlterTable { table: child, alteration: Arc::clone(&unique) };
-        assert_eq!(stage.change(begin).error, None);
+    for wanted in [SchemaChange::LockTables { tables: lock }, alter(child, key)] {
+        let is_lock = matches!(wanted, SchemaChange::LockTables { .. });
+        stage.rows.hold();
+        stage.ask(OperationId(101), add_index(child, unique("u")));
         stage.ask_as(OTHER, OperationId(100), wanted);
         assert_eq!((stage.replies.len(), stage.main.table_locks_held()), (0, 0));
-        stage.ask(OperationId(101), SchemaChange::UndoAlteration { table: child });
-        assert_eq!((last_errno(&mut stage), last_errno(&mut stage)), (0, 0), "it is taken back, and the other goes on");
-        assert_eq!((stage.replies.len(), stage.main.table_locks_held()), (0, 1));
+        let cancel = CancelSchemaChange { operation: OperationId(101), reply_to: stage.sql };
+        stage.run(MainSignal::CancelSchemaChange(cancel));
+        stage.release_rows();
+        assert_eq!(
+            stage.ended_changes(),
+            BTreeMap::from([(100, 0), (101, 1317)]),
+            "it is undone, and the other goes on"
+        );
+        assert_eq!(stage.main.table_locks_held(), usize::from(is_lock));
         stage.run(MainSignal::UnlockTables(UnlockTables { connection: OTHER }));
-        stage.check();
+        stage.nothing_is_held();
     }
+    assert_eq!(stage.table("c").foreign_keys.len(), 1);
 }

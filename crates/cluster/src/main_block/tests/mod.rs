@@ -22,9 +22,11 @@ use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReturnAutoIn
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::{MainBlock, MainConfiguration};
+use alteration::DataPlane;
 use fake_log::FakeLog;
 
 mod alter_table;
+mod alteration;
 mod checkpoint;
 mod durable;
 mod fake_log;
@@ -56,6 +58,8 @@ pub(super) struct Stage {
     requests: Vec<WorldRequest>,
     /// Signals of checkpoints to ldm blocks, in order.
     ldm_signals: Vec<(Address, LdmSignal)>,
+    /// The blocks that hold rows, for alterations.
+    pub(super) rows: DataPlane,
 }
 
 fn layout() -> NodeLayout {
@@ -83,7 +87,7 @@ impl Stage {
         let backup_nodes = backup_nodes.iter().copied().map(NodeId).collect();
         let configuration = MainConfiguration { backup_nodes, log, segment_bytes: 64 << 20, ..Default::default() };
         Stage {
-            main: MainBlock::new(own, &directory, configuration),
+            main: MainBlock::new(own, &directory, configuration, alteration::gateway(own, &directory)),
             context: TestContext::new(own, &layout(), 1).expect("a layout without gaps"),
             own,
             sql: directory.address(Module::Sql, 0),
@@ -98,6 +102,7 @@ impl Stage {
             disk,
             requests: Vec::new(),
             ldm_signals: Vec::new(),
+            rows: DataPlane::default(),
         }
     }
 
@@ -132,8 +137,14 @@ impl Stage {
     }
 
     fn run_all(&mut self, mut queue: Vec<MainSignal>) {
-        while !queue.is_empty() {
-            let sent = self.send(queue.remove(0));
+        loop {
+            let sent = match queue.is_empty() {
+                false => self.send(queue.remove(0)),
+                true => match self.rows.next_reply() {
+                    Some(reply) => self.send_reply(reply),
+                    None => return,
+                },
+            };
             for (to, signal) in sent {
                 queue.extend(self.answer(to, signal));
             }
@@ -143,6 +154,17 @@ impl Stage {
     fn answer(&mut self, to: Address, signal: Signal) -> Option<MainSignal> {
         let publish = match signal {
             Signal::Main(signal) => return Some(signal),
+            Signal::Tc(
+                signal
+                @ (TcSignal::ExecuteStatement(_) | TcSignal::InterruptStatement(_) | TcSignal::EndTransaction(_)),
+            ) => {
+                self.rows.take(Signal::Tc(signal));
+                return None;
+            }
+            Signal::Ldm(LdmSignal::ReadRows(_)) => {
+                self.rows.take(signal);
+                return None;
+            }
             Signal::Log(signal) => return self.disk.as_mut().expect("the node has a log").take(signal, &mut self.log),
             Signal::Tc(TcSignal::CommitStable(signal)) => {
                 self.log.push(format!("{} is stable", signal.number));
@@ -176,7 +198,7 @@ impl Stage {
                 self.blocked.remove(&signal.operation.0).expect("only what is blocked is let go");
                 return None;
             }
-            Signal::Sql(SqlSignal::ChangeSchemaStarted(_)) => return None,
+            Signal::Sql(SqlSignal::NoteChangeWait(_)) => return None,
             Signal::Sql(reply) => {
                 self.replies.push(reply);
                 return None;
@@ -235,7 +257,9 @@ impl Stage {
     pub(super) fn ask_as(&mut self, connection: ConnectionId, operation: OperationId, change: SchemaChange) {
         let reply_to = self.sql;
         let (change, foreign_key_checks) = (Box::new(change), true);
-        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, foreign_key_checks, change };
+        let (wait_ms, lock_wait_ms) = (1000, 500);
+        let request =
+            ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change };
         self.run(MainSignal::ChangeSchema(request));
     }
 
@@ -321,12 +345,6 @@ pub(super) fn drop_index(table: TableId, name: &str) -> SchemaChange {
     alter(table, Alteration { drop_indexes: vec![name.into()], ..Alteration::default() })
 }
 
-/// The final step of an alteration that adds an index.
-fn finish(table: TableId, index: IndexDefinition) -> SchemaChange {
-    let alteration = Arc::new(Alteration { add_indexes: vec![index], ..Alteration::default() });
-    SchemaChange::FinishAlteration { table, alteration }
-}
-
 pub(super) fn errno(error: Option<Box<Error>>) -> u16 {
     error.map_or(0, |error| error.code.errno())
 }
@@ -407,7 +425,8 @@ fn a_unique_index_is_online_only_when_its_entries_are_complete() {
     stage.create_database();
     stage.create("t", vec![primary()]);
     let table = stage.table("t");
-    assert_eq!(stage.change(add_index(table.id, unique("u"))).error, None);
+    stage.rows.hold();
+    stage.ask(OperationId(100), add_index(table.id, unique("u")));
     stage.check();
     let building = stage.table("t");
     let id = building.indexes[1].id;
@@ -417,7 +436,8 @@ fn a_unique_index_is_online_only_when_its_entries_are_complete() {
     let kind = TableKind::UniqueEntries { base: table.id, index: id };
     let dictionary = &stage.main.catalog().dictionary;
     assert_eq!(dictionary.table(entries).map(|layout| layout.definition.kind), Some(kind));
-    assert_eq!(stage.change(finish(table.id, unique("u"))).error, None);
+    stage.release_rows();
+    assert_eq!(last_errno(&mut stage), 0);
     stage.check();
     assert_eq!(stage.table("t").indexes[1].state, IndexState::Online);
     assert_eq!(stage.change(drop_index(table.id, "u")).error, None);
@@ -499,7 +519,9 @@ fn changes_wait_for_their_turn_and_too_many_are_refused() {
         let change = Box::new(create_table(&format!("t{number}"), vec![primary()], false));
         let (operation, connection) = (OperationId(number), ConnectionId(1));
         let (reply_to, foreign_key_checks) = (stage.sql, true);
-        let request = ChangeSchema { operation, reply_to, connection, wait_ms: 1000, foreign_key_checks, change };
+        let (wait_ms, lock_wait_ms) = (1000, 500);
+        let request =
+            ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change };
         sent.extend(stage.send(MainSignal::ChangeSchema(request)));
     }
     let mut queue = Vec::new();

@@ -21,6 +21,7 @@ use super::{NodeHost, Shared};
 use crate::NodeConfig;
 
 mod admission;
+mod alteration;
 mod connection;
 mod foreign_key;
 mod interrupt;
@@ -147,7 +148,12 @@ impl Node {
     fn resources_held(&self) -> usize {
         let of_sql = |host: &NodeHost| host.sql().map_or(0, |sql| sql.held().iter().map(|(_, count)| count).sum());
         let open = |host: &NodeHost| host.tc().map_or(0, |tc| tc.transactions_open());
-        let named = |host: &NodeHost| host.main().map_or(0, |main| main.user_locks_held().0 + main.table_locks_held());
+        let named = |host: &NodeHost| {
+            host.main().map_or(0, |main| {
+                let alterations: usize = main.held_by_alterations().iter().map(|(_, count)| count).sum();
+                main.user_locks_held().0 + main.table_locks_held() + alterations
+            })
+        };
         self.hosts.iter().map(|host| of_sql(host) + open(host) + named(host)).sum::<usize>()
     }
 

@@ -32,7 +32,6 @@ use super::state::{CompoundState, Counts, InsertWork, Step, StepState, Work};
 use crate::execute::completion::{ChangeCounts, fail, finish_ok};
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};
-use crate::execute::read::broken_reply;
 use crate::execute::received::{RowTarget, process_rows};
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
@@ -520,10 +519,10 @@ fn taken_number(plan: &InsertPlan, number: u64) -> Box<Error> {
 
 /// The partition and primary key of the row that a unique entry refers to.
 fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
-    let Some((_, image)) = image.split_first_chunk::<4>() else { return Err(broken_reply()) };
+    let Some((_, image)) = image.split_first_chunk::<4>() else { return Err(Error::broken_reply()) };
     match RowView::new(&entries.row_format, image).column(ColumnNumber(1)) {
         ValueRef::Bytes([high, low, key @ ..]) => Ok((u16::from_be_bytes([*high, *low]), key.to_vec())),
-        _ => Err(broken_reply()),
+        _ => Err(Error::broken_reply()),
     }
 }
 

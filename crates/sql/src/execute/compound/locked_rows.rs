@@ -1,7 +1,7 @@
 //! The rows that an UPDATE or DELETE has locked, in the order of the writes.
 
 use junctor_expression::parameter::read_value;
-use junctor_model::error::Result;
+use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_value;
 use junctor_model::partition::{key_hash, partition_of};
@@ -12,7 +12,6 @@ use junctor_signals::program::{Output, WriteAction};
 use crate::execute::context::StatementContext;
 use crate::execute::engine::Engine;
 use crate::execute::packets::{RowPackets, Window};
-use crate::execute::read::broken_reply;
 use crate::execute::received::{ReceivedRows, RowForm, StepBudget};
 use crate::execute::sorter::{SortRequest, SortStep, Sorter};
 use crate::plan::{OrderedChange, row_key_columns};
@@ -104,7 +103,7 @@ fn append_keys(definition: &TableDefinition, packets: &[u8], rows: &mut Vec<(u16
         let mut rest = &packet[..];
         let mut values = Vec::with_capacity(columns.len());
         for _ in &columns {
-            let Some((value, after)) = read_value(rest) else { return Err(broken_reply()) };
+            let Some((value, after)) = read_value(rest) else { return Err(Error::broken_reply()) };
             values.push(value);
             rest = after;
         }

@@ -20,7 +20,7 @@ use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{EncodeOutcome, encode_selected_rows, level_of_mode};
 use crate::execute::packets::{RowPackets, row_start};
-use crate::execute::read::{abandon_read, broken_reply, start_select};
+use crate::execute::read::{abandon_read, start_select};
 use crate::execute::resume::{continue_output, resume, run_requested_step};
 use crate::execute::retry::StatementInput;
 use crate::execute::state::{Execution, PlanInput};
@@ -80,7 +80,7 @@ impl SelectedRows {
     fn push(&mut self, mut values: &[u8], builder: &mut ParametersBuilder) -> Result<()> {
         builder.clear();
         while !values.is_empty() {
-            let (value, rest) = read_value(values).ok_or_else(broken_reply)?;
+            let (value, rest) = read_value(values).ok_or_else(Error::broken_reply)?;
             builder.push(value);
             values = rest;
         }

@@ -1,0 +1,80 @@
+//! Alterations of several steps beside writers, stopped anywhere.
+
+use super::*;
+
+const INDEXES: &str = "SELECT index_name FROM information_schema.statistics WHERE table_name = 'c'";
+
+/// A node with four sessions, a parent table and a child table.
+fn filled_node(seed: u64) -> Node {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..5).for_each(|connection| node.open(connection, false));
+    node.execute(4, &["CREATE DATABASE d", "CREATE TABLE d.p (id INT PRIMARY KEY)"]);
+    node.execute(4, &["CREATE TABLE d.c (id INT PRIMARY KEY, pid INT, v INT)", "INSERT INTO d.p VALUES (1), (2)"]);
+    node.execute(4, &["INSERT INTO d.c VALUES (1, 1, 1), (2, 2, 2), (3, 1, 3), (4, 2, 4)"]);
+    node.shuffle(seed);
+    node
+}
+
+#[test]
+fn an_alteration_that_is_stopped_anywhere_takes_effect_as_a_whole_or_not_at_all() {
+    const ADD: &str = "ALTER TABLE d.c ADD UNIQUE KEY u (v), ADD CONSTRAINT k FOREIGN KEY (pid) REFERENCES d.p (id)";
+    for is_lost in [false, true] {
+        let mut undone = 0;
+        for stop in (0..).step_by(7) {
+            let mut node = filled_node(stop);
+            node.begin_query(1, ADD);
+            node.begin_query(3, "UPDATE d.c SET v = v + 10 WHERE id = 1");
+            let is_over = (0..stop).any(|_| !node.step());
+            if is_lost {
+                node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+            } else {
+                node.execute(2, &["KILL QUERY 1"]);
+            }
+            node.run();
+            assert_eq!(node.rows(3), Vec::<String>::new());
+            let count = node.query(2, INDEXES).len();
+            assert!([1, 3].contains(&count), "stopped after {stop}: {count} indexes");
+            if !is_lost {
+                let expected = if count == 3 { None } else { Some("#70100Query execution was interrupted".to_owned()) };
+                assert_eq!(node.rows(1).first().cloned(), expected, "stopped after {stop}");
+            }
+            undone += usize::from(count == 1);
+            // The alteration keeps nobody out any longer.
+            node.execute(3, &["INSERT INTO d.c VALUES (9, 1, 9)"]);
+            assert_eq!(node.resources_held(), if is_lost { 3 } else { 4 }, "only sessions hold resources");
+            if is_over {
+                assert_eq!(count, 3);
+                break;
+            }
+        }
+        assert!(undone > 5, "{undone}");
+    }
+}
+
+#[test]
+fn a_duplicate_that_a_writer_may_remove_fails_the_alteration_or_is_gone() {
+    let mut failed = 0;
+    for seed in 0..40 {
+        let mut node = filled_node(seed);
+        node.execute(4, &["UPDATE d.c SET v = 1 WHERE id = 4"]);
+        node.begin_query(1, "CREATE UNIQUE INDEX u ON d.c (v)");
+        for _ in 0..seed * 2 {
+            node.step();
+        }
+        node.begin_query(3, "UPDATE d.c SET v = 4 WHERE id = 4");
+        node.run();
+        let (answer, written) = (node.rows(1), node.rows(3));
+        assert_eq!(written, Vec::<String>::new(), "seed {seed}");
+        let indexes = node.query(2, INDEXES).len();
+        if answer.is_empty() {
+            assert_eq!(indexes, 2);
+            assert_eq!(node.query(2, "INSERT INTO d.c VALUES (9, 1, 4)"), ["#23000Duplicate entry '4' for key 'c.u'"]);
+        } else {
+            assert_eq!((answer, indexes), (vec!["#23000Duplicate entry '1' for key 'c.u'".to_owned()], 1));
+            failed += 1;
+        }
+        assert_eq!(node.query(2, "SELECT id FROM d.c WHERE v = 4"), ["4"]);
+        assert_eq!(node.resources_held(), 4, "only sessions hold resources");
+    }
+    assert!((1..40).contains(&failed), "{failed}");
+}
