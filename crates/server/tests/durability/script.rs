@@ -56,10 +56,15 @@ fn steps(rounds: u64, has_rare: bool) -> Vec<Vec<String>> {
 }
 
 /// Steps that a server may survive although its disk fails.
-fn rare_steps(round: u64) -> [Vec<String>; 3] {
+fn rare_steps(round: u64) -> [Vec<String>; 5] {
     [
         vec![format!("SET PERSIST wait_timeout = {}", 10_000 + round)],
         vec![REFUSED.to_owned()],
+        vec![
+            "ALTER TABLE shop.transfer ADD CONSTRAINT paid FOREIGN KEY (source) REFERENCES shop.account (id)"
+                .to_owned(),
+        ],
+        vec!["ALTER TABLE shop.transfer DROP FOREIGN KEY paid".to_owned()],
         vec!["LOCK INSTANCE FOR BACKUP".to_owned(), "UNLOCK INSTANCE".to_owned()],
     ]
 }

@@ -15,6 +15,7 @@ use crate::backup_program::BackupProgram;
 use crate::ledger::Durability;
 use crate::statement::{Reply, Statement};
 
+mod alteration;
 mod auto_increment;
 mod backup;
 mod bank_transfer;
@@ -36,6 +37,7 @@ mod script;
 mod unique_race;
 mod user_lock;
 
+pub use alteration::Alteration;
 pub use auto_increment::AutoIncrement;
 pub use backup::Backup;
 pub use bank_transfer::BankTransfer;
@@ -138,6 +140,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "persisted_settings" => Box::new(PersistedSettings::new(sessions, rounds)),
+        "alteration" => Box::new(Alteration::new(sessions, rounds, rows)),
         "failed_change" => Box::new(FailedChange::new(sessions, rounds)),
         "backup" => Box::new(Backup::new(rounds)),
         "phantom" => Box::new(Phantom::new(sessions, rounds, rows)),
