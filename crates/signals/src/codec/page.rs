@@ -102,10 +102,13 @@ pub(crate) fn choice(out: &mut String, tag: u8, (name, since): (&str, &str), fie
     }
 }
 
+/// Describes an inbox: notes the signals that cross nodes, and returns the names of the others.
+type DescribeInbox = fn(&mut Page) -> Vec<&'static str>;
+
 /// The text of `docs/generated/signals.md`.
 pub fn signals_page() -> String {
     let mut page = Page::default();
-    let inboxes: [(&str, fn(&mut Page) -> Vec<&'static str>); 7] = [
+    let inboxes: [(&str, DescribeInbox); 7] = [
         ("recv", RecvSignal::describe),
         ("sql", SqlSignal::describe),
         ("tc", TcSignal::describe),
