@@ -1,6 +1,5 @@
-//! Hot path: at most 12 instructions per number; no allocation on encoding beyond the growth of the buffer.
-//!
-//! The trait of everything that can be sent, and the two ends of an encoded signal.
+//! The trait of everything that can be sent, and the two ends of an encoded signal. Encoding allocates
+//! nothing once the buffer has its capacity.
 
 use std::sync::Arc;
 
