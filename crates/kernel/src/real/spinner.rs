@@ -41,9 +41,23 @@ impl AtomicSpinSettings {
     }
 }
 
-/// The spin controller of one thread and the figures of its idle periods.
+/// What a thread awaits while it is idle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Awaits {
+    /// Clients and other threads.
+    #[default]
+    Work,
+    /// Perhaps the log: its files are being written or synced, and most clients may wait for that.
+    Log,
+}
+
+/// The spin controllers of one thread and the figures of its idle periods.
 pub(super) struct Spinner {
-    controller: SpinController,
+    /// One controller for each kind of idle period, because work comes much later after a period that begins
+    /// with a sync.
+    controllers: [SpinController; 2],
+    /// The kind of the present idle period.
+    awaits: Awaits,
     /// False for threads that wait for disks instead of clients.
     may_spin: bool,
     /// The spin time of this thread's ThreadConfig entry, in microseconds. Overrides SchedulerSpinTimer.
@@ -70,7 +84,8 @@ impl Spinner {
     pub(super) fn new(layout: &ThreadLayout, wake_ns: u64) -> Spinner {
         let has = |module| layout.modules.iter().any(|(other, _)| *other == module);
         Spinner {
-            controller: SpinController::new(layout.spin_scale),
+            controllers: std::array::from_fn(|_| SpinController::new(layout.spin_scale)),
+            awaits: Awaits::default(),
             may_spin: has(ModuleId::SOCKETS) || !has(ModuleId::FILES),
             fixed_us: layout.spin_us,
             settings: SpinSettings::default(),
@@ -86,10 +101,15 @@ impl Spinner {
         }
     }
 
-    /// The current spin time.
+    /// The spin time of the present idle period.
     #[inline]
     pub(super) fn spin(&self) -> Duration {
-        self.controller.spin()
+        self.controllers[self.awaits as usize].spin()
+    }
+
+    /// The longer of the two spin times.
+    pub(super) fn longest_spin(&self) -> Duration {
+        Duration(self.controllers.iter().map(|controller| controller.spin().0).max().unwrap_or(0))
     }
 
     /// Time between two polls while spinning.
@@ -97,13 +117,14 @@ impl Spinner {
         Duration(u64::from(self.settings.poll_interval_ns))
     }
 
-    /// Called when the thread becomes idle at `now`. Returns whether a new spin time was chosen.
+    /// Called when the thread becomes idle at `now`. Returns whether new spin times were chosen.
     pub(super) fn begin_idle(
         &mut self,
-        now: Time,
+        (now, awaits): (Time, Awaits),
         word: &AtomicSpinSettings,
         busy_per_mille: impl FnOnce() -> u32,
     ) -> bool {
+        self.awaits = awaits;
         if !self.may_spin || self.last_adjusted.0 > 0 && now.since(self.last_adjusted).0 < ADJUST_EVERY.0 {
             return false;
         }
@@ -115,7 +136,7 @@ impl Spinner {
         let samples = self.settings.adaptive && now.since(self.sampled).0 >= SAMPLE_EVERY.0;
         let waited_per_mille = samples.then(|| self.waited_per_mille(now));
         let measured = SpinMeasurement { wake_ns: self.wake_ns, busy_per_mille: busy_per_mille(), waited_per_mille };
-        self.controller.adjust(&self.settings, &measured);
+        self.controllers.iter_mut().for_each(|controller| controller.adjust(&self.settings, &measured));
         true
     }
 
@@ -143,14 +164,19 @@ impl Spinner {
     #[inline]
     pub(super) fn end_idle(&mut self, from: Time, now: Time, slept: bool) {
         let idle_ns = now.since(from).0;
-        self.controller.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
+        self.observe(Duration(if slept { idle_ns.saturating_sub(self.wake_ns) } else { idle_ns }));
     }
 
-    /// Called when an idle period ends without work. Counts as a long period, which no spin could have
-    /// covered.
+    /// Called when an idle period ends without work, or with an answer about a file. Counts as a long period,
+    /// which no spin could have covered: the worker that answers can run the turn of a sleeping thread itself.
     #[inline]
     pub(super) fn end_idle_without_work(&mut self) {
-        self.controller.observe(Duration::from_millis(1_000));
+        self.observe(Duration::from_millis(1_000));
+    }
+
+    #[inline]
+    fn observe(&mut self, idle: Duration) {
+        self.controllers[self.awaits as usize].observe(idle);
     }
 
     /// Share of the time since the last sample in which the thread waited for a CPU, in thousandths. If the
@@ -173,6 +199,30 @@ impl Spinner {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::NodeLayout;
+    use crate::scheduler::spin::SpinMethod;
+
+    #[test]
+    fn idle_periods_that_begin_with_a_sync_have_a_spin_time_of_their_own() {
+        let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0)]]);
+        let mut spinner = Spinner::new(&layout.threads[0], 25_000);
+        let word = AtomicSpinSettings::default();
+        word.store(&SpinMethod::CostBased.settings(0));
+        // Shorter than the time after which the thread measures how long it waited for a CPU.
+        for window in 1..9 {
+            let now = Time(window * ADJUST_EVERY.0);
+            for _ in 0..20 {
+                spinner.begin_idle((now, Awaits::Work), &word, || 100);
+                spinner.end_idle(now, now.plus(Duration::from_micros(10)), false);
+                spinner.begin_idle((now, Awaits::Log), &word, || 100);
+                spinner.end_idle_without_work();
+            }
+        }
+        spinner.begin_idle((Time(9 * ADJUST_EVERY.0), Awaits::Work), &word, || 100);
+        assert!(spinner.spin().0 >= 10_000 && spinner.longest_spin() == spinner.spin(), "{:?}", spinner.spin());
+        spinner.begin_idle((Time(9 * ADJUST_EVERY.0), Awaits::Log), &word, || 100);
+        assert_eq!(spinner.spin(), Duration(0));
+    }
 
     #[test]
     fn settings_pass_through_the_word_unchanged() {

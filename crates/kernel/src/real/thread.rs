@@ -26,7 +26,7 @@ use super::file::{AnswerBox, FileQueues, Requester};
 use super::foreign_output::ForeignOutput;
 use super::sending::{AtomicSendSettings, Sending, recent_busy_per_mille};
 use super::socket::{OutputCounts, Sockets};
-use super::spinner::{AtomicSpinSettings, Spinner};
+use super::spinner::{AtomicSpinSettings, Awaits, Spinner};
 use super::thread_slot::DetachedIo;
 use super::thread_usage::Contention;
 use crate::clock::Clock;
@@ -601,14 +601,18 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.engine.report_turn_end(idle_since);
         let Shared { loads, spin, .. } = &*self.world.shared;
         let busy_per_mille = || loads.thread(index as u16).map_or(0, |load| load.moment.busy_per_mille());
-        if self.spinner.begin_idle(idle_since, spin, busy_per_mille) {
-            self.engine.load.set_spin(self.spinner.spin());
+        let awaits = if self.world.files.is_busy(FileLane::Log) { Awaits::Log } else { Awaits::Work };
+        if self.spinner.begin_idle((idle_since, awaits), spin, busy_per_mille) {
+            self.engine.load.set_spin(self.spinner.longest_spin());
         }
         // A spin does not watch for space in other threads' mailboxes, so a blocked thread does not spin.
         if self.spinner.spin().0 > 0 && !self.world.has_input() && !self.engine.is_blocked() {
             match self.spin_for_work(poller, idle_since) {
                 SpinEnd::Work { polled } => {
-                    self.spinner.end_idle(idle_since, self.clock.now(), false);
+                    match self.world.has_file_answers() {
+                        true => self.spinner.end_idle_without_work(),
+                        false => self.spinner.end_idle(idle_since, self.clock.now(), false),
+                    }
                     if polled {
                         self.signals_since_poll = 0;
                     }
@@ -660,11 +664,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         let now = self.clock.now();
         self.spinner.end_sleep(now, bell.take_rang_at());
         let is_blocked = self.engine.is_blocked();
-        let has_work = self.engine.has_mail()
-            || self.world.has_ready_streams()
-            || self.world.has_file_answers()
-            || self.world.has_input();
-        match has_work {
+        let has_work = self.engine.has_mail() || self.world.has_ready_streams() || self.world.has_input();
+        match has_work && !self.world.has_file_answers() {
             _ if is_blocked => {}
             true => self.spinner.end_idle(self.idle_since, now, true),
             false => self.spinner.end_idle_without_work(),

@@ -38,6 +38,11 @@ impl FileQueues {
         })
     }
 
+    /// Whether the worker of a lane has work. A hint.
+    pub(super) fn is_busy(&self, lane: FileLane) -> bool {
+        self.0[lane.index()].is_busy()
+    }
+
     /// Whether the worker of a lane has requests that it has not begun.
     pub(super) fn has_requests(&self, lane: FileLane) -> bool {
         self.0[lane.index()].has_requests()

@@ -37,6 +37,8 @@ pub(super) struct LaneQueue {
     state: Mutex<QueueState>,
     /// Whether requests wait; written under the lock of `state`.
     has_requests: AtomicBool,
+    /// Whether requests wait, or the worker carries one out; written under the lock of `state`.
+    is_busy: AtomicBool,
     bell: Condvar,
     /// For a worker that waits in an io_uring: the event counter to write instead of ringing `bell`.
     waker: Option<Arc<OwnedFd>>,
@@ -64,6 +66,7 @@ impl LaneQueue {
         Self {
             state: Mutex::default(),
             has_requests: AtomicBool::new(false),
+            is_busy: AtomicBool::new(false),
             bell: Condvar::new(),
             waker,
             requests_max: requests_max as usize,
@@ -78,6 +81,7 @@ impl LaneQueue {
         }
         state.requests.push_back((from, request));
         self.has_requests.store(true, Ordering::Relaxed);
+        self.is_busy.store(true, Ordering::Relaxed);
         let wakes = std::mem::take(&mut state.is_waiting);
         // Release the lock first, because the woken worker needs it.
         drop(state);
@@ -100,6 +104,7 @@ impl LaneQueue {
     pub(super) fn announce_wait(&self) -> bool {
         let mut state = self.state();
         state.is_waiting = state.requests.is_empty() && !state.is_stopped;
+        self.is_busy.store(!state.is_waiting, Ordering::Relaxed);
         state.is_waiting
     }
 
@@ -123,6 +128,7 @@ impl LaneQueue {
                 return NextWork::Nothing;
             }
             state.is_waiting = true;
+            self.is_busy.store(false, Ordering::Relaxed);
             state = self.bell.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -130,6 +136,11 @@ impl LaneQueue {
     /// Whether requests wait that the worker has not begun. A cheap test; exact for the worker itself.
     pub(super) fn has_requests(&self) -> bool {
         self.has_requests.load(Ordering::Relaxed)
+    }
+
+    /// Whether the worker has work. A hint.
+    pub(super) fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::Relaxed)
     }
 
     /// The requester of the oldest request, if that is a sync.
