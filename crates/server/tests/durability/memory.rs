@@ -63,3 +63,22 @@ fn a_commit_to_disk_takes_the_earlier_ones_in_memory_along() {
     server.kill();
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
+
+#[test]
+fn a_clean_stop_keeps_what_was_in_memory_only() {
+    let folder = folder("stop");
+    // No sync by the clock within this test.
+    let server = start(&folder, "TimeBetweenGlobalCheckpoints = 32000\n");
+    let mut session = server.session();
+    run(&mut session, CREATE);
+    // An idle log closes itself.
+    std::thread::sleep(Duration::from_secs(1));
+    run(&mut session, &["SET commit_durability = memory"]);
+    (1..=20).for_each(|id| run(&mut session, &[&format!("INSERT INTO d.t VALUES ({id})")]));
+    drop(session);
+    server.stop();
+    let server = start(&folder, "");
+    assert_eq!(rows(&mut server.session(), "SELECT COUNT(*) FROM d.t"), [["20"]]);
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}

@@ -40,6 +40,7 @@ impl LogBlock {
             Phase::Idle => {
                 self.start_sync_timer(outbox);
                 self.begin_if_gathered(context, outbox);
+                self.close_before_stop(context, outbox);
             }
             Phase::Collecting => self.collect(context, outbox),
             Phase::Stopped | Phase::Writing | Phase::Syncing | Phase::Failed => {}

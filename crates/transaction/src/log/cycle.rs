@@ -509,11 +509,11 @@ impl LogBlock {
         }
         if self.cycle.is_closed {
             outbox.crash_point(crash_point::LOG_CLOSE.after());
-        } else if self.cycle.is_stopping {
-            self.close(context, outbox);
-        } else {
-            self.start_close_timer(outbox);
         }
+        if self.cycle.is_stopping {
+            return self.close_before_stop(context, outbox);
+        }
+        self.start_close_timer(outbox);
         if self.cycle.bytes_waiting > 0 {
             self.start_sync_timer(outbox);
         }
@@ -573,11 +573,17 @@ impl LogBlock {
 
     pub(super) fn on_stopping(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.cycle.is_stopping = true;
-        if self.cycle.phase == Phase::Idle && !self.cycle.is_closed {
-            self.close(context, outbox);
-        }
+        self.close_before_stop(context, outbox);
         // A stop waits for no timer.
         self.retry_writes(context, outbox);
+    }
+
+    /// Writes what waits and a closing group, if the log is idle.
+    pub(super) fn close_before_stop(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let is_written = self.cycle.is_closed && self.cycle.bytes_waiting == 0;
+        if self.cycle.phase == Phase::Idle && self.cycle.is_stopping && !is_written {
+            self.close(context, outbox);
+        }
     }
 
     /// Writes again what a full disk has refused.

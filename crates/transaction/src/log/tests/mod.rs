@@ -613,6 +613,31 @@ fn a_stop_writes_what_waits() {
 }
 
 #[test]
+fn a_stop_writes_records_that_came_after_the_closing_group() {
+    for comes_late in [false, true] {
+        let mut stage = Stage::started();
+        let number = stage.commit(0, 0);
+        stage.await_durable(0, number);
+        stage.run_disk();
+        stage.advance(Duration::from_millis(150));
+        stage.run_disk();
+        let mut stop = |stage: &mut Stage| {
+            stage.with_block(|block, context, outbox| block.on_world(WorldEvent::Stopping, context, outbox));
+        };
+        if comes_late {
+            stop(&mut stage);
+            stage.commit(0, 0);
+        } else {
+            stage.commit(0, 0);
+            stop(&mut stage);
+        }
+        stage.run_disk();
+        let (headers, numbers) = stage.read_back();
+        assert_eq!((headers.last().map(|header| header.kind), numbers), (Some(GroupKind::Closing), vec![1, 2]));
+    }
+}
+
+#[test]
 fn large_records_pass_groups_and_segments() {
     let mut stage = Stage::started();
     let mut last = CommitNumber(0);
