@@ -24,6 +24,11 @@ pub struct AppendRecordsReply {
     pub bytes: Buffer,
 }
 
+/// Asks for the records that an ldm has formed and not delivered. From log to ldm. The ldm sends them with
+/// [`AppendRecords`] at the end of its turn.
+#[derive(Debug)]
+pub struct DeliverRecords {}
+
 /// Asks for a reply once a commit is durable. From tc and main to log. The commit is stable already.
 #[derive(Debug)]
 pub struct AwaitDurable {

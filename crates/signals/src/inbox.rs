@@ -232,6 +232,7 @@ inbox! {
         ReplicateRowsReply: Reserved, 2, crosses 7;
         ApplyReplica: Reserved, 4, crosses 8;
         AppendRecordsReply: Reserved, 1, local;
+        DeliverRecords: Reserved, 1, local;
         ReplayRows: Reserved, 4, local;
         BuildIndexes: Reserved, 4, local;
         WriteCheckpoint: Reserved, 8, local;

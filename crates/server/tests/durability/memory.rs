@@ -82,3 +82,27 @@ fn a_clean_stop_keeps_what_was_in_memory_only() {
     server.kill();
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
+
+#[test]
+fn commits_to_disk_survive_a_kill_beside_commits_in_memory() {
+    let folder = folder("beside");
+    let server = start(&folder, "");
+    run(&mut server.session(), CREATE);
+    std::thread::scope(|scope| {
+        for number in 0..6_u32 {
+            let mut session = server.session();
+            scope.spawn(move || {
+                let durability = if number % 2 == 0 { "disk" } else { "memory" };
+                run(&mut session, &[&format!("SET commit_durability = {durability}")]);
+                for id in 0..200 {
+                    run(&mut session, &[&format!("INSERT INTO d.t VALUES ({})", id * 6 + number)]);
+                }
+            });
+        }
+    });
+    server.kill();
+    let server = start(&folder, "");
+    assert_eq!(rows(&mut server.session(), "SELECT COUNT(*) FROM d.t WHERE id % 2 = 0"), [["600"]]);
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}

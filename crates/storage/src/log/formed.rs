@@ -6,11 +6,11 @@
 //! the signal that carries it may still be on its way.
 
 #[cfg(loom)]
-use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(shuttle)]
-use shuttle::sync::atomic::{AtomicU64, Ordering};
+use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[cfg(not(any(loom, shuttle)))]
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::invariant::require;
 
@@ -24,12 +24,17 @@ struct Line(AtomicU64);
 #[derive(Debug)]
 pub struct FormedRecords {
     counts: Box<[Line]>,
+    /// Whether commits wait for the log. Written by the log.
+    is_awaited: AtomicBool,
 }
 
 impl FormedRecords {
     /// Counts of 0 for this many streams.
     pub fn new(streams: usize) -> FormedRecords {
-        FormedRecords { counts: (0..streams).map(|_| Line(AtomicU64::new(0))).collect() }
+        FormedRecords {
+            counts: (0..streams).map(|_| Line(AtomicU64::new(0))).collect(),
+            is_awaited: AtomicBool::new(true),
+        }
     }
 
     /// Number of streams.
@@ -40,6 +45,19 @@ impl FormedRecords {
     /// Whether there is no stream.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
+    }
+
+    /// Whether commits wait for the log. A hint: a block may otherwise collect its records, and deliver many
+    /// at once.
+    pub fn is_awaited(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
+    }
+
+    /// Sets the hint.
+    pub fn set_awaited(&self, is_awaited: bool) {
+        if self.is_awaited() != is_awaited {
+            self.is_awaited.store(is_awaited, Ordering::Relaxed);
+        }
     }
 
     /// Sets the count of a stream, after the record is formed and before its commit is marked as applied.

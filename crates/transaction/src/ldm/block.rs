@@ -138,6 +138,7 @@ impl LdmBlock {
             LdmSignal::EndCheckpoint(signal) => self.on_end_checkpoint(signal, outbox),
             LdmSignal::LoadCheckpoint(signal) => self.on_load_checkpoint(signal, outbox),
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
+            LdmSignal::DeliverRecords(_) => self.records.request(),
             LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
             LdmSignal::ChangePartition(signal) => self.on_change_partition(signal, context, outbox),
@@ -160,7 +161,10 @@ impl LdmBlock {
             WorldEvent::FileDone { token, result, bytes } if token >> TOKEN_KIND_SHIFT == LOAD_FILE => {
                 self.on_load_file((token, result, bytes), outbox);
             }
-            WorldEvent::Stopping => self.before_publish(outbox),
+            WorldEvent::Stopping => {
+                self.records.request();
+                self.before_publish(outbox);
+            }
             WorldEvent::Started
             | WorldEvent::FileDone { .. }
             | WorldEvent::SocketOpened { .. }

@@ -1,7 +1,8 @@
 //! Hot path: at most 40 instructions per row, not counting the copy.
 //!
 //! The log records of one ldm, formed at commit, or at the prepare of a long participant, and delivered to
-//! the log block at the end of the turn.
+//! the log block at the end of the turn. While no commit waits for the log, records of several turns are
+//! delivered together. The log already has earlier ones then, so its next cycle asks for them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ use super::update_row::RowBuilder;
 
 /// Bytes that are delivered before the end of the turn.
 const DELIVERED_BYTES: usize = 64 * 1024;
+/// Bytes that are delivered although no commit waits for the log.
+const COLLECTED_BYTES: usize = 16 * 1024;
 /// Delivered bytes that the log has not taken yet, above which no new write begins.
 const UNTAKEN_BYTES_MAX_DEFAULT: usize = 64 * 1024 * 1024;
 /// Buffers kept for reuse.
@@ -50,6 +53,8 @@ pub(super) struct RecordStream {
     /// Bytes in delivered buffers that the log has not returned.
     untaken_bytes: usize,
     untaken_bytes_max: usize,
+    /// Whether the log has asked for the records.
+    is_requested: bool,
     spare: Vec<Buffer>,
     /// Writes that begin once the log has taken enough.
     pub held_writes: VecDeque<WriteRows>,
@@ -68,6 +73,7 @@ impl RecordStream {
             delivered_bytes: 0,
             untaken_bytes: 0,
             untaken_bytes_max: UNTAKEN_BYTES_MAX_DEFAULT,
+            is_requested: false,
             spare: Vec::new(),
             held_writes: VecDeque::new(),
             held_prepares: VecDeque::new(),
@@ -184,6 +190,22 @@ impl RecordStream {
         }
     }
 
+    /// Delivers the formed records at the end of the turn.
+    pub fn request(&mut self) {
+        self.is_requested = true;
+    }
+
+    /// Delivers the records of this turn, and those that were kept, unless they can wait for more.
+    fn deliver_or_collect(&mut self, from: Address, outbox: &mut Outbox<Signal>) {
+        let is_requested = std::mem::take(&mut self.is_requested);
+        let is_awaited = self.target.as_ref().is_some_and(|target| target.formed.is_awaited());
+        // The log begins a cycle in time only if it has a record.
+        let can_wait = self.untaken_bytes > 0 && self.buffer.len() < COLLECTED_BYTES;
+        if is_requested || is_awaited || !can_wait {
+            self.deliver(from, outbox);
+        }
+    }
+
     fn deliver(&mut self, from: Address, outbox: &mut Outbox<Signal>) {
         let Some(target) = self.target.as_ref().filter(|_| self.formed > self.delivered) else { return };
         let bytes = self.buffer.take(self.spare.pop().unwrap_or_default());
@@ -203,7 +225,7 @@ impl LdmBlock {
 
     /// Delivers the records of this turn.
     pub fn before_publish(&mut self, outbox: &mut Outbox<Signal>) {
-        self.records.deliver(self.own, outbox);
+        self.records.deliver_or_collect(self.own, outbox);
     }
 
     pub(super) fn on_append_records_reply(

@@ -55,6 +55,7 @@ impl LogBlock {
     ) {
         let AwaitDurable { number, reply_to } = signal;
         require!(number <= self.shared.sequence.stable(), "a commit is stable before it is awaited: {number}");
+        self.shared.formed.set_awaited(true);
         let before = self.waiting.insert(reply_to, number);
         require!(before.is_none(), "a block has one request under way: {reply_to}");
         self.answer_waiting(outbox);

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use junctor_kernel::{Address, Buffer, Context, Outbox, WorldEvent, require};
+use junctor_kernel::{Address, Buffer, Context, NodeId, Outbox, WorldEvent, require};
 use junctor_model::id::CommitNumber;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::start_log::{StartLog, StartLogReply};
-use junctor_signals::{LogSignal, MainSignal, Signal};
+use junctor_signals::{LogSignal, MainSignal, Module, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
-use junctor_storage::log::{FormedRecords, SegmentSize, StreamCutter, StreamId};
+use junctor_storage::log::{FormedRecords, MAIN_STREAM, SegmentSize, StreamCutter, StreamId};
 
 use super::cycle::{Cycle, Phase};
 use super::gathering::Gathering;
@@ -79,6 +79,8 @@ pub struct LogBlock {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub id: StreamId,
+    /// The ldm that forms the records; `None` for block main.
+    pub ldm: Option<Address>,
     /// Records delivered in this life.
     pub received: u64,
     /// Buffers in the order of delivery.
@@ -99,8 +101,10 @@ impl LogBlock {
     /// The instance of a node. It writes nothing before `StartLog`.
     pub fn new(shared: LogShared, configuration: LogConfiguration) -> LogBlock {
         require!(shared.formed.len() == configuration.streams.len(), "each stream has a count of formed records");
+        let node = configuration.writers.first().map_or(NodeId::default(), |writer| writer.node);
         let streams = configuration.streams.iter().map(|id| Stream {
             id: *id,
+            ldm: (*id != MAIN_STREAM).then(|| Address::new(node, Module::Ldm, id.0)),
             received: 0,
             buffers: VecDeque::new(),
             cutter: StreamCutter::new(),

@@ -7,7 +7,7 @@ use junctor_kernel::{
 };
 use junctor_model::id::CommitNumber;
 use junctor_model::planted_bug::PlantedBug;
-use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, LogSpace};
+use junctor_signals::append_records::{AppendRecordsReply, AwaitDurableReply, DeliverRecords, LogSpace};
 use junctor_signals::start_log::StartLog;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::log::{
@@ -216,7 +216,18 @@ impl LogBlock {
         }
         self.cycle.phase = Phase::Collecting;
         self.cycle.kind = Some(kind);
+        self.shared.formed.set_awaited(!self.waiting.is_empty());
+        self.ask_for_records(outbox);
         self.collect(context, outbox);
+    }
+
+    /// Asks the ldms that have not delivered what the cycle wants. Block main delivers without being asked.
+    fn ask_for_records(&self, outbox: &mut Outbox<Signal>) {
+        for (stream, wanted) in self.streams.iter().zip(&self.cycle.wanted) {
+            if let Some(ldm) = stream.ldm.filter(|_| stream.received < *wanted) {
+                outbox.send(ldm, Signal::Ldm(LdmSignal::DeliverRecords(DeliverRecords {})));
+            }
+        }
     }
 
     /// Goes on once every stream has delivered what it had formed.

@@ -77,7 +77,7 @@ fn main() -> Address {
     Address::new(NodeId(1), Module::Main, 0)
 }
 
-fn log() -> Address {
+pub fn log() -> Address {
     Address::new(NodeId(1), Module::Log, 0)
 }
 
@@ -191,6 +191,13 @@ impl Harness {
         let reply = AppendRecordsReply { bytes: append.bytes };
         let log = Address::new(append.from.node, Module::Log, 0);
         self.delivery.send(append.from, log, Signal::Ldm(LdmSignal::AppendRecordsReply(reply)));
+    }
+
+    /// Tells the first node's blocks whether commits wait for the log.
+    pub fn set_awaited(&self, is_awaited: bool) {
+        if let Some(log) = &self.nodes[0].shared.log {
+            log.formed.set_awaited(is_awaited);
+        }
     }
 
     /// Gives back the buffers that were held.

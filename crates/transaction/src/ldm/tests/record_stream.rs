@@ -2,9 +2,11 @@
 
 use junctor_storage::log::{Operation, RecordHeader, RecordKind, decode_record};
 
+use junctor_signals::append_records::DeliverRecords;
 use junctor_signals::program::LockMode;
 
 use super::*;
+use crate::tests::harness::log;
 
 /// The headers of all records of the first node, with their numbers of puts and deletions.
 fn records(harness: &Harness) -> Vec<(RecordHeader, usize, usize)> {
@@ -77,5 +79,31 @@ fn writers_wait_while_the_log_is_behind() {
     harness.release_records();
     harness.run();
     assert_eq!(harness.statement(held).map(|reply| (reply.error, reply.changed)), Some((None, 1)));
+    harness.check_idle();
+}
+
+#[test]
+fn records_are_kept_while_nobody_awaits_them_and_the_log_has_earlier_ones() {
+    let (mut harness, table) = filled(1, 1, 3);
+    let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
+    harness.records.clear();
+    harness.holds_records = true;
+    let write = table.add_to(K, Access::PrimaryKeys, 1);
+    let delivered_after = |harness: &mut Harness, is_awaited| {
+        harness.set_awaited(is_awaited);
+        assert_eq!(harness.execute(NONE, true, &write, table.keys(&[1])).error, None);
+        records(harness).len()
+    };
+    assert_eq!(delivered_after(&mut harness, false), 1, "the log has none, so it would begin no cycle");
+    assert_eq!(delivered_after(&mut harness, false), 1);
+    assert_eq!(delivered_after(&mut harness, true), 3);
+    assert_eq!(delivered_after(&mut harness, false), 3);
+    harness.send(owner, log(), Signal::Ldm(LdmSignal::DeliverRecords(DeliverRecords {})));
+    harness.run();
+    assert_eq!(records(&harness).len(), 4, "the log has asked");
+    assert_eq!(delivered_after(&mut harness, false), 4);
+    harness.release_records();
+    harness.run();
+    assert_eq!(records(&harness).len(), 5, "the log has none again");
     harness.check_idle();
 }

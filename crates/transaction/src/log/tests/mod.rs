@@ -638,6 +638,35 @@ fn a_stop_writes_records_that_came_after_the_closing_group() {
 }
 
 #[test]
+fn a_cycle_asks_for_records_that_are_formed_and_not_delivered() {
+    let mut stage = Stage::started();
+    let asked = |stage: &mut Stage| {
+        let is_request =
+            |(_, signal): &mut (Address, Signal)| matches!(signal, Signal::Ldm(LdmSignal::DeliverRecords(_)));
+        stage.sent.extract_if(.., is_request).map(|(to, _)| to).collect::<Vec<_>>()
+    };
+    // Nobody awaits the first commit, so the second one's record may be kept until the timer fires.
+    stage.commit(0, 0);
+    let (kept, append) = stage.form(1, 0);
+    stage.mark_applied(kept);
+    assert!(stage.formed.is_awaited() && asked(&mut stage).is_empty());
+    stage.advance(Duration::from_millis(2000));
+    assert_eq!(asked(&mut stage), [address(Module::Ldm, 1)]);
+    assert!(!stage.formed.is_awaited());
+    stage.handle(LogSignal::AppendRecords(append));
+    stage.run_disk();
+    assert_eq!(stage.block.durable(), kept);
+    let (awaited, append) = stage.form(0, 0);
+    stage.mark_applied(awaited);
+    stage.await_durable(0, awaited);
+    assert!(stage.formed.is_awaited());
+    assert_eq!(asked(&mut stage), [address(Module::Ldm, 0)]);
+    stage.handle(LogSignal::AppendRecords(append));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, 3)]);
+}
+
+#[test]
 fn large_records_pass_groups_and_segments() {
     let mut stage = Stage::started();
     let mut last = CommitNumber(0);
