@@ -621,7 +621,7 @@ fn a_stop_writes_records_that_came_after_the_closing_group() {
         stage.run_disk();
         stage.advance(Duration::from_millis(150));
         stage.run_disk();
-        let mut stop = |stage: &mut Stage| {
+        let stop = |stage: &mut Stage| {
             stage.with_block(|block, context, outbox| block.on_world(WorldEvent::Stopping, context, outbox));
         };
         if comes_late {
