@@ -150,7 +150,12 @@ impl MainBlock {
                 }
             },
             Step::Resync { content } => match result {
-                Ok(FileOutcome::Opened { file, .. }) => write_slot(file, std::mem::take(content), outbox),
+                Ok(FileOutcome::Opened { file, length, .. }) => {
+                    let mut content = std::mem::take(content);
+                    // A crash may have left one whole copy. On a full device, the file cannot grow to two.
+                    content.truncate(length as usize);
+                    write_slot(file, content, outbox);
+                }
                 Ok(FileOutcome::Closed) => sync_folder(outbox),
                 Ok(FileOutcome::FolderSynced) => {
                     outbox.crash_point(crash_point::RECOVERY_RESYNC.after());

@@ -184,9 +184,11 @@ impl MainBlock {
                 }
             }
             (Step::ReadPair { .. }, Err(FileError::NotFound)) => self.take_pair_file(&[], context, outbox),
-            (Step::SyncManifest { file, content }, Ok(FileOutcome::Opened { file: opened, .. })) => {
+            (Step::SyncManifest { file, content }, Ok(FileOutcome::Opened { file: opened, length, .. })) => {
                 *file = Some(opened);
-                let bytes = std::mem::take(content);
+                let mut bytes = std::mem::take(content);
+                // A crash may have left one whole copy. On a full device, the file cannot grow to two.
+                bytes.truncate(length as usize);
                 outbox.request(WorldRequest::WriteFile { file: opened, offset: 0, bytes, token: 0 });
                 outbox.request(WorldRequest::SyncFile { file: opened, token: 0 });
             }

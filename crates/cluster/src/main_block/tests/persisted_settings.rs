@@ -15,6 +15,8 @@ struct Node {
     open: Option<String>,
     /// The result of writes.
     failure: Option<FileError>,
+    /// Whether files cannot grow.
+    is_full: bool,
     /// Paths of the files that were synced, in order.
     synced: Vec<String>,
     /// The result of syncs of the folder.
@@ -26,7 +28,8 @@ struct Node {
 impl Node {
     fn new(files: BTreeMap<String, Vec<u8>>) -> Node {
         let (failure, folder_failure, synced) = (None, None, Vec::new());
-        Node { stage: Stage::durable(), files, open: None, failure, folder_failure, synced, sent: Vec::new() }
+        let (stage, open, is_full, sent) = (Stage::durable(), None, false, Vec::new());
+        Node { stage, files, open, failure, is_full, folder_failure, synced, sent }
     }
 
     /// Starts the part of the node after the recovery of its data. Returns the restored values.
@@ -106,6 +109,9 @@ impl Node {
             WorldRequest::WriteFile { .. } | WorldRequest::SyncFile { .. } if self.failure.is_some() => {
                 Err(self.failure.expect("it was set"))
             }
+            WorldRequest::WriteFile { bytes, .. } if self.is_full && bytes.len() > self.files[&path].len() => {
+                return (Err(FileError::DiskFull), bytes);
+            }
             WorldRequest::WriteFile { bytes, .. } => {
                 let length = bytes.len() as u32;
                 self.files.insert(path, bytes.to_vec());
@@ -135,6 +141,23 @@ fn persisted_values_return_at_the_next_start() {
     // The next write goes to the slot of the older generation.
     assert_eq!(later.persist("c", Some(3)).map(|names| names.len()), Ok(2));
     assert_eq!(Node::new(later.files).start().len(), 2);
+}
+
+#[test]
+fn half_of_the_newest_file_on_a_full_device_is_enough_for_a_start() {
+    let mut node = Node::new(BTreeMap::new());
+    node.start();
+    node.persist("a", Some(1)).expect("the disk works");
+    node.persist("a", Some(2)).expect("the disk works");
+    // The process ended amid the write of generation 2.
+    let newest = node.files.get_mut("settings.0").expect("generation 2");
+    newest.truncate(newest.len() / 2);
+    let mut later = Node::new(node.files);
+    later.is_full = true;
+    assert_eq!(later.start(), [("a".to_owned(), Value::Int(2))]);
+    assert_eq!(later.synced, ["settings.0"]);
+    let mut last = Node::new(later.files);
+    assert_eq!(last.start(), [("a".to_owned(), Value::Int(2))]);
 }
 
 #[test]
