@@ -15,7 +15,7 @@ use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
 use super::backup_lock::BackupLocks;
-use super::checkpoint::{CHECKPOINT_TIMER, CheckpointSettings, Checkpoints};
+use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
 use super::lock_tables::LockedTables;
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
@@ -178,6 +178,9 @@ impl MainBlock {
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
             MainSignal::ContinueWork(signal) if signal.work == RECOVERY_WORK => self.continue_recovery(outbox),
             MainSignal::ContinueWork(signal) if signal.work == JOB_WORK => self.continue_jobs(context, outbox),
+            MainSignal::ContinueWork(signal) if signal.work == CHECKPOINT_WORK => {
+                self.write_manifest(context.turn_start, outbox);
+            }
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
             MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),

@@ -21,6 +21,7 @@ use junctor_storage::checkpoint::{FrameBuilder, LiveBytes, append_file_checksum}
 use junctor_storage::partition_store::{CheckpointCursor, CheckpointStep};
 
 use super::block::LdmBlock;
+use super::checkpoint_left::LeftPartitions;
 use super::checkpoint_speed::Speed;
 use super::deferred::Deferred;
 
@@ -78,8 +79,8 @@ struct Round {
     file: Option<FileId>,
     /// The files that were created, the present one last. Its length and checksum follow when it ends.
     files: Vec<CheckpointFile>,
-    /// The partitions that are not begun, in reverse order.
-    left: Vec<PartitionId>,
+    /// The partitions that are not begun.
+    left: LeftPartitions,
     cursor: Option<CheckpointCursor>,
     frame: FrameBuilder,
     /// The cursors of partitions whose rows and page tables are in the buffer or in files.
@@ -125,8 +126,7 @@ impl LdmBlock {
         let WriteCheckpoint { reply_to, generation, file, file_step, begin, bytes_per_second, rewritten_files } =
             signal;
         require!(self.checkpoint.round.is_none(), "one round runs at a time: generation {generation}");
-        let mut left = self.partitions.ids();
-        left.reverse();
+        let left = LeftPartitions::new(self.partitions.ids());
         let now = context.turn_start;
         self.checkpoint.round = Some(Box::new(Round {
             reply_to,
@@ -174,7 +174,7 @@ impl LdmBlock {
             slot.map_or(0, |slot| slot.guard.owner_read(&slot.token, |store| store.checkpoint_bytes_left(cursor)))
         };
         let open = round.cursor.as_ref().map_or(0, |cursor| bytes_left(cursor.partition(), Some(cursor)));
-        let left: u64 = round.left.iter().map(|partition| bytes_left(*partition, None)).sum();
+        let left = round.left.estimate(|partition| bytes_left(partition, None));
         let reply = SetCheckpointSpeedReply {
             from: self.own,
             generation,
@@ -334,7 +334,7 @@ impl LdmBlock {
     }
 
     fn begin_next_partition(&mut self, round: &mut Round) -> CellRead {
-        let Some(partition) = round.left.last().copied() else { return CellRead::NothingLeft };
+        let Some(partition) = round.left.first() else { return CellRead::NothingLeft };
         if let Some(index) = self.partitions.find(partition) {
             let slot = self.partitions.slot(index);
             let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return CellRead::GuardIsBusy };
@@ -343,7 +343,7 @@ impl LdmBlock {
                 round.unchanged.push(partition);
             }
         }
-        round.left.pop();
+        round.left.remove_first();
         CellRead::Read
     }
 

@@ -22,6 +22,7 @@ pub mod block;
 mod change_partition;
 mod change_rows;
 mod checkpoint;
+mod checkpoint_left;
 mod checkpoint_speed;
 mod deferred;
 mod evaluate_rows;

@@ -1,21 +1,51 @@
 //! Writes the manifest of a round to the file of the pair that does not hold the last durable one.
 
+use std::sync::Arc;
+
 use junctor_kernel::{
     Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
 use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
-use junctor_signals::{Signal, crash_point};
+use junctor_signals::inbox::ContinueWork;
+use junctor_signals::{MainSignal, Signal, crash_point};
 use junctor_storage::log::encode_slot;
 
 use super::files::live_files;
 use super::lists::{ListContent, ListWriter, SchemaFile, SchemaState};
+use super::merge::RoundLists;
 use super::round::{MANIFEST_TOKEN, Step, failure};
 use crate::main_block::block::MainBlock;
 
+/// The value of `ContinueWork::work` for the lists of a round.
+pub(in crate::main_block) const CHECKPOINT_WORK: u32 = 3;
+
 impl MainBlock {
-    /// Begins to write the lists and the manifest of the round. Everything else that the manifest names is
+    /// Begins to make the lists and the manifest of the round. Everything else that the manifest names is
     /// durable.
-    pub(super) fn write_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn begin_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(round) = &mut self.checkpoints.round else { return };
+        // The schema must include every change up to `begin`, because the log may lose those records.
+        require!(
+            self.records.under_way().is_none_or(|number| number > round.begin),
+            "schema changes up to {} are in the dictionary",
+            round.begin
+        );
+        let marks = self.counters.iter().map(|(table, counter)| (*table, counter.durable)).collect();
+        let parts = round.parts.iter_mut().map(|part| std::mem::take(&mut part.partitions));
+        let lists = RoundLists::new(Arc::clone(&self.catalog), self.next_table, marks, parts);
+        round.step = Step::MergeLists(Box::new(lists));
+        self.write_manifest(now, outbox);
+    }
+
+    /// Goes on merging the lists. Begins to write them, and then the manifest, when they are complete.
+    pub(in crate::main_block) fn write_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(Step::MergeLists(lists)) = self.checkpoints.round.as_mut().map(|round| &mut round.step) else {
+            return;
+        };
+        if !lists.merge() {
+            let work = ContinueWork { work: CHECKPOINT_WORK };
+            return outbox.send(self.own, Signal::Main(MainSignal::ContinueWork(work)));
+        }
         match self.next_manifest() {
             Some(writer) => self.write_lists(writer, outbox),
             None => self.abandon_round(now, outbox),
@@ -41,28 +71,16 @@ impl MainBlock {
     fn next_manifest(&mut self) -> Option<ListWriter> {
         let checkpoints = &mut self.checkpoints;
         let round = checkpoints.round.as_mut()?;
-        // The schema must include every change up to `begin`, because the log may lose those records.
-        require!(
-            self.records.under_way().is_none_or(|number| number > round.begin),
-            "schema changes up to {} are in the dictionary",
-            round.begin
-        );
-        let dictionary = &self.catalog.dictionary;
+        let Step::MergeLists(lists) = std::mem::replace(&mut round.step, Step::Begin) else { return None };
+        let RoundLists { catalog, next_table, marks, partitions, .. } = *lists;
         let next_file = checkpoints.next_file;
-        let version = SchemaState { dictionary: dictionary.version, next_table: self.next_table };
+        let version = SchemaState { dictionary: catalog.dictionary.version, next_table };
         let known = checkpoints.schema.filter(|schema| schema.version == version);
         let schema = known.unwrap_or(SchemaFile { number: next_file, version });
-        let partitions = round.parts.iter_mut().flat_map(|part| std::mem::take(&mut part.partitions));
-        // A table that is not created yet, or dropped meanwhile, is in no schema.
-        let mut partitions: Vec<_> =
-            partitions.filter(|(partition, _)| dictionary.table(partition.table).is_some()).collect();
-        // Each ldm has listed its partitions in order, so the sort merges.
-        partitions.sort_by_key(|(partition, _)| *partition);
-        let marks = self.counters.iter().map(|(table, counter)| (*table, counter.durable)).collect();
         let partitions = ListContent::partitions(marks, partitions);
         let lists = match known {
             Some(_) => vec![partitions],
-            None => vec![ListContent::schema(&self.catalog, self.next_table), partitions],
+            None => vec![ListContent::schema(&catalog, next_table), partitions],
         };
         let before = &checkpoints.manifest.files;
         let known_file = known.and_then(|known| checkpoints.manifest.file(known.number));

@@ -15,18 +15,20 @@
 //! one. If writing the manifest fails, its content on disk is unknown, so the files that it names stay until
 //! a later manifest is durable. That manifest goes to the other file of the pair.
 //!
-//! Reading order: [`round`]; [`lists`]; [`manifest`]; [`files`], which files stay and which are written
-//! again; [`controller`], when rounds begin and how fast they write; [`status`].
+//! Reading order: [`round`]; [`merge`]; [`lists`]; [`manifest`]; [`files`], which files stay and which are
+//! written again; [`controller`], when rounds begin and how fast they write; [`status`].
 
 pub mod controller;
 mod files;
 mod lists;
 mod manifest;
+mod merge;
 mod round;
 mod status;
 #[cfg(test)]
 mod tests;
 
 pub use controller::CheckpointSettings;
+pub(super) use manifest::CHECKPOINT_WORK;
 pub(super) use round::{CHECKPOINT_TIMER, Checkpoints};
 pub(super) use status::status_rows;

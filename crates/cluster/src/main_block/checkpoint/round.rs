@@ -19,6 +19,7 @@ use junctor_signals::{LdmSignal, LogSignal, Module, Signal, crash_point};
 use super::controller::{CheckpointSettings, Controller, Observation, TICK};
 use super::files::files_to_rewrite;
 use super::lists::{ListWriter, SchemaFile};
+use super::merge::RoundLists;
 use super::status::RoundReport;
 use crate::main_block::block::MainBlock;
 
@@ -108,6 +109,8 @@ pub(super) enum Step {
     Write,
     /// The durability of the newest commit in the files.
     AwaitDurable,
+    /// A later turn, which goes on merging the lists of partitions.
+    MergeLists(Box<RoundLists>),
     /// The files of the schema and of the list of partitions.
     WriteLists(Box<ListWriter>),
     /// The file of the manifest.
@@ -408,7 +411,7 @@ impl MainBlock {
     ) {
         if self.checkpoints.awaited().is_some_and(|newest| newest <= durable) {
             outbox.crash_point(crash_point::CHECKPOINT_AWAIT.after());
-            self.write_manifest(now, outbox);
+            self.begin_manifest(now, outbox);
         }
     }
 

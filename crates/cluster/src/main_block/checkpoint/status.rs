@@ -36,7 +36,7 @@ impl RoundReport {
             (None, Step::Begin) => "BEGINNING",
             (None, Step::Write) => "WRITING",
             (None, Step::AwaitDurable) => "WAITING",
-            (None, Step::WriteLists(_)) => "SWITCHING",
+            (None, Step::MergeLists(_) | Step::WriteLists(_)) => "SWITCHING",
             // A round that is kept has given its manifest away.
             (None, Step::Switch { .. }) if round.manifest.is_some() => "SWITCHING",
             (None, Step::Switch { .. }) => "DONE",

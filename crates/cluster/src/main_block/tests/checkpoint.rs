@@ -224,6 +224,35 @@ fn a_round_switches_only_when_everything_that_it_wrote_is_durable() {
 }
 
 #[test]
+fn long_lists_of_partitions_are_merged_in_several_turns() {
+    let mut disk = Disk::default();
+    let mut stage = Stage::with_checkpoints(&mut disk);
+    stage.tick(LIMIT / 4);
+    let asked = stage.asked_files();
+    let table = stage.table("t").id;
+    let count = 6000 * asked.len() as u16;
+    let signals_before = stage.main.counted.signals;
+    for (from, generation, file) in asked.iter().copied() {
+        let at = |index| {
+            let location = FrameLocation { file, offset: u64::from(index) * 4096, length: 100 };
+            (PartitionId { table, index }, PageTableLocation { location, checksum: 1 })
+        };
+        let partitions = (0..count).filter(|index| usize::from(*index) % asked.len() == usize::from(from.instance));
+        let newest = stage.disk.as_ref().expect("a log").target.sequence.stable();
+        let part = LdmCheckpoint { newest, partitions: partitions.map(at).collect(), live_bytes: vec![(file, 200)] };
+        let files = vec![CheckpointFile { number: file, bytes: 4096, live_bytes: 0, checksum: Some(9) }];
+        let result = Ok(Box::new(part));
+        stage.run(MainSignal::WriteCheckpointReply(WriteCheckpointReply { from, generation, files, result }));
+    }
+    // Besides the answers of the ldm blocks and of the log.
+    let turns = stage.main.counted.signals - signals_before - asked.len() as u64 - 1;
+    assert_eq!(turns, 2, "{count} partitions are merged in three turns");
+    stage.serve_files(&mut disk);
+    let lists = disk.lists(&disk.manifest(1).expect("the first generation"));
+    assert!(lists.partitions.iter().map(|(partition, _)| partition.index).eq(0..count));
+}
+
+#[test]
 fn files_without_live_bytes_are_deleted_after_the_switch() {
     let mut disk = Disk::default();
     let mut stage = Stage::with_checkpoints(&mut disk);
