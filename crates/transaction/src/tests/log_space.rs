@@ -34,6 +34,11 @@ struct Commit {
     is_undone: bool,
 }
 
+/// By how many blocks the log and the reservations exceed what may be granted: all but an eighth.
+fn overdraft(account: &SpaceAccount) -> u64 {
+    (account.used() + account.reserved()).saturating_sub(account.limit() - account.limit() / 8)
+}
+
 struct Model {
     random: Random,
     segment: u64,
@@ -42,6 +47,10 @@ struct Model {
     waiting: Vec<VecDeque<Commit>>,
     grants: Vec<(usize, SpaceGrant)>,
     formed: Vec<Record>,
+    /// Whether the last group is a closing one.
+    is_closed: bool,
+    /// Blocks that may have come from the log's reserve since the last checkpoint.
+    from_reserve: u64,
     /// The commits that are formed and not stable: number, holder, blocks.
     unstable: Vec<(u64, usize, u64)>,
     taken: u64,
@@ -54,26 +63,34 @@ struct Model {
 }
 
 impl Model {
+    /// A log with this number of segments at most. Its life begins with a log of random length.
     fn new(seed: u64, segments: u64) -> Model {
         let segment = 256;
         let mut account = SpaceAccount::new(segments * segment, segment, HOLDERS as u64);
-        account.begin_life(0);
+        let mut random = Random::new(seed);
+        let position = if random.below(2) == 0 { 0 } else { random.below(segments * segment) };
+        account.begin_life(position);
+        let from_reserve = overdraft(&account);
         let mut model = Model {
-            random: Random::new(seed),
+            random,
             segment,
             account,
             credits: (0..HOLDERS).map(|_| LogCredit::default()).collect(),
             waiting: (0..HOLDERS).map(|_| VecDeque::new()).collect(),
             grants: Vec::new(),
             formed: Vec::new(),
+            is_closed: false,
+            from_reserve,
             unstable: Vec::new(),
             taken: 0,
             stable: 0,
             durable: 0,
-            position: 0,
+            position,
             first: 0,
             commits: 0,
         };
+        // The start group.
+        model.write_outside();
         for holder in 0..HOLDERS {
             let grant = model.account.first_grant();
             model.credits[holder].grant(grant);
@@ -85,6 +102,14 @@ impl Model {
         self.random.below(end)
     }
 
+    /// Half of the records are as long as their blocks allow, so that no slack hides a lack of blocks.
+    fn perhaps_longest(&mut self, bytes: usize) -> usize {
+        let blocks = record_blocks(bytes);
+        let is_longer = |longer: &usize| record_blocks(*longer) > blocks;
+        let longest = || (bytes..).find(is_longer).map_or(bytes, |longer| longer - 1);
+        if self.below(2) == 0 { longest() } else { bytes }
+    }
+
     /// A commit of random size: mostly small, sometimes with chunks, rarely as large as allowed.
     fn begin(&mut self) {
         let holder = self.below(HOLDERS as u64) as usize;
@@ -92,12 +117,14 @@ impl Model {
             0 => self.below(60_000) as usize,
             _ => 32 + self.below(5000) as usize,
         };
+        let bytes = self.perhaps_longest(bytes);
         let most = (self.account.transaction_max() / 2) as usize * BLOCK_BYTES;
         let mut chunks = Vec::new();
         if self.below(20) == 0 {
             let mut left = self.below(most as u64) as usize;
             while left > 0 {
                 let chunk = 64 + self.below(130_000) as usize;
+                let chunk = self.perhaps_longest(chunk);
                 chunks.push(chunk);
                 left = left.saturating_sub(chunk);
             }
@@ -105,7 +132,8 @@ impl Model {
         // Reservations are bounds, so they may exceed what is needed.
         let slack = self.below(3);
         let chunk_blocks: u64 = chunks.iter().map(|chunk| record_blocks(*chunk)).sum();
-        let needed = chunk_blocks + commit_blocks(bytes) + CHUNK_UNDO_BLOCKS + slack;
+        let undo_blocks = if chunks.is_empty() { 0 } else { CHUNK_UNDO_BLOCKS };
+        let needed = chunk_blocks + commit_blocks(bytes) + undo_blocks + slack;
         let is_undone = self.below(8) == 0;
         if needed <= self.account.transaction_max() {
             self.waiting[holder].push_back(Commit { holder, chunks, bytes, needed, is_undone });
@@ -176,11 +204,34 @@ impl Model {
         }
     }
 
+    /// Writes a group that nothing was reserved for, as at the start and the end of a life.
+    fn write_outside(&mut self) {
+        self.account.write(1, false);
+        self.position += 1;
+        self.from_reserve += 1;
+    }
+
+    /// Block main forms a record, unless the log has no room for it.
+    fn form_of_main(&mut self) {
+        if !self.account.is_exhausted() {
+            let bytes = RECORD_HEADER + self.below(9000) as usize;
+            self.account.allow(commit_blocks(bytes));
+            self.from_reserve += commit_blocks(bytes);
+            self.taken += 1;
+            self.formed.push(Record { bytes, number: self.taken });
+        }
+    }
+
     /// Writes what is formed, as `encode_next_group` does, or a group without records.
     fn cycle(&mut self) {
         if self.formed.is_empty() && self.durable == self.stable {
+            if !self.is_closed && self.account.has_surplus() {
+                self.is_closed = true;
+                self.write_outside();
+            }
             return;
         }
+        self.is_closed = false;
         let stable = self.stable;
         self.account.begin_cycle();
         // Commits may become stable, and others may ask for blocks, while the cycle runs.
@@ -208,17 +259,24 @@ impl Model {
             let blocks = used.div_ceil(BLOCK_BYTES) as u64;
             self.account.write(blocks, has_records);
             self.position += blocks;
+            self.from_reserve += u64::from(self.position.is_multiple_of(self.segment));
             is_first = false;
         }
         self.account.release(chunk_blocks);
         self.account.end_cycle();
         self.durable = stable;
+        if self.durable == self.taken && self.formed.is_empty() {
+            // Nothing is counted as used and reserved.
+            let overdraft = overdraft(&self.account);
+            assert!(overdraft <= self.from_reserve, "commits take from the reserve: {overdraft}, {:?}", self.account);
+        }
         self.grant();
     }
 
     fn checkpoint(&mut self) {
         self.first = self.position / self.segment;
         self.account.trim(self.position - self.first * self.segment);
+        self.from_reserve = 0;
         self.grant();
     }
 }
@@ -230,11 +288,13 @@ fn records_never_exceed_the_limit_and_every_commit_ends() {
         for step in 0..3000 {
             // Checkpoints are blocked for a while, and then possible again.
             let can_checkpoint = step / 500 % 2 == 1;
-            match model.below(12) {
+            match model.below(14) {
                 0..4 => model.begin(),
                 4..6 => model.deliver(),
                 6..8 => model.make_stable(),
                 8..11 => model.cycle(),
+                11 => model.form_of_main(),
+                12 if model.from_reserve < 8 => model.write_outside(),
                 _ if can_checkpoint => model.checkpoint(),
                 _ => {}
             }
