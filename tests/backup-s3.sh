@@ -17,24 +17,7 @@ stop() {
 trap stop EXIT
 trap 'exit 1' INT TERM
 
-fail() {
-    echo "$1" >&2
-    cat "$folder"/*.log >&2
-    exit 1
-}
-
-# Starts a server on a directory, and sets `port`.
-start() {
-    "$junctor" serve --durable --port 0 --num-cpus 2 --no-cpu-binding --total-memory 64M --data-dir "$1" \
-        >"$folder/ready" 2>>"$folder/server.log" &
-    server=$!
-    for _ in $(seq 100); do
-        grep -q ready "$folder/ready" && break
-        sleep 0.1
-    done
-    port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/ready")
-    [ -n "$port" ] || fail "the server did not start"
-}
+. "$(dirname "$0")/server.sh"
 
 query() {
     mysql --host=127.0.0.1 --port="$port" --user=root --batch --skip-column-names --execute="$1"
@@ -63,16 +46,18 @@ export AWS_ENDPOINT_URL
 import boto3, os
 boto3.client('s3', endpoint_url=os.environ['AWS_ENDPOINT_URL']).create_bucket(Bucket='backups')"
 
-start "$folder/data"
+start data
+server=$process
 query "CREATE DATABASE shop; CREATE TABLE shop.a (id INT PRIMARY KEY, t TEXT); INSERT INTO shop.a VALUES (1, REPEAT('x', 60000))"
 "$junctor" backup s3://backups/nightly --port "$port" --name one || fail "the backup failed"
 query "INSERT INTO shop.a VALUES (2, 'later')"
 "$junctor" backup s3://backups/nightly --port "$port" --name two --incremental || fail "the increment failed"
 "$junctor" backups s3://backups/nightly
 kill "$server"
-wait "$server" || true
+wait "$server" || fail "the server does not stop"
 "$junctor" restore s3://backups/nightly "$folder/restored" || fail "the restore failed"
-start "$folder/restored"
+start restored
+server=$process
 found=$(query "SELECT COUNT(*), SUM(CHAR_LENGTH(t)) FROM shop.a" | tr '\t' ' ')
 [ "$found" = "2 60005" ] || fail "the restored table has: $found"
 "$junctor" backup s3://backups/absent/ --port "$port" --incremental 2>/dev/null && fail "an increment without a base was taken"

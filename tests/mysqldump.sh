@@ -19,24 +19,7 @@ stop() {
 trap stop EXIT
 trap 'exit 1' INT TERM
 
-fail() {
-    echo "$1" >&2
-    cat "$folder"/*.log >&2
-    exit 1
-}
-
-# Starts a server on an empty directory, and sets `process` and `port`.
-start() {
-    : >"$folder/$1.ready"
-    "$junctor" serve --port 0 --num-cpus 2 --no-cpu-binding --total-memory 256M --data-dir "$folder/$1" \
-        >"$folder/$1.ready" 2>"$folder/$1.log" &
-    process=$!
-    until grep -q '^ready' "$folder/$1.ready"; do
-        kill -0 "$process" 2>/dev/null || fail "the server did not start"
-        sleep 0.1
-    done
-    port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/$1.ready")
-}
+. "$(dirname "$0")/server.sh"
 
 client() { # port, then options
     at=$1

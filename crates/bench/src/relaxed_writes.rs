@@ -14,7 +14,6 @@ use crate::{Failure, Outcome};
 
 /// Maximum throughput of the node in memory, in that of the durable one. The reciprocal of 0.9.
 const RATIO_MAX: f64 = 1.0 / 0.9;
-const THREADS_MAX: usize = 2;
 const WORKS: [Work; 2] = [Work::Update, Work::ReadWrite];
 
 /// Options of `relaxed-writes`. The data directory is in the folder for temporary files, TMPDIR.
@@ -91,16 +90,7 @@ fn measure(
     clients: usize,
     run: u8,
 ) -> Outcome<EventReport> {
-    let load = EventLoad {
-        address: server.address,
-        is_database: true,
-        connections: clients,
-        threads: clients.min(THREADS_MAX),
-        work,
-        rows: options.rows,
-        warm_up: Duration::from_secs(1),
-        time: Duration::from_secs(options.seconds),
-        run,
-    };
+    let load = EventLoad::of_clients(server.address, work, clients, options.rows);
+    let load = EventLoad { time: Duration::from_secs(options.seconds), run, ..load };
     load.run(|| server.cpu_time())
 }

@@ -25,7 +25,6 @@ const WORKS: [Work; 2] = [Work::Update, Work::ReadWrite];
 /// that it does not create files meanwhile.
 const SELDOM: [&str; 2] = ["TimeBetweenLocalCheckpoints = 31", "NoOfFragmentLogFiles = 32"];
 const SLOT: Duration = Duration::from_millis(20);
-const CLIENT_THREADS: usize = 2;
 const FILL_CONNECTIONS: usize = 4;
 
 /// Ended operations and the time in which they ended, in seconds.
@@ -93,17 +92,8 @@ pub fn run(options: &CheckpointsOptions) -> Outcome<Vec<Verdict>> {
 }
 
 fn measure(options: &CheckpointsOptions, server: &Server, work: Work, run: u8) -> Outcome<Window> {
-    let load = EventLoad {
-        address: server.address,
-        is_database: true,
-        connections: options.clients,
-        threads: CLIENT_THREADS,
-        work,
-        rows: options.rows,
-        warm_up: Duration::from_secs(1),
-        time: Duration::from_secs(options.seconds),
-        run,
-    };
+    let load = EventLoad::of_clients(server.address, work, options.clients, options.rows);
+    let load = EventLoad { time: Duration::from_secs(options.seconds), run, ..load };
     let ended = AtomicU64::new(0);
     let mut connection = server.connect()?;
     thread::scope(|scope| {

@@ -22,8 +22,6 @@ const ECHO_RATIO_MAX: f64 = 1.25;
 const THROUGHPUT_RATIO_MAX: f64 = 1.0 / 1.5;
 /// Maximum server CPU of an operation, in those of MariaDB.
 const CPU_RATIO_MAX: f64 = 1.0 / 3.0;
-/// Threads of the client.
-const THREADS_MAX: usize = 2;
 /// An OK packet for one changed row: what the echo answers.
 const OK_PACKET: [u8; 11] = [7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0];
 /// The operations. A transaction of `ReadWrite` has 20 statements, the others are single statements.
@@ -151,17 +149,8 @@ fn load(
     clients: usize,
     run: u8,
 ) -> EventLoad {
-    EventLoad {
-        address: server.address,
-        is_database,
-        connections: clients,
-        threads: clients.min(THREADS_MAX),
-        work,
-        rows: options.rows,
-        warm_up: Duration::from_secs(1),
-        time: Duration::from_secs(options.seconds),
-        run,
-    }
+    let load = EventLoad::of_clients(server.address, work, clients, options.rows);
+    EventLoad { is_database, time: Duration::from_secs(options.seconds), run, ..load }
 }
 
 fn table(lines: &[Line]) -> Table {

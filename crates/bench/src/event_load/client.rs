@@ -83,7 +83,25 @@ struct Progress<'a> {
     ended: &'a AtomicU64,
 }
 
+/// Maximum number of client threads of a load of few clients.
+const FEW_THREADS_MAX: usize = 2;
+
 impl EventLoad {
+    /// A load of a database by few clients: a second after a warm-up of a second.
+    pub fn of_clients(address: SocketAddr, work: Work, clients: usize, rows: u64) -> EventLoad {
+        EventLoad {
+            address,
+            is_database: true,
+            connections: clients,
+            threads: clients.min(FEW_THREADS_MAX),
+            work,
+            rows,
+            warm_up: Duration::from_secs(1),
+            time: Duration::from_secs(1),
+            run: 0,
+        }
+    }
+
     /// Runs the load. `server_cpu` returns the CPU time that the server has used so far.
     ///
     /// # Errors

@@ -18,6 +18,19 @@ fn start_with_checkpoints(folder: &Path) -> Server {
     Server::start_with(&folder.join("data"), &["--config", path(&file)])
 }
 
+/// Such a server with some rows in a checkpoint. Also returns its port.
+fn start_with_a_checkpoint(folder: &Path) -> (Server, String) {
+    let server = start_with_checkpoints(folder);
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
+    for id in 0..20 {
+        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))")]);
+    }
+    await_checkpoint_after(&server, 0);
+    let port = server.address.port().to_string();
+    (server, port)
+}
+
 /// Waits for a checkpoint with a higher generation. Returns its generation.
 pub(super) fn await_checkpoint_after(server: &Server, generation: u64) -> u64 {
     let mut session = server.session();
@@ -139,14 +152,8 @@ fn a_backup_holds_the_checkpoint_and_an_increment_only_what_is_new() {
 #[test]
 fn increments_of_an_idle_server_add_nothing_and_can_be_continued() {
     let (data, store) = (folder("backup-idle"), folder("backup-idle-store"));
-    let server = start_with_checkpoints(&data);
-    let port = server.address.port().to_string();
+    let (server, port) = start_with_a_checkpoint(&data);
     let mut session = server.session();
-    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
-    for id in 0..20 {
-        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))")]);
-    }
-    await_checkpoint_after(&server, 0);
     let take = |name: &str, options: &[&str]| {
         let arguments = [&["backup", path(&store), "--port", &port, "--name", name], options].concat();
         junctor(&arguments).expect("a backup is taken");
@@ -176,14 +183,7 @@ fn increments_of_an_idle_server_add_nothing_and_can_be_continued() {
 #[test]
 fn an_increment_takes_a_file_anew_whose_number_was_used_again() {
     let (data, store) = (folder("backup-number"), folder("backup-number-store"));
-    let server = start_with_checkpoints(&data);
-    let port = server.address.port().to_string();
-    let mut session = server.session();
-    run(&mut session, &["CREATE DATABASE shop", "CREATE TABLE shop.a (id INT PRIMARY KEY, v INT, t TEXT, KEY (v))"]);
-    for id in 0..20 {
-        run(&mut session, &[&format!("INSERT INTO shop.a VALUES ({id}, {id}, REPEAT('x', 20000))")]);
-    }
-    await_checkpoint_after(&server, 0);
+    let (server, port) = start_with_a_checkpoint(&data);
     let take = |name: &str, options: &[&str]| {
         let arguments = [&["backup", path(&store), "--port", &port, "--name", name], options].concat();
         junctor(&arguments).expect("a backup is taken");

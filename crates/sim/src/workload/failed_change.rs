@@ -80,10 +80,6 @@ impl Workload for FailedChange {
         self.audit()
     }
 
-    fn on_recheck(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        self.on_audit(position, reply)
-    }
-
     fn audit(&self) -> Vec<Statement> {
         vec![
             Statement::plain("SELECT id, u, w FROM refused ORDER BY id"),

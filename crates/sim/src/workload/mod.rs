@@ -104,13 +104,13 @@ pub trait Workload {
         Vec::new()
     }
 
-    /// Checks the answer to the statement of [`Workload::recheck`] at this position.
+    /// Checks the answer to the statement of [`Workload::recheck`] at this position. Most workloads check the
+    /// same as in the audit.
     ///
     /// # Errors
     /// A description of what is wrong with the answer.
     fn on_recheck(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        let _ = position;
-        succeeded(reply)
+        self.on_audit(position, reply)
     }
 
     /// The statements to run after all sessions have ended.

@@ -97,10 +97,6 @@ impl Workload for PersistedSettings {
         self.audit()
     }
 
-    fn on_recheck(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
-        self.on_audit(position, reply)
-    }
-
     fn audit(&self) -> Vec<Statement> {
         let text = "SELECT variable_value FROM performance_schema.persisted_variables WHERE variable_name =";
         let variables = VARIABLES.iter().take(self.sessions.len());
