@@ -4,6 +4,7 @@
 //! between the values that the column can have.
 
 use junctor_model::key::{self, KeyPart, append_value};
+use junctor_model::number::{parse_double, parse_number};
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::value::ValueRef;
 
@@ -100,45 +101,13 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
             let factor = 10i128.pow(u32::from(value.scale.min(38)));
             (value.mantissa.div_euclid(factor), value.mantissa.rem_euclid(factor) == 0)
         }
-        ValueRef::Bytes(text) => floor_of_text(text),
+        // MySQL compares a text with numbers as the number at its start.
+        ValueRef::Bytes(text) => floor_of(parse_number(text).value),
     }
-}
-
-/// The floor of the number at the start of a text, with which MySQL compares the text to numbers; 0 if the
-/// text begins with none.
-fn floor_of_text(text: &[u8]) -> (i128, bool) {
-    let text = text.trim_ascii_start();
-    let number = numeric_prefix(text);
-    if number.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+')) {
-        let whole = std::str::from_utf8(number).ok().and_then(|number| number.parse::<i128>().ok());
-        return (whole.unwrap_or(0), true);
-    }
-    let double = std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0);
-    floor_of(ValueRef::Double(double))
-}
-
-fn numeric_prefix(text: &[u8]) -> &[u8] {
-    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
-    let mut end = sign + digits(sign);
-    if text.get(end) == Some(&b'.') {
-        end += 1 + digits(end + 1);
-    }
-    if end > sign && matches!(text.get(end), Some(b'e' | b'E')) {
-        let exponent = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
-        let count = if exponent <= text.len() { digits(exponent) } else { 0 };
-        if count > 0 {
-            end = exponent + count;
-        }
-    }
-    &text[..end]
 }
 
 fn double_of(value: ValueRef<'_>) -> f64 {
-    value.to_double().unwrap_or_else(|text| {
-        let number = numeric_prefix(text.trim_ascii_start());
-        std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok()).unwrap_or(0.0)
-    })
+    value.to_double().unwrap_or_else(|text| parse_double(text).value)
 }
 
 #[cfg(test)]
@@ -169,6 +138,11 @@ mod tests {
         assert_eq!(fit(ValueRef::Bytes(b"5.5x")), (KeyFit::Above, vec![0x85]));
         assert_eq!(fit(ValueRef::Bytes(b"x")), (KeyFit::Exact, vec![0x80]));
         assert_eq!(fit(ValueRef::Int(-129)), (KeyFit::TooLow, vec![]));
+        assert_eq!(fit(ValueRef::Bytes(b"5e0")), (KeyFit::Exact, vec![0x85]));
+        assert_eq!(fit(ValueRef::Bytes(b"1e999")), (KeyFit::TooHigh, vec![]));
+        let digits = [b'9'; 60];
+        assert_eq!(fit(ValueRef::Bytes(&digits)), (KeyFit::TooHigh, vec![]));
+        assert_eq!(fit(ValueRef::Bytes(&[b"-".as_slice(), &digits].concat())), (KeyFit::TooLow, vec![]));
         assert_eq!(fit(ValueRef::UInt(128)), (KeyFit::TooHigh, vec![]));
         assert_eq!(fit(ValueRef::Null), (KeyFit::Null, vec![]));
     }
