@@ -178,9 +178,12 @@ impl Segments {
     /// Tries again to create a segment, if that has failed.
     pub fn retry(&mut self, outbox: &mut Outbox<Signal>) {
         if let Some(preparation) = self.preparing.as_ref().filter(|_| self.has_failed) {
-            let segment = preparation.segment;
+            let Preparation { segment, step } = *preparation;
             self.has_failed = false;
-            self.begin_preparation(segment, outbox);
+            match step {
+                Step::CreateFolder => self.begin_step(segment, step, outbox),
+                _ => self.begin_preparation(segment, outbox),
+            }
         }
     }
 
@@ -239,7 +242,8 @@ impl Segments {
         // An unfinished file would keep the room that others need on a full device.
         let path = format!("{}/prepared", self.folder).into();
         outbox.request(WorldRequest::DeleteFile { path, lane: FileLane::Bulk, token: token(u64::MAX) });
-        self.preparing = Some(Preparation { segment, step: Step::Create });
+        let retried = if step == Step::CreateFolder { step } else { Step::Create };
+        self.preparing = Some(Preparation { segment, step: retried });
         self.has_failed = true;
         if !self.retry_timer_runs {
             self.retry_timer_runs = true;
