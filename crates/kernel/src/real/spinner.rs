@@ -168,7 +168,8 @@ impl Spinner {
     }
 
     /// Called when an idle period ends without work, or with an answer about a file. Counts as a long period,
-    /// which no spin could have covered: the worker that answers can run the turn of a sleeping thread itself.
+    /// which no spin could have covered: the worker that answers can run the turn of a sleeping thread
+    /// itself.
     #[inline]
     pub(super) fn end_idle_without_work(&mut self) {
         self.observe(Duration::from_millis(1_000));

@@ -338,14 +338,13 @@ impl Link {
         id: ConnectionId,
         mut input: &[u8],
         (now, epoch): (Time, u32),
-        actions: &mut Actions,
-        sink: &mut impl LinkSink,
+        (actions, sink): (&mut Actions, &mut impl LinkSink),
     ) {
         while let Some(position) = self.attempts.iter().position(|attempt| attempt.id == id) {
             match self.attempts[position].reader.read(&mut input) {
                 Ok(Some(message)) => {
                     let attempt = self.attempts.remove(position);
-                    if let Err(refusal) = self.on_message(attempt, &message, (now, epoch), actions, sink) {
+                    if let Err(refusal) = self.on_message(attempt, &message, (now, epoch), (actions, sink)) {
                         actions.closes.push(id);
                         actions.events.push(LinkEvent::RefusedStranger(refusal));
                         self.retry_later(now);
@@ -371,8 +370,7 @@ impl Link {
         Attempt { id, reader, stage, deadline }: Attempt,
         message: &[u8],
         (now, epoch): (Time, u32),
-        actions: &mut Actions,
-        sink: &mut impl LinkSink,
+        (actions, sink): (&mut Actions, &mut impl LinkSink),
     ) -> Result<(), Refusal> {
         match stage {
             Stage::Initiated(mut initiator) => {
@@ -398,8 +396,8 @@ impl Link {
             Stage::Proven(mut initiator, peer) => match initiator.on_verdict(message)? {
                 Verdict::Accepted(position) => {
                     self.judge(peer.incarnation)?;
-                    let adopted =
-                        self.adopt(id, (peer.incarnation, initiator.version()), position, now, (actions, sink));
+                    let facts = (peer.incarnation, initiator.version(), position);
+                    let adopted = self.adopt(id, facts, now, (actions, sink));
                     if adopted.is_err() {
                         actions.closes.push(id);
                     }
@@ -417,9 +415,9 @@ impl Link {
             },
             Stage::Accepted(mut acceptor) => {
                 let position = acceptor.on_proof(message)?;
-                let facts = (acceptor.peer().incarnation, acceptor.version());
+                let facts = (acceptor.peer().incarnation, acceptor.version(), position);
                 let adopted = match self.judge(facts.0) {
-                    Ok(()) => self.adopt(id, facts, position, now, (actions, sink)),
+                    Ok(()) => self.adopt(id, facts, now, (actions, sink)),
                     Err(refusal) => Err(refusal),
                 };
                 let verdict = match adopted {
@@ -450,8 +448,7 @@ impl Link {
     fn adopt(
         &mut self,
         id: ConnectionId,
-        (incarnation, version): (u32, u16),
-        position: Position,
+        (incarnation, version, position): (u32, u16, Position),
         now: Time,
         (actions, sink): (&mut Actions, &mut impl LinkSink),
     ) -> Result<(), Refusal> {
@@ -533,9 +530,8 @@ impl Link {
     pub fn write(
         &mut self,
         (now, epoch): (Time, u32),
-        bytes_max: usize,
         hears: &[u8; 32],
-        output: &mut Vec<u8>,
+        (output, bytes_max): (&mut Vec<u8>, usize),
         actions: &mut Actions,
     ) -> Option<ConnectionId> {
         let id = self.open.as_ref()?.id;

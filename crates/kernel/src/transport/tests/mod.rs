@@ -81,13 +81,13 @@ impl End {
     }
 
     fn receive(&mut self, id: u64, bytes: &[u8], now: Time) {
-        self.link.receive(id, bytes, (now, 1), &mut self.actions, &mut self.numbers);
+        self.link.receive(id, bytes, (now, 1), (&mut self.actions, &mut self.numbers));
     }
 
     /// The output of the link for its connection.
     fn write(&mut self, now: Time) -> Option<(u64, Vec<u8>)> {
         let mut output = Vec::new();
-        let id = self.link.write((now, 1), 64 << 10, &[0; 32], &mut output, &mut self.actions)?;
+        let id = self.link.write((now, 1), &[0; 32], (&mut output, 64 << 10), &mut self.actions)?;
         Some((id, output))
     }
 
