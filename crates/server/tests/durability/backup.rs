@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::server::{Server, folder, rows, run};
@@ -205,6 +206,25 @@ fn an_increment_takes_a_file_anew_whose_number_was_used_again() {
     server.kill();
 }
 
+/// Runs an action while a client commits, so that a backup finds groups behind its checkpoint.
+fn while_committing<T>(server: &Server, action: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let mut session = server.session();
+        let is_over = &is_over;
+        let commits = move || {
+            while !is_over.load(Ordering::Relaxed) {
+                run(&mut session, &["UPDATE shop.b SET v = v + 1 WHERE id = 1"]);
+            }
+        };
+        let client = scope.spawn(commits);
+        let result = action();
+        is_over.store(true, Ordering::Relaxed);
+        client.join().expect("the client's updates succeed");
+        result
+    })
+}
+
 #[test]
 fn a_backup_that_is_killed_does_not_count_and_harms_nobody() {
     let kills = if std::env::var_os("JUNCTOR_FAULTS").is_some() { PROGRAM_KILLS } else { 2 };
@@ -219,6 +239,7 @@ fn a_backup_that_is_killed_does_not_count_and_harms_nobody() {
     }
     await_checkpoint_after(&server, 0);
     junctor(&["backup", path(&store), "--port", &port, "--name", "base"]).expect("a backup is taken");
+    run(&mut session, &["CREATE TABLE shop.b (id INT PRIMARY KEY, v INT)", "INSERT INTO shop.b VALUES (1, 0)"]);
     let mut complete = vec!["base".to_owned()];
     let mut next_row = 20;
     for step in ["backup.frame", "backup.log", "backup.list"] {
@@ -232,7 +253,7 @@ fn a_backup_that_is_killed_does_not_count_and_harms_nobody() {
                 let (point, name) = (format!("{step}.{side}:{hit}"), format!("{step}-{side}-{kill}-{hit}"));
                 let mut arguments = vec!["backup", path(&store), "--port", &port, "--name", &name];
                 arguments.extend(is_incremental.then_some("--incremental"));
-                let is_killed = kill_at(&point, &arguments);
+                let is_killed = while_committing(&server, || kill_at(&point, &arguments));
                 if !is_killed || is_whole {
                     complete.push(name);
                 }
