@@ -28,7 +28,7 @@ const UNCOMMITTED_BYTES_MAX: u64 = 4 << 20;
 const BYTES_PER_MESSAGE_MAX: u64 = 1 << 20;
 const MESSAGES_IN_FLIGHT_MAX: usize = 64;
 
-/// What a voter needs to know at its start.
+/// Settings of a voter.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The voter.
@@ -114,7 +114,7 @@ pub struct Write {
     pub bytes: Vec<u8>,
 }
 
-/// What a voter wants its user to do, in this order.
+/// Work for the user of a voter, in the order of the fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Messages, with their receivers. They may be lost, repeated and reordered.

@@ -82,7 +82,7 @@ pub struct Mirror {
     stable: CommitNumber,
     durable: CommitNumber,
     oldest_snapshot: Option<CommitNumber>,
-    /// What the sequencer of the epoch has said last.
+    /// Values of the sequencer's last message in this epoch.
     others: CommitNumber,
     confirmed: CommitNumber,
     durable_everywhere: CommitNumber,

@@ -41,7 +41,7 @@ impl AtomicSpinSettings {
     }
 }
 
-/// What a thread awaits while it is idle.
+/// Kinds of idle periods, by the event that will probably end them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Awaits {
     /// Clients and other threads.

@@ -56,7 +56,7 @@ pub enum Death {
     Broken(ChannelFault),
 }
 
-/// What the driver must know.
+/// Events that a link reports to its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
     /// Frames flow. `is_new` tells whether the channel begins; otherwise it resumes after a reset.
@@ -90,7 +90,7 @@ impl fmt::Display for Death {
     }
 }
 
-/// What the link wants from its driver, beside the output of [`Link::write`].
+/// Requests of a link to its driver, in addition to the output of [`Link::write`].
 #[derive(Debug, Default)]
 pub struct Actions {
     /// Open a connection to the other node, then call [`Link::on_connecting`].

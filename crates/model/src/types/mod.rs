@@ -77,7 +77,7 @@ pub struct TooLong {
     pub max: u32,
 }
 
-/// What a type decides. Each type has one static descriptor.
+/// The behaviour of a column type. Each type has one static descriptor.
 trait TypeDescriptor: Sync {
     /// The name without length and attributes, as `information_schema.COLUMNS.DATA_TYPE` shows it.
     fn name(&self, data_type: &DataType) -> &'static str;

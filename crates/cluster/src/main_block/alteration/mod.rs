@@ -62,7 +62,7 @@ pub(super) struct AlterationJob {
     error: Option<Box<Error>>,
 }
 
-/// What a job does now.
+/// The present work of a job.
 #[derive(Debug)]
 enum JobWork {
     /// It goes on in a later turn.
@@ -76,7 +76,7 @@ enum JobWork {
 /// The result of filling or checking; `None` while it has not ended.
 type WorkResult = Option<Result<()>>;
 
-/// What the work of a job needs in one turn.
+/// The parts of the block that a job uses in one turn.
 struct WorkContext<'a, 't> {
     gateway: &'a mut Gateway,
     inputs: &'a mut PartitionInputs,

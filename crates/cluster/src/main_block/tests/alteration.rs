@@ -190,7 +190,7 @@ fn an_alteration_that_is_cancelled_in_any_stage_leaves_no_index() {
             break;
         }
         assert_eq!((ended[&100], stage.table("c").indexes), (1317, before), "after {replies} replies");
-        // What the alteration has left behind prevents nothing.
+        // The cancelled alteration leaves nothing that makes the next one fail.
         assert_eq!(stage.change(alter(child, everything())).error, None);
         cancelled += 1;
     }
