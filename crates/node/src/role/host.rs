@@ -138,11 +138,13 @@ impl Host<Signal> for NodeHost {
     ) {
         match (signal, self) {
             (Signal::Recv(signal), NodeHost { recv: Some(block), .. }) => block.handle(signal, context, outbox),
-            // A reply of the data plane to an alteration.
-            (Signal::Sql(signal), NodeHost { main: Some(block), .. }) if to.module == Module::Main => {
-                block.handle_reply(signal, from, context, outbox);
-            }
-            (Signal::Sql(signal), NodeHost { sql: Some(block), .. }) => block.handle(signal, from, context, outbox),
+            // A guard on this arm would copy each signal once more.
+            (Signal::Sql(signal), NodeHost { sql, main, .. }) => match (sql, main) {
+                (Some(block), _) if to.module != Module::Main => block.handle(signal, from, context, outbox),
+                // A reply of the data plane to an alteration.
+                (_, Some(block)) if to.module == Module::Main => block.handle_reply(signal, from, context, outbox),
+                _ => require!(false, "a signal to {to} found no block: {signal:?}"),
+            },
             (Signal::Tc(signal), NodeHost { tc: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Ldm(signal), NodeHost { ldm: Some(block), .. }) => block.handle(signal, from, context, outbox),
             (Signal::Query(signal), NodeHost { query: Some(block), .. }) => block.handle(signal, from, context, outbox),
