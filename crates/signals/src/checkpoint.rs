@@ -139,6 +139,8 @@ pub struct ReadLogUsageReply {
     pub sync_us: u32,
     /// Shortest average since the start of the node, in microseconds.
     pub sync_us_min: u32,
+    /// Duration of all syncs since the start of the node, in microseconds.
+    pub syncs_us: u64,
 }
 
 /// Loads partitions from checkpoint files. From main to ldm during recovery.

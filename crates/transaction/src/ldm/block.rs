@@ -162,6 +162,7 @@ impl LdmBlock {
                 self.on_load_file((token, result, bytes), outbox);
             }
             WorldEvent::Stopping => {
+                self.checkpoint.stop();
                 self.records.request();
                 self.before_publish(outbox);
             }

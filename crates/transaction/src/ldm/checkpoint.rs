@@ -52,6 +52,7 @@ pub(super) struct CheckpointWriter {
     spare: Vec<FileBuffer>,
     is_deferred: bool,
     timer_runs: bool,
+    is_stopping: bool,
 }
 
 impl CheckpointWriter {
@@ -59,7 +60,21 @@ impl CheckpointWriter {
     pub fn new() -> CheckpointWriter {
         let file_bytes = CHECKPOINT_FILE_BYTES;
         let (ending, spare) = (Vec::new(), Vec::new());
-        CheckpointWriter { file_bytes, round: None, ending, spare, is_deferred: false, timer_runs: false }
+        CheckpointWriter {
+            file_bytes,
+            round: None,
+            ending,
+            spare,
+            is_deferred: false,
+            timer_runs: false,
+            is_stopping: false,
+        }
+    }
+
+    /// The node stops. A round stays as it is: the stop does not wait for it, and the next start deletes its
+    /// files.
+    pub fn stop(&mut self) {
+        self.is_stopping = true;
     }
 }
 
@@ -242,6 +257,9 @@ impl LdmBlock {
     /// Reads the next cells into frames, and requests the writes of full buffers. Returns when it has to
     /// wait.
     fn write_checkpoint(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        if self.checkpoint.is_stopping {
+            return;
+        }
         let Some(mut round) = self.checkpoint.round.take_if(|round| round.step == Step::Write) else { return };
         let mut holds = 0;
         let is_waiting = loop {

@@ -37,6 +37,7 @@ impl LogBlock {
             written_bytes: (self.cycle.position - self.cycle.start_position) * block_bytes,
             sync_us: self.cycle.sync_us,
             sync_us_min: self.cycle.sync_us_min,
+            syncs_us: self.cycle.syncs_us,
         };
         outbox.send(signal.reply_to, Signal::Main(MainSignal::ReadLogUsageReply(reply)));
     }

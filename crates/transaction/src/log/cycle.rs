@@ -117,6 +117,8 @@ pub(super) struct Cycle {
     pub sync_us: u32,
     /// The shortest mean since the start; 0 before the first.
     pub sync_us_min: u32,
+    /// Duration of all writes with their syncs since the start, in microseconds.
+    pub syncs_us: u64,
     /// When the groups under way were encoded.
     write_begun: Time,
     /// Whether the last group is a closing one.
@@ -172,6 +174,7 @@ impl Cycle {
 
     fn end_write(&mut self, now: Time) {
         let sample = now.since(self.write_begun).as_micros().clamp(1, u64::from(u32::MAX)) as u32;
+        self.syncs_us += u64::from(sample);
         let mean = if self.sync_us == 0 { sample } else { self.sync_us - self.sync_us / 8 + sample / 8 };
         self.sync_us = mean.max(1);
         self.sync_us_min = if self.sync_us_min == 0 { mean } else { self.sync_us_min.min(mean) };

@@ -3,7 +3,8 @@
 //!
 //! A round must end before the log is full, and must otherwise leave the processors and the disk to the
 //! clients. The speed therefore follows the growth of the log: the round must write what it has left before
-//! the log is filled to [`FILL_END_PERCENT`]. Idle owners raise the speed, slow syncs of the log lower it.
+//! the log is filled to [`FILL_END_PERCENT`]. An idle node raises the speed, slow syncs of the log lower it.
+//! A node whose log syncs most of the time is busy, even if its owners are idle: commits wait for the disk.
 //! Above [`FILL_END_PERCENT`] only the limit for restarts applies.
 
 use junctor_kernel::{Duration, Time};
@@ -18,12 +19,15 @@ const FILL_END_PERCENT: u64 = 60;
 /// condition, rounds would follow each other without a pause if the log has few segments and is never much
 /// below [`FILL_BEGIN_PERCENT`].
 const GROWTH_SHARE: u64 = 16;
-/// Weight of the last observation in the mean growth of the log, as a fraction: 1 / this number.
-const GROWTH_WEIGHT: u64 = 8;
-/// Load of the busiest owner, per mille, up to which a round uses the whole configured speed.
+/// Weight of the last observation in means of the log's growth and load, as a fraction: 1 / this number.
+const LAST_WEIGHT: u64 = 8;
+/// Load of the busiest owner or of the log, per mille, up to which a round uses the whole configured speed.
 const LOAD_LOW_PER_MILLE: u64 = 300;
-/// Load of the busiest owner, per mille, from which a round is as slow as the log allows.
+/// Load of the busiest owner or of the log, per mille, from which a round is as slow as the log allows.
 const LOAD_HIGH_PER_MILLE: u64 = 800;
+/// Load of the log for each per mille of the time in which it syncs. A write of the round delays the sync
+/// behind it, and with it all commits of a cycle, so a log that syncs for 40 per cent of the time is busy.
+const SYNCS_WEIGHT: u64 = 2;
 /// Smallest share of the speed, in 1/1024, while syncs are slow.
 const SHARE_MIN: u64 = 64;
 const SHARE_MAX: u64 = 1024;
@@ -82,6 +86,8 @@ pub struct Observation {
     pub sync_us: u64,
     /// Shortest such mean since the start of the node.
     pub sync_us_min: u64,
+    /// Duration of all syncs of the log since the start of the node, in microseconds.
+    pub syncs_us: u64,
 }
 
 /// Shortest time in milliseconds between the beginnings of two rounds that the log's growth does not demand.
@@ -94,6 +100,8 @@ pub struct Controller {
     last: Option<Observation>,
     /// Mean growth of the log in bytes per second.
     growth: u64,
+    /// Mean share of the time in which the log syncs, in parts per million.
+    syncs_ppm: u64,
     /// Share of the speed that slow syncs leave, in 1/1024.
     share: u64,
     /// Bytes written to the log when the last round began.
@@ -105,7 +113,15 @@ pub struct Controller {
 impl Controller {
     /// A controller that has observed nothing.
     pub fn new(settings: CheckpointSettings) -> Controller {
-        Controller { settings, last: None, growth: 0, share: SHARE_MAX, written_at_begin: 0, began: Time(0) }
+        Controller {
+            settings,
+            last: None,
+            growth: 0,
+            syncs_ppm: 0,
+            share: SHARE_MAX,
+            written_at_begin: 0,
+            began: Time(0),
+        }
     }
 
     /// Takes an observation into account.
@@ -114,7 +130,9 @@ impl Controller {
             let elapsed_ms = observation.now.since(last.now).as_millis().max(1);
             let grown = observation.log_written_bytes.saturating_sub(last.log_written_bytes);
             let growth = grown.saturating_mul(1000) / elapsed_ms;
-            self.growth = (self.growth * (GROWTH_WEIGHT - 1) + growth) / GROWTH_WEIGHT;
+            self.growth = mean(self.growth, growth);
+            let synced_us = observation.syncs_us.saturating_sub(last.syncs_us);
+            self.syncs_ppm = mean(self.syncs_ppm, (synced_us.saturating_mul(1000) / elapsed_ms).min(1_000_000));
         }
         let is_slow = observation.sync_us_min > 0
             && observation.sync_us >= SYNC_US_SLOW_MIN
@@ -154,7 +172,7 @@ impl Controller {
             return settings.bytes_per_second_max_restart.max(max);
         }
         let by_log = self.bytes_per_second_for_log(&seen);
-        let by_load = by_load(seen.load_per_mille, min, max);
+        let by_load = by_load(seen.load_per_mille.max(self.syncs_ppm / 1000 * SYNCS_WEIGHT), min, max);
         let wanted = by_log.max(by_load) * self.share / SHARE_MAX;
         // Slow syncs may halve the speed that the log needs, but not lower it further.
         wanted.max(by_log / 2).clamp(min, max)
@@ -172,7 +190,11 @@ impl Controller {
     }
 }
 
-/// The speed for a load of the owners: `max` for idle owners, `min` for busy ones.
+fn mean(before: u64, last: u64) -> u64 {
+    (before * (LAST_WEIGHT - 1) + last) / LAST_WEIGHT
+}
+
+/// The speed for a load: `max` for an idle node, `min` for a busy one.
 fn by_load(load: u64, min: u64, max: u64) -> u64 {
     let idle = LOAD_HIGH_PER_MILLE.saturating_sub(load.max(LOAD_LOW_PER_MILLE));
     min + ((u128::from(max - min) * u128::from(idle)) / u128::from(LOAD_HIGH_PER_MILLE - LOAD_LOW_PER_MILLE)) as u64
@@ -270,6 +292,21 @@ mod tests {
     }
 
     #[test]
+    fn a_node_whose_commits_wait_for_syncs_is_busy() {
+        let speed_at_share = |per_mille: u64| {
+            let mut trace = Trace::new(by_fill(), MIB, 1000 * MIB);
+            trace.seen.load_per_mille = 100;
+            for _ in 0..100 {
+                trace.seen.syncs_us += TICK.as_micros() * per_mille / 1000;
+                trace.run(1);
+            }
+            trace.controller.bytes_per_second()
+        };
+        assert_eq!(speed_at_share(450), 10 * MIB);
+        assert_eq!(speed_at_share(100), 200 * MIB, "few commits, or commits that do not wait");
+    }
+
+    #[test]
     fn a_log_that_grows_faster_than_rounds_may_write_gets_the_speed_of_a_restart() {
         let settings = CheckpointSettings { bytes_per_second_max: 20 * MIB, ..by_fill() };
         let mut trace = Trace::new(settings, 60 * MIB, 1000 * MIB);
@@ -355,8 +392,7 @@ mod tests {
             is_log_waited_for: false,
             left_bytes: 0,
             load_per_mille: 0,
-            sync_us: 0,
-            sync_us_min: 0,
+            ..Observation::default()
         };
         controller.observe(seen(5000));
         assert!(controller.is_due(), "a restart found the log nearly full");

@@ -255,6 +255,7 @@ impl MainBlock {
             load_per_mille,
             sync_us: u64::from(usage.sync_us),
             sync_us_min: u64::from(usage.sync_us_min),
+            syncs_us: usage.syncs_us,
         });
         self.revoke_backup_locks_if_full(outbox);
         let checkpoints = &self.checkpoints;

@@ -117,8 +117,8 @@ impl Harness {
         self.main_replies.iter().any(is_answer)
     }
 
-    /// Runs a round in the first ldm, up to its answer.
-    fn write_checkpoint(&mut self, disk: &mut Disk, file: u32, rewritten_files: Vec<u32>) -> WriteCheckpointReply {
+    /// Lets the first ldm begin a round.
+    fn begin_checkpoint(&mut self, file: u32, rewritten_files: Vec<u32>) {
         self.delivery.returns_files = true;
         self.main_replies.clear();
         let signal = WriteCheckpoint {
@@ -131,6 +131,11 @@ impl Harness {
             rewritten_files,
         };
         self.send(ldm(), main(), Signal::Ldm(LdmSignal::WriteCheckpoint(signal)));
+    }
+
+    /// Runs a round in the first ldm, up to its answer.
+    fn write_checkpoint(&mut self, disk: &mut Disk, file: u32, rewritten_files: Vec<u32>) -> WriteCheckpointReply {
+        self.begin_checkpoint(file, rewritten_files);
         self.run_files(disk, false);
         match self.main_replies.pop() {
             Some(MainSignal::WriteCheckpointReply(reply)) => {
@@ -227,6 +232,18 @@ fn a_node_loads_the_rows_that_rounds_have_written() {
         after.delivery.returns_files = true;
         assert_eq!(after.checkpoint(&mut disk.clone(), 5, Vec::new()), (tables.clone(), Vec::new()));
     }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_round() {
+    let (mut harness, _) = with_long_rows(700);
+    let mut disk = Disk::default();
+    harness.begin_checkpoint(1, Vec::new());
+    harness.run();
+    harness.send(ldm(), ldm(), Signal::World(WorldEvent::Stopping));
+    harness.run_files(&mut disk, false);
+    assert!(!harness.is_answered(), "the round has not ended");
+    assert!(disk.files.values().all(Vec::is_empty), "nothing is written after the stop");
 }
 
 #[test]
