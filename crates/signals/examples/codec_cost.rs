@@ -8,7 +8,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, BufferPool, NodeId, WireSignal};
-use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{
+    ColumnNumber, CommitNumber, Epoch, IndexId, PartitionId, StatementNumber, TableId, TransactionId,
+};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_model::types::DataType;
 use junctor_signals::commit_transaction::PrepareTransaction;
@@ -71,7 +73,9 @@ fn signal(name: &str) -> Option<Signal> {
             input: vec![1; 200],
             output: Buffer::new(),
         })),
-        "prepare" => Signal::Ldm(LdmSignal::PrepareTransaction(PrepareTransaction { transaction, reply_to })),
+        "prepare" => {
+            Signal::Ldm(LdmSignal::PrepareTransaction(PrepareTransaction { transaction, epoch: Epoch(0), reply_to }))
+        }
         _ => return None,
     })
 }

@@ -3,7 +3,7 @@
 
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, StatementNumber, TransactionId};
 
 use crate::{MainSignal, Module, Signal, TcSignal};
 
@@ -12,17 +12,21 @@ use crate::{MainSignal, Module, Signal, TcSignal};
 pub struct PrepareTransaction {
     /// The transaction to prepare.
     pub transaction: TransactionId,
+    /// The epoch of tc. An ldm in a later epoch drops the order, because tc will undo the transaction.
+    pub epoch: Epoch,
     /// The coordinating tc.
     pub reply_to: Address,
 }
 
-layout! { PrepareTransaction { transaction, reply_to } }
+layout! { PrepareTransaction { transaction, epoch, reply_to } }
 
 /// The reply to [`PrepareTransaction`]: the whole chain of every partition of this participant is prepared.
 #[derive(Debug)]
 pub struct PrepareTransactionReply {
     /// Copied from the request.
     pub transaction: TransactionId,
+    /// Copied from the request.
+    pub epoch: Epoch,
     /// The answering ldm.
     pub from: Address,
     /// Blocks of the log that the records formed so far need at most.
@@ -31,7 +35,7 @@ pub struct PrepareTransactionReply {
     pub error: Option<Box<Error>>,
 }
 
-layout! { PrepareTransactionReply { transaction, from, chunk_blocks, error } }
+layout! { PrepareTransactionReply { transaction, epoch, from, chunk_blocks, error } }
 
 /// Stamps the versions with the number, forms the log record and releases the locks.
 #[derive(Debug)]
@@ -67,6 +71,8 @@ layout! { CommitTransactionReply { transaction, from } }
 pub struct UndoTransaction {
     /// The transaction to undo.
     pub transaction: TransactionId,
+    /// The epoch of tc. An ldm in a later epoch obeys all the same, because nothing else frees the locks.
+    pub epoch: Epoch,
     /// The coordinating tc.
     pub reply_to: Address,
     /// Versions of later statements are undone.
@@ -75,20 +81,22 @@ pub struct UndoTransaction {
     pub ends: bool,
 }
 
-layout! { UndoTransaction { transaction, reply_to, newer_than, ends } }
+layout! { UndoTransaction { transaction, epoch, reply_to, newer_than, ends } }
 
 /// The reply to [`UndoTransaction`].
 #[derive(Debug)]
 pub struct UndoTransactionReply {
     /// Copied from the request.
     pub transaction: TransactionId,
+    /// Copied from the request.
+    pub epoch: Epoch,
     /// The answering ldm.
     pub from: Address,
     /// Blocks of the log that the remaining records of the transaction need at most.
     pub log_blocks: u32,
 }
 
-layout! { UndoTransactionReply { transaction, from, log_blocks } }
+layout! { UndoTransactionReply { transaction, epoch, from, log_blocks } }
 
 /// From tc to tc: send `CommitStable` to the transaction's tc when this number is stable.
 #[derive(Debug)]

@@ -4,13 +4,15 @@
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 
 /// Keeps these images as prepared and passes them on. The last backup answers the primary.
 #[derive(Debug)]
 pub struct ReplicateRows {
     /// The transaction that prepares.
     pub transaction: TransactionId,
+    /// The epoch of the primary. A backup in a later epoch drops the images.
+    pub epoch: Epoch,
     /// Partition of the rows.
     pub partition: PartitionId,
     /// The ldm that receives the answer.
@@ -21,13 +23,15 @@ pub struct ReplicateRows {
     pub images: Buffer,
 }
 
-layout! { ReplicateRows { transaction, partition, primary, chain_position, images [buffer] } }
+layout! { ReplicateRows { transaction, epoch, partition, primary, chain_position, images [buffer] } }
 
 /// The answer of the last backup, or of the first one that could not keep the images.
 #[derive(Debug)]
 pub struct ReplicateRowsReply {
     /// Copied from the request.
     pub transaction: TransactionId,
+    /// Copied from the request.
+    pub epoch: Epoch,
     /// Copied from the request.
     pub partition: PartitionId,
     /// The buffer, returned for reuse.
@@ -36,7 +40,7 @@ pub struct ReplicateRowsReply {
     pub error: Option<Box<Error>>,
 }
 
-layout! { ReplicateRowsReply { transaction, partition, images [returned], error } }
+layout! { ReplicateRowsReply { transaction, epoch, partition, images [returned], error } }
 
 /// Applies prepared images, or forgets them when the number is 0. Travels from the last backup towards the
 /// primary.

@@ -17,7 +17,7 @@ use super::wire::{Reader, Result, Wire, Writer};
 use crate::diagnostics::Diagnostics;
 use crate::read_rows::OperationId;
 
-identifiers! { CommitNumber ConnectionId OperationId RowId SchemaVersion StatementNumber TableId TransactionId }
+identifiers! { CommitNumber ConnectionId Epoch OperationId RowId SchemaVersion StatementNumber TableId TransactionId }
 
 layout! { PartitionId { table, index } }
 layout! { Error { code, message } }

@@ -38,13 +38,14 @@ fn held_by(host: &NodeHost) -> Vec<(&'static str, u64)> {
         held.push(("transactions", tc.transactions_open() as u64));
     }
     if let Some(ldm) = host.ldm() {
-        let LdmWork { participants, lock_requests, waiting_writes, deferred, backed_up } = ldm.work();
+        let LdmWork { participants, lock_requests, waiting_writes, deferred, backed_up, parked } = ldm.work();
         held.extend([
             ("participants", participants as u64),
             ("lock requests", lock_requests as u64),
             ("waiting writes", waiting_writes as u64),
             ("deferred work items", deferred as u64),
             ("row images for backups", backed_up as u64),
+            ("signals of a later epoch", parked as u64),
             ("versions to purge", ldm.purge_queue()),
         ]);
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Outbox, WorldEvent};
-use junctor_model::id::{CommitNumber, PartitionId, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
 use junctor_signals::restart_progress::RestartProgress;
@@ -59,6 +59,10 @@ pub(super) struct WorkingMemory {
 pub struct LdmBlock {
     pub(super) own: Address,
     pub(super) shared: LdmShared,
+    /// The membership epoch that this instance has started; 0 on a node alone.
+    pub(super) epoch: Epoch,
+    /// Signals of an epoch that has not started here.
+    pub(super) parked: Vec<LdmSignal>,
     pub(super) partitions: PartitionTable,
     pub(super) participants: ParticipantTable,
     pub(super) locks: LockTable,
@@ -84,6 +88,8 @@ impl LdmBlock {
     pub fn new(own: Address, shared: LdmShared, seed: u64) -> LdmBlock {
         LdmBlock {
             own,
+            epoch: Epoch(0),
+            parked: Vec::new(),
             partitions: PartitionTable::new(seed),
             participants: ParticipantTable::new(seed),
             locks: LockTable::new(seed, LOCKS_MAX),
@@ -128,8 +134,8 @@ impl LdmBlock {
             LdmSignal::InterruptWrites(signal) => self.on_interrupt_writes(signal, outbox),
             LdmSignal::PrepareTransaction(signal) => self.on_prepare_transaction(signal, context, outbox),
             LdmSignal::CommitTransaction(signal) => self.on_commit_transaction(signal, outbox),
-            LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, outbox),
-            LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, outbox),
+            LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, context, outbox),
+            LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, context, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
             LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),

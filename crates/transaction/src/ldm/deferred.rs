@@ -83,7 +83,7 @@ impl LdmBlock {
                 Some(Deferred::ReleaseLocks(transaction)) => self.release_ended(transaction, outbox),
                 Some(Deferred::Resolution(participant)) => self.run_resolution(participant, outbox),
                 Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
-                Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, outbox),
+                Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),

@@ -14,9 +14,9 @@
 //! Reading order: [`block`]; the records in [`partition_table`], [`participant_table`] and [`state`]; the
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
-//! [`prepare_transaction`], [`resolve_transaction`] and [`replicate_rows`]; then [`read_rows`], [`deferred`],
-//! [`change_partition`], [`purge`], [`record_stream`], [`replay`], [`checkpoint`], [`read_status`] and
-//! [`verify`].
+//! [`prepare_transaction`], [`resolve_transaction`], [`replicate_rows`] and [`epoch`]; then [`read_rows`],
+//! [`deferred`], [`change_partition`], [`purge`], [`record_stream`], [`replay`], [`checkpoint`],
+//! [`read_status`] and [`verify`].
 
 pub mod block;
 mod change_partition;
@@ -25,6 +25,7 @@ mod checkpoint;
 mod checkpoint_left;
 mod checkpoint_speed;
 mod deferred;
+mod epoch;
 mod evaluate_rows;
 mod foreign_key;
 mod interrupt_writes;

@@ -27,7 +27,10 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let PrepareTransaction { transaction, reply_to } = signal;
+        let PrepareTransaction { transaction, epoch, reply_to } = signal;
+        if epoch != self.epoch {
+            return self.set_aside(epoch, LdmSignal::PrepareTransaction(signal), context);
+        }
         let error = match self.participants.find(transaction) {
             Some(handle) => {
                 let participant = self.participant(handle);
@@ -43,7 +46,7 @@ impl LdmBlock {
             // transaction, so its writes are lost.
             None => Some(transaction_unknown(transaction)),
         };
-        let reply = PrepareTransactionReply { transaction, from: self.own, chunk_blocks: 0, error };
+        let reply = PrepareTransactionReply { transaction, epoch, from: self.own, chunk_blocks: 0, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 
@@ -70,13 +73,21 @@ impl LdmBlock {
         self.begin_resolution(handle, kind, reply_to, outbox);
     }
 
-    pub(super) fn on_undo_transaction(&mut self, signal: UndoTransaction, outbox: &mut Outbox<Signal>) {
-        let UndoTransaction { transaction, reply_to, newer_than, ends } = signal;
+    pub(super) fn on_undo_transaction(
+        &mut self,
+        signal: UndoTransaction,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let UndoTransaction { transaction, epoch, reply_to, newer_than, ends } = signal;
+        if epoch > self.epoch {
+            return self.set_aside(epoch, LdmSignal::UndoTransaction(signal), context);
+        }
         let Some(handle) = self.participants.find(transaction) else {
-            let reply = UndoTransactionReply { transaction, from: self.own, log_blocks: 0 };
+            let reply = UndoTransactionReply { transaction, epoch, from: self.own, log_blocks: 0 };
             return outbox.send(reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         };
-        let kind = ResolutionKind::Undo { newer_than, ends };
+        let kind = ResolutionKind::Undo { newer_than, ends, epoch };
         if ends {
             return self.begin_resolution(handle, kind, reply_to, outbox);
         }
@@ -225,7 +236,7 @@ impl LdmBlock {
     }
 
     pub(super) fn reply_prepare(&mut self, handle: ParticipantHandle, outbox: &mut Outbox<Signal>) {
-        let from = self.own;
+        let (from, epoch) = (self.own, self.epoch);
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         let Some(reply_to) = participant.prepare_reply_to.take() else {
@@ -233,7 +244,7 @@ impl LdmBlock {
         };
         let error = participant.prepare_error.take();
         let chunk_blocks = participant.collected.as_ref().map_or(0, |collected| collected.chunk_blocks);
-        let reply = PrepareTransactionReply { transaction, from, chunk_blocks, error };
+        let reply = PrepareTransactionReply { transaction, epoch, from, chunk_blocks, error };
         outbox.send(reply_to, Signal::Tc(TcSignal::PrepareTransactionReply(reply)));
     }
 }

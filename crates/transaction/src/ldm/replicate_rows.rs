@@ -59,7 +59,7 @@ impl LdmBlock {
     /// Ships the next rows. The rows after these follow when all chains have answered, so that a long
     /// transaction takes many short steps at every replica.
     fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
+        let (own, epoch) = (self.own, self.epoch);
         let LdmBlock { partitions, participants, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let participant = participants.record(handle);
@@ -87,20 +87,29 @@ impl LdmBlock {
                     participant.prepared.push(index);
                 }
                 participant.outstanding += 1;
-                let signal = ReplicateRows { transaction, partition: slot.id, primary: own, chain_position: 1, images };
+                let signal =
+                    ReplicateRows { transaction, epoch, partition: slot.id, primary: own, chain_position: 1, images };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
         }
     }
 
-    pub(super) fn on_replicate_rows(&mut self, signal: ReplicateRows, outbox: &mut Outbox<Signal>) {
-        let ReplicateRows { transaction, partition, primary, chain_position, images } = signal;
+    pub(super) fn on_replicate_rows(
+        &mut self,
+        signal: ReplicateRows,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        if signal.epoch != self.epoch {
+            return self.set_aside(signal.epoch, LdmSignal::ReplicateRows(signal), context);
+        }
+        let ReplicateRows { transaction, epoch, partition, primary, chain_position, images } = signal;
         let index = self.partitions.find(partition);
         let Some(index) = index else {
             // This cannot happen for a partition in use: main creates a partition at its whole chain before
             // anyone writes it, and closes it to writers before it drops it.
             let error = Some(Error::table_definition_changed());
-            return answer(primary, ReplicateRowsReply { transaction, partition, images, error }, outbox);
+            return answer(primary, ReplicateRowsReply { transaction, epoch, partition, images, error }, outbox);
         };
         let slot = self.slot(index);
         require!(
@@ -109,7 +118,7 @@ impl LdmBlock {
         );
         let next = slot.chain.get(usize::from(chain_position) + 1).copied();
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
-            let signal = ReplicateRows { transaction, partition, primary, chain_position, images };
+            let signal = ReplicateRows { transaction, epoch, partition, primary, chain_position, images };
             return self.defer(Deferred::ReplicateRows(Box::new(signal)), outbox);
         };
         let mut rows = Vec::new();
@@ -117,7 +126,7 @@ impl LdmBlock {
         if let Err(error) = kept {
             rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
             drop(store);
-            let reply = ReplicateRowsReply { transaction, partition, images, error: Some(error) };
+            let reply = ReplicateRowsReply { transaction, epoch, partition, images, error: Some(error) };
             return answer(primary, reply, outbox);
         }
         drop(store);
@@ -130,11 +139,17 @@ impl LdmBlock {
         }
         match next {
             Some(next) => {
-                let signal =
-                    ReplicateRows { transaction, partition, primary, chain_position: chain_position + 1, images };
+                let signal = ReplicateRows {
+                    transaction,
+                    epoch,
+                    partition,
+                    primary,
+                    chain_position: chain_position + 1,
+                    images,
+                };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
-            None => answer(primary, ReplicateRowsReply { transaction, partition, images, error: None }, outbox),
+            None => answer(primary, ReplicateRowsReply { transaction, epoch, partition, images, error: None }, outbox),
         }
     }
 
@@ -144,6 +159,9 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        if signal.epoch != self.epoch {
+            return self.set_aside(signal.epoch, LdmSignal::ReplicateRowsReply(signal), context);
+        }
         context.buffers.give(signal.images);
         let handle = self.participants.awaiting(signal.transaction);
         let participant = self.participant(handle);

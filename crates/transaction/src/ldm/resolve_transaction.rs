@@ -72,7 +72,7 @@ impl LdmBlock {
                 ResolutionKind::CommitOnePhase { number } => {
                     self.commit_guarded(handle, &mut resolution, CommitDecision { number, participants: 1 }, outbox)
                 }
-                ResolutionKind::Undo { newer_than, ends } => self.undo_guarded(handle, newer_than, ends),
+                ResolutionKind::Undo { newer_than, ends, .. } => self.undo_guarded(handle, newer_than, ends),
             };
             match is_done {
                 Some(true) if self.release_locks(handle, &resolution, outbox) => resolution.is_done = true,
@@ -311,10 +311,10 @@ impl LdmBlock {
             }
             ResolutionKind::Undo { .. } => {}
         }
-        if let ResolutionKind::Undo { ends: false, newer_than } = resolution.kind {
+        if let ResolutionKind::Undo { ends: false, newer_than, epoch } = resolution.kind {
             participant.undo_bytes(newer_than);
             let log_blocks = if has_log { participant.log_blocks() } else { 0 };
-            let reply = UndoTransactionReply { transaction, from: own, log_blocks };
+            let reply = UndoTransactionReply { transaction, epoch, from: own, log_blocks };
             return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
         let one_phase_reply = participant.one_phase_reply.take();
@@ -329,9 +329,9 @@ impl LdmBlock {
                 let reply = CommitTransactionReply { transaction, from: own };
                 outbox.send(resolution.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
             }
-            ResolutionKind::Undo { .. } => {
+            ResolutionKind::Undo { epoch, .. } => {
                 self.counted.aborts += 1;
-                let reply = UndoTransactionReply { transaction, from: own, log_blocks: 0 };
+                let reply = UndoTransactionReply { transaction, epoch, from: own, log_blocks: 0 };
                 outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
             }
             ResolutionKind::CommitOnePhase { number } => {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use junctor_expression::Accumulator;
 use junctor_kernel::{Address, require};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, RowId, StatementNumber, TransactionId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
@@ -176,8 +176,9 @@ pub(super) enum ResolutionKind {
     Commit(CommitDecision),
     /// As `Commit`, for a number that this ldm takes and marks as applied.
     CommitOnePhase { number: CommitNumber },
-    /// Undoes the statements after `newer_than`. With `ends`, the transaction is over afterwards.
-    Undo { newer_than: StatementNumber, ends: bool },
+    /// Undoes the statements after `newer_than`. With `ends`, the transaction is over afterwards. The reply
+    /// repeats the epoch.
+    Undo { newer_than: StatementNumber, ends: bool, epoch: Epoch },
 }
 
 /// Progress of a write through its rows.

@@ -20,6 +20,8 @@ pub struct LdmWork {
     pub deferred: usize,
     /// Transactions of other nodes whose images this backup keeps.
     pub backed_up: usize,
+    /// Signals of an epoch that has not started here.
+    pub parked: usize,
 }
 
 impl LdmBlock {
@@ -31,6 +33,7 @@ impl LdmBlock {
             waiting_writes: self.waits.parked.len(),
             deferred: self.deferred.len() + self.waits.granted.len() + self.replay.len(),
             backed_up: self.backed_up.len(),
+            parked: self.parked.len(),
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Directory, Duration, Outbox, Pool, WorldEvent, require};
-use junctor_model::id::{CommitNumber, ConnectionId, TableId, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, Epoch, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
@@ -24,6 +24,8 @@ const INDEX_BITS: u32 = 16;
 #[derive(Debug)]
 pub struct TcBlock {
     pub(super) own: Address,
+    /// The membership epoch that this instance has started; 0 on a node alone.
+    pub(super) epoch: Epoch,
     pub(super) sequence: Arc<CommitSequence>,
     pub(super) catalog: Arc<Catalog>,
     pub(super) transactions: Pool<Box<TransactionRecord>>,
@@ -56,6 +58,7 @@ impl TcBlock {
         const { assert!(TRANSACTIONS_MAX <= 1 << INDEX_BITS) };
         TcBlock {
             own,
+            epoch: Epoch(0),
             sequence,
             catalog: Arc::new(Catalog::default()),
             transactions: Pool::new(transactions_max),
@@ -81,6 +84,12 @@ impl TcBlock {
     /// How many transactions are open.
     pub fn transactions_open(&self) -> usize {
         self.transactions.len()
+    }
+
+    /// Starts an epoch. Orders to participants name it from now on.
+    pub fn start_epoch(&mut self, epoch: Epoch) {
+        require!(epoch > self.epoch, "epochs start in their order: {epoch:?} after {:?}", self.epoch);
+        self.epoch = epoch;
     }
 
     /// Handles one signal.
@@ -177,6 +186,17 @@ impl TcBlock {
                 format_args!("{transaction}"),
             ),
         }
+    }
+
+    /// The open transaction to which the reply to a prepare or a rollback belongs. `None` if an epoch has
+    /// started since the order: the transaction has got another order, or has ended.
+    pub(super) fn awaiting_order(&mut self, transaction: TransactionId, epoch: Epoch) -> Option<TransactionHandle> {
+        let found = self.find(transaction).filter(|handle| self.record(*handle).epoch == epoch);
+        require!(
+            found.is_some() || epoch < self.epoch,
+            "a transaction is open until every participant has answered: {transaction}"
+        );
+        found
     }
 
     pub(super) fn record(&mut self, handle: TransactionHandle) -> &mut TransactionRecord {

@@ -44,7 +44,7 @@ impl TcBlock {
 
     /// Prepares the participants of a commit that has its blocks of the log.
     pub(super) fn prepare(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
+        let (own, epoch) = (self.own, self.epoch);
         let record = self.record(handle);
         let writers = record.participants.iter().filter(|participant| participant.has_written);
         let (count, is_prepared) =
@@ -56,15 +56,16 @@ impl TcBlock {
             return self.take_number(handle, outbox);
         }
         record.phase = Phase::Preparing;
+        record.epoch = epoch;
         record.outstanding = count;
         for participant in record.participants.iter().filter(|participant| participant.has_written) {
-            let prepare = PrepareTransaction { transaction: record.id, reply_to: own };
+            let prepare = PrepareTransaction { transaction: record.id, epoch, reply_to: own };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::PrepareTransaction(prepare)));
         }
     }
 
     pub(super) fn on_prepare_transaction_reply(&mut self, reply: PrepareTransactionReply, outbox: &mut Outbox<Signal>) {
-        let handle = self.awaiting(reply.transaction);
+        let Some(handle) = self.awaiting_order(reply.transaction, reply.epoch) else { return };
         let has_log = self.durable_waits.is_some();
         let record = self.record(handle);
         require!(record.phase == Phase::Preparing, "a prepare is answered while it prepares: {}", reply.transaction);

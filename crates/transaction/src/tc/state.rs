@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, Handle, Time, require};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, PartitionId, RowId, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{CommitNumber, Epoch, PartitionId, RowId, StatementNumber, TableId, TransactionId};
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, Reading};
@@ -31,6 +31,8 @@ pub(super) struct TransactionRecord {
     /// Number of the current or last statement, from 1.
     pub statement: StatementNumber,
     pub phase: Phase,
+    /// The epoch of the last orders to prepare or undo. Their replies repeat it.
+    pub epoch: Epoch,
     /// Number of replies that the phase waits for.
     pub outstanding: u32,
     /// Number of participants with writes that have not applied the commit number.
@@ -315,6 +317,7 @@ impl TransactionRecord {
         self.id = TransactionId::default();
         self.statement = StatementNumber(0);
         self.phase = Phase::Idle;
+        self.epoch = Epoch(0);
         self.outstanding = 0;
         self.unapplied = 0;
         self.participants.clear();

@@ -11,7 +11,7 @@ use super::state::{Phase, TransactionHandle};
 impl TcBlock {
     pub(super) fn on_undo_statements(&mut self, request: UndoStatements, outbox: &mut Outbox<Signal>) {
         let UndoStatements { operation, reply_to, transaction, newer_than } = request;
-        let own = self.own;
+        let (own, epoch) = (self.own, self.epoch);
         let idle = self.find(transaction).filter(|handle| self.record(*handle).phase == Phase::Idle);
         let Some(handle) = idle else {
             // A transaction that has ended has nothing to undo. Sessions send this request only between
@@ -22,9 +22,10 @@ impl TcBlock {
         require!(newer_than <= record.statement, "a savepoint keeps statements that ran");
         record.undoing = Some((operation, reply_to));
         record.phase = Phase::UndoingStatements;
+        record.epoch = epoch;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
-            let undo = UndoTransaction { transaction, reply_to: own, newer_than, ends: false };
+            let undo = UndoTransaction { transaction, epoch, reply_to: own, newer_than, ends: false };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {

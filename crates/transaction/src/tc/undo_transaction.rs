@@ -23,7 +23,7 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let own = self.own;
+        let (own, epoch) = (self.own, self.epoch);
         let record = self.record(handle);
         require!(record.outstanding == 0, "a failed statement is undone when no part of it is under way");
         require!(record.running.first.0 > 0, "statements are numbered from 1");
@@ -44,12 +44,13 @@ impl TcBlock {
             return self.roll_back(handle, outbox);
         }
         record.phase = Phase::UndoingStatement;
+        record.epoch = epoch;
         record.outstanding = record.running.touched.len() as u32;
         let newer_than = StatementNumber(record.running.first.0 - 1);
         // Undoing the first statement ends the transaction at its participants.
         let ends = newer_than.0 == 0;
         for at in &record.running.touched {
-            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than, ends };
+            let undo = UndoTransaction { transaction: record.id, epoch, reply_to: own, newer_than, ends };
             outbox.send(*at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
@@ -59,7 +60,7 @@ impl TcBlock {
 
     /// Undoes everything, releases all locks, and then replies to the request that ends the transaction.
     pub(super) fn roll_back(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
+        let (own, epoch) = (self.own, self.epoch);
         let record = self.record(handle);
         require!(record.number.0 == 0, "a transaction with a commit number is not undone: {}", record.number);
         require!(record.outstanding == 0 && record.waits.is_empty(), "an undo begins when no statement runs");
@@ -68,10 +69,11 @@ impl TcBlock {
         }
         let record = self.record(handle);
         record.phase = Phase::Releasing;
+        record.epoch = epoch;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
             let newer_than = StatementNumber(0);
-            let undo = UndoTransaction { transaction: record.id, reply_to: own, newer_than, ends: true };
+            let undo = UndoTransaction { transaction: record.id, epoch, reply_to: own, newer_than, ends: true };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
@@ -80,7 +82,7 @@ impl TcBlock {
     }
 
     pub(super) fn on_undo_transaction_reply(&mut self, reply: UndoTransactionReply, outbox: &mut Outbox<Signal>) {
-        let handle = self.awaiting(reply.transaction);
+        let Some(handle) = self.awaiting_order(reply.transaction, reply.epoch) else { return };
         let record = self.record(handle);
         if let Some(participant) = record.participants.iter_mut().find(|participant| participant.at == reply.from) {
             participant.log_blocks = reply.log_blocks;

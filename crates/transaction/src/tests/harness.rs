@@ -7,7 +7,9 @@ use std::sync::Arc;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random, WorldRequest};
 use junctor_model::collation::CollationId;
-use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, StatementNumber, TableId, TransactionId};
+use junctor_model::id::{
+    ColumnNumber, CommitNumber, Epoch, IndexId, PartitionId, StatementNumber, TableId, TransactionId,
+};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableKind, TableLayout};
@@ -555,6 +557,16 @@ impl Harness {
 
     pub fn ldm_mut(&mut self, address: Address) -> &mut LdmBlock {
         &mut self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
+    }
+
+    /// Starts an epoch at a tc or an ldm.
+    pub fn start_epoch(&mut self, at: Address, epoch: Epoch) {
+        let node = &mut self.nodes[usize::from(at.node.0) - 1];
+        let instance = usize::from(at.instance);
+        self.delivery.handle(at, |context, outbox| match Module::of(at.module) {
+            Module::Tc => node.tcs[instance].start_epoch(epoch),
+            _ => node.ldms[instance].start_epoch(epoch, context, outbox),
+        });
     }
 
     pub fn transactions_open(&self) -> usize {

@@ -8,7 +8,7 @@ use junctor_expression::{AggregateKind, Expression};
 use junctor_kernel::{Address, Buffer, Duration, NodeId};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
-use junctor_model::id::{ColumnNumber, CommitNumber, PartitionId, SchemaVersion, TransactionId};
+use junctor_model::id::{ColumnNumber, CommitNumber, Epoch, PartitionId, SchemaVersion, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
 use junctor_signals::Module;
@@ -22,10 +22,12 @@ use junctor_signals::read_status::StatusTable;
 use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
+use crate::ldm::LdmWork;
 use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestSession, U};
 
 mod checkpoint;
 mod diagnostics;
+mod epoch;
 mod index_scan;
 mod locking_read;
 mod lock_wait;

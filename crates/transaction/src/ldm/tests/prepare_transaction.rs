@@ -13,7 +13,7 @@ fn unknown_transaction() -> (Harness, Address, TransactionId) {
 fn an_unknown_transaction_cannot_be_prepared() {
     let (mut harness, owner, transaction) = unknown_transaction();
     let tc = Address::new(owner.node, Module::Tc, 0);
-    let prepare = PrepareTransaction { transaction, reply_to: tc };
+    let prepare = PrepareTransaction { transaction, epoch: Epoch(0), reply_to: tc };
     harness.send(owner, tc, Signal::Ldm(LdmSignal::PrepareTransaction(prepare)));
     assert!(harness.step());
     match harness.delivery.take_next().map(|reply| reply.signal) {

@@ -245,7 +245,7 @@ fn chunks_of_an_undone_commit_keep_the_blocks_of_their_undo() {
     let transaction = stage.write_blocks(60);
     assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "PrepareTransaction")]);
     let error = Some(Error::new(ErrorCode::TemporaryFailure, "why"));
-    let reply = PrepareTransactionReply { transaction, from: ldm(0), chunk_blocks: 30, error };
+    let reply = PrepareTransactionReply { transaction, epoch: Epoch(0), from: ldm(0), chunk_blocks: 30, error };
     stage.send(ldm(0), TcSignal::PrepareTransactionReply(reply));
     stage.undone(ldm(0), transaction);
     // The chunks have taken 30 of the 100 blocks, and their undo takes one.
@@ -260,7 +260,7 @@ fn a_statement_that_is_undone_needs_no_blocks() {
     let parts = stage.execute(transaction, false, &[0]);
     let reply = WriteRowsReply { log_blocks: 1001, is_long: true, ..reply_of(&parts[0].1, Vec::new(), None) };
     stage.send(ldm(0), TcSignal::WriteRowsReply(reply));
-    let reply = UndoTransactionReply { transaction, from: ldm(0), log_blocks: 5 };
+    let reply = UndoTransactionReply { transaction, epoch: Epoch(0), from: ldm(0), log_blocks: 5 };
     let reply = answer(stage.send(ldm(0), TcSignal::UndoTransactionReply(reply)));
     assert_eq!(reply.error.map(|error| error.code.errno()), Some(1297));
     let sent = stage.end(transaction, Ending::Commit);

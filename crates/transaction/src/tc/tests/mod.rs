@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::context::TestContext;
 use junctor_kernel::{Address, Buffer, Directory, NodeId, NodeLayout, Outbox, Time, WorldEvent};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TransactionId};
+use junctor_model::id::{CommitNumber, ConnectionId, Epoch, PartitionId, StatementNumber, TransactionId};
 use junctor_signals::Module;
 use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
@@ -154,10 +154,8 @@ impl Stage {
         transaction: TransactionId,
         error: Option<Box<Error>>,
     ) -> Vec<(Address, Signal)> {
-        self.send(
-            from,
-            TcSignal::PrepareTransactionReply(PrepareTransactionReply { transaction, from, chunk_blocks: 0, error }),
-        )
+        let reply = PrepareTransactionReply { transaction, epoch: Epoch(0), from, chunk_blocks: 0, error };
+        self.send(from, TcSignal::PrepareTransactionReply(reply))
     }
 
     fn committed(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
@@ -165,7 +163,12 @@ impl Stage {
     }
 
     fn undone(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
-        self.send(from, TcSignal::UndoTransactionReply(UndoTransactionReply { transaction, from, log_blocks: 0 }))
+        self.undone_in(Epoch(0), from, transaction)
+    }
+
+    fn undone_in(&mut self, epoch: Epoch, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
+        let reply = UndoTransactionReply { transaction, epoch, from, log_blocks: 0 };
+        self.send(from, TcSignal::UndoTransactionReply(reply))
     }
 
     fn waits(&mut self, transaction: TransactionId, sequence: u64, blocker: TransactionId) -> Vec<(Address, Signal)> {
@@ -286,6 +289,30 @@ fn a_prepare_that_fails_undoes_everything_and_takes_no_number() {
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableFull));
     assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
+}
+
+#[test]
+fn replies_to_orders_of_an_earlier_epoch_count_for_these_orders_only() {
+    let mut stage = Stage::new(true);
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    let parts = stage.execute(transaction, false, &[1]);
+    assert_eq!(names(&stage.failed(&parts[0], ErrorCode::DuplicateEntry)), [(1, "UndoTransaction")]);
+    stage.tc.start_epoch(Epoch(1));
+    let reply = answer(stage.undone(ldm(1), transaction));
+    assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::DuplicateEntry));
+    for (_, signal) in stage.end(transaction, Ending::Rollback) {
+        assert!(matches!(signal, Signal::Ldm(LdmSignal::UndoTransaction(undo)) if undo.epoch == Epoch(1)));
+    }
+    for at in [ldm(0), ldm(1)] {
+        assert!(stage.undone(at, transaction).is_empty(), "an answer to an earlier order");
+    }
+    assert!(stage.undone_in(Epoch(1), ldm(0), transaction).is_empty());
+    assert_eq!(stage.undone_in(Epoch(1), ldm(1), transaction).len(), 1);
+    assert_eq!(stage.tc.transactions_open(), 0);
+    // The transaction has ended, and a participant repeats an answer of the epoch before.
+    assert!(stage.undone(ldm(0), transaction).is_empty());
 }
 
 #[test]
