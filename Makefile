@@ -111,7 +111,7 @@ loom:
 
 models:
 	JUNCTOR_MODELS=long timeout 1800 cargo test --release --package junctor-cluster --test epoch_model \
-		--test lease_model --test cut_model --test replica_model -- --nocapture --test-threads 1
+		--test lease_model --test cut_model --test replica_model --test cluster_simulation -- --nocapture --test-threads 1
 
 sanitize: tools
 	sh tests/sanitize.sh
