@@ -11,6 +11,15 @@ pub enum Change {
     Evict {
         node: usize,
     },
+    /// The raft leader commits a membership with another joining node.
+    Admit {
+        node: usize,
+    },
+    /// A joining node gets its copy.
+    Copy {
+        node: usize,
+        donor: usize,
+    },
     /// The raft leader commits a membership in which the joining node serves.
     Promote {
         node: usize,
@@ -64,7 +73,12 @@ impl Cluster {
 
     fn membership_changes(&self, state: &State, node: usize, changes: &mut Vec<Change>) {
         let latest = state.latest();
+        let all_started = state.started_everywhere() == state.latest_index();
         if !latest.has(node) {
+            let is_new = state.epochs.iter().all(|epoch| !epoch.has(node));
+            if self.admits & 1 << node != 0 && is_new && all_started {
+                changes.push(Change::Admit { node });
+            }
             return;
         }
         let is_alive = state.nodes[node].is_alive;
@@ -75,20 +89,16 @@ impl Cluster {
         if !is_alive {
             changes.push(Change::Evict { node });
         }
-        let all_started = nodes_of(latest.members()).all(|it| state.nodes[it].started == state.latest_index());
-        if latest.joining & 1 << node != 0 && all_started && is_alive {
+        if latest.joining & 1 << node != 0 && all_started && is_alive && !state.nodes[node].awaits_copy {
             changes.push(Change::Promote { node });
         }
     }
 
     /// Whether every group keeps a live node that has served since the last epoch that all have started.
     fn can_lose(&self, state: &State, node: usize) -> bool {
-        let all_started =
-            |epoch: &u8| nodes_of(state.epoch(*epoch).members()).all(|it| state.nodes[it].started >= *epoch);
-        let last = (0..=state.latest_index()).rev().find(all_started).unwrap_or_default();
         let serving = match self.rule {
             Rule::CommittedEpochCounts => state.latest().serving,
-            _ => state.latest().serving & state.epoch(last).serving,
+            _ => state.latest().serving & state.epoch(state.started_everywhere()).serving,
         };
         let stays = |it: &usize| *it != node && state.nodes[*it].is_alive && serving & 1 << it != 0;
         let keeps = |chain: &&'static [usize]| chain.is_empty() || chain.iter().any(&stays);
@@ -105,6 +115,17 @@ impl Cluster {
         changes.extend(admitting.map(|epoch| Change::Install { node, epoch }));
         if own.started < own.installed && state.epoch(own.installed).start.is_some() {
             changes.push(Change::Start { node });
+        }
+        let admitted = state.admitted(node);
+        if own.awaits_copy && own.started >= admitted {
+            // The donor's stable number covers all that is before the node's first images.
+            let is_donor = |it: &usize| {
+                let there = &state.nodes[*it];
+                there.is_alive && state.serves(*it) && there.stable >= number(admitted, 0)
+            };
+            let chain = self.partition_at(node).map_or(&[][..], |partition| self.chains[partition]);
+            let donors = chain.iter().copied().filter(is_donor).filter(|it| state.accepts(node, *it));
+            changes.extend(donors.map(|donor| Change::Copy { node, donor }));
         }
         if own.has_lease && !state.latest().has(node) {
             changes.push(Change::EndLease { node });
@@ -131,10 +152,18 @@ impl Cluster {
         if !members().all(has_started) {
             return;
         }
-        let decided = members().map(|node| state.nodes[node].decisions[transaction]).max().unwrap_or_default();
+        let decided = members().map(|node| state.nodes[node].known(transaction)).max().unwrap_or_default();
         let is_confirmed = || self.is_confirmed(state, state.latest_index(), decided);
         if decided == 0 {
-            changes.push(Change::Learn { transaction, answer: Answer::Aborted });
+            let last_admission = match self.rule {
+                Rule::OutcomeOfYoungMember => without,
+                _ => own.started_before,
+            };
+            let would_know =
+                |node: &usize| state.latest().serving & 1 << node != 0 && state.admitted(*node) <= last_admission;
+            let is_certain = self.chains.iter().all(|chain| chain.is_empty() || chain.iter().any(would_know));
+            let answer = if is_certain { Answer::Aborted } else { Answer::Unknown };
+            changes.push(Change::Learn { transaction, answer });
         } else if self.rule == Rule::OutcomeUnconfirmed || is_confirmed() {
             changes.push(Change::Learn { transaction, answer: Answer::Committed });
         }
@@ -151,6 +180,25 @@ impl Cluster {
                 state.faults_left -= u8::from(state.nodes[node].is_alive);
                 let latest = state.latest().clone();
                 self.commit_membership(state, latest.serving & !(1 << node), latest.joining & !(1 << node));
+            }
+            Change::Admit { node } => {
+                let latest = state.latest().clone();
+                self.commit_membership(state, latest.serving, latest.joining | 1 << node);
+                state.nodes[node].is_alive = true;
+                state.nodes[node].awaits_copy = true;
+            }
+            Change::Copy { node, donor } => {
+                let donor = state.nodes[donor].clone();
+                let own = &mut state.nodes[node];
+                own.awaits_copy = false;
+                let versions = donor.versions.iter().rev().filter(|version| **version != 0);
+                for transaction in versions.map(|version| *version as usize - 1) {
+                    let decided = donor.decisions[transaction];
+                    let is_visible = donor.parts[transaction] == Part::Applied && decided <= donor.stable;
+                    if is_visible && own.parts[transaction] == Part::Nothing {
+                        own.place_copy(transaction, decided);
+                    }
+                }
             }
             Change::Promote { node } => {
                 let latest = state.latest().clone();
@@ -186,7 +234,7 @@ impl Cluster {
         // A member keeps decisions until all members, joining ones too, have applied them. Decisions below
         // make no difference to anybody, so only the broken rule forgets.
         let kept_at = |node: usize, transaction: usize| {
-            let decided = state.nodes[node].decisions[transaction];
+            let decided = state.nodes[node].known(transaction);
             let is_kept = self.rule != Rule::ForgotForJoining || decided > state.nodes[node].stable;
             if is_kept { decided } else { 0 }
         };
@@ -211,10 +259,14 @@ impl Cluster {
         let epoch = state.epoch(epoch_index).clone();
         let before = state.epoch(state.nodes[node].started).clone();
         let Some(start) = &epoch.start else { return };
+        let admitted = state.admitted(node);
         let own = &mut state.nodes[node];
+        own.has_lease |= epoch_index == admitted;
         for transaction in 0..TRANSACTIONS {
-            if start.decisions[transaction] != 0 && self.hears_of(node, transaction) {
-                own.decisions[transaction] = start.decisions[transaction];
+            // A decision reaches only the lives that were members when it was made.
+            let decided = start.decisions[transaction];
+            if decided != 0 && epoch_of(decided) >= admitted && self.hears_of(node, transaction) {
+                own.decisions[transaction] = decided;
             }
             let is_decided = own.decisions[transaction] != 0;
             match own.parts[transaction] {

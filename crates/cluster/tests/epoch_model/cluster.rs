@@ -46,6 +46,9 @@ pub enum Rule {
     ImageNamesNodesNumber,
     /// A member forgets decisions up to its stable number, although joining nodes may lack them.
     ForgotForJoining,
+    /// A member that joined before the tc was lost counts for "rolled back", although it has the rows of
+    /// earlier commits from its copy, and not their decisions.
+    OutcomeOfYoungMember,
     /// A node that becomes serving chooses snapshots before its stable number is one of that epoch.
     FreshNodeServes,
     /// A group may keep only a node that serves from an epoch on that has not started everywhere.
@@ -118,6 +121,10 @@ pub struct Node {
     pub parts: [Part; TRANSACTIONS],
     /// Transactions plus one with a version of the node's row, the oldest first.
     pub versions: [u8; TRANSACTIONS],
+    /// The node was admitted, and has no copy yet.
+    pub awaits_copy: bool,
+    /// A bit for each transaction whose rows came with the copy. The node does not know of its decision.
+    pub copied: u8,
 }
 
 impl Node {
@@ -133,7 +140,23 @@ impl Node {
             decisions: [0; TRANSACTIONS],
             parts: [Part::Nothing; TRANSACTIONS],
             versions: [0; TRANSACTIONS],
+            awaits_copy: false,
+            copied: 0,
         }
+    }
+
+    /// The number of the transaction, if the node knows the decision.
+    pub const fn known(&self, transaction: usize) -> Number {
+        if self.copied & 1 << transaction != 0 { 0 } else { self.decisions[transaction] }
+    }
+
+    /// Puts a version from a copy below the others.
+    pub fn place_copy(&mut self, transaction: usize, number: Number) {
+        self.parts[transaction] = Part::Applied;
+        self.decisions[transaction] = number;
+        self.copied |= 1 << transaction;
+        self.versions.rotate_right(1);
+        self.versions[0] = transaction as u8 + 1;
     }
 
     pub fn place(&mut self, transaction: usize, part: Part) {
@@ -170,6 +193,8 @@ pub enum Answer {
     None,
     Committed,
     Aborted,
+    /// The client gets 1180.
+    Unknown,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -184,6 +209,8 @@ pub struct Transaction {
     /// For each partition, the number that its images name.
     pub marks: [Number; PARTITIONS],
     pub answer: Answer,
+    /// When the client sent COMMIT, this epoch had started everywhere.
+    pub started_before: u8,
 }
 
 /// The decision of a sequencer how an epoch starts.
@@ -247,6 +274,18 @@ impl State {
         self.epochs.len() as u8 - 1
     }
 
+    /// The last epoch that all its members have started.
+    pub fn started_everywhere(&self) -> u8 {
+        let has_started =
+            |epoch: &u8| nodes_of(self.epoch(*epoch).members()).all(|it| self.nodes[it].started >= *epoch);
+        (0..=self.latest_index()).rev().find(has_started).unwrap_or_default()
+    }
+
+    /// The epoch that admitted a member.
+    pub fn admitted(&self, node: usize) -> u8 {
+        (0..=self.latest_index()).find(|it| self.epoch(*it).has(node)).unwrap_or_default()
+    }
+
     pub fn epoch(&self, index: u8) -> &Epoch {
         &self.epochs[index as usize]
     }
@@ -266,7 +305,8 @@ impl State {
 pub struct Plan {
     /// The node of the transaction's tc.
     pub home: usize,
-    /// A bit for each partition that it writes. Transactions that write a partition write the same row.
+    /// A bit for each partition that it writes; a transaction without one does not exist. Transactions that
+    /// write a partition write the same row.
     pub partitions: u8,
 }
 
@@ -281,6 +321,8 @@ pub struct Cluster {
     pub chains: [&'static [usize]; PARTITIONS],
     pub serving: u8,
     pub joining: u8,
+    /// Nodes that the raft leader may admit later. They have nothing but the copy that they get.
+    pub admits: u8,
     pub sequencer: usize,
     pub plans: [Plan; TRANSACTIONS],
     pub faults: u8,

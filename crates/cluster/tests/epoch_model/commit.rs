@@ -206,6 +206,9 @@ impl Cluster {
             return;
         }
         let epoch = state.epoch(own.started);
+        if !epoch.has(node) {
+            return;
+        }
         let is_open = own.installed == own.started || self.rule == Rule::ObeysOldSequencer;
         let is_behind = own.passed >= epoch.base && counter_of(own.passed - epoch.base) < epoch.taken();
         if is_open && is_behind {
@@ -269,6 +272,9 @@ impl Cluster {
                 let home = self.plans[transaction].home;
                 state.transactions[transaction].prepare_sent = Some(state.nodes[home].started);
                 state.transactions[transaction].coordinator = Coordinator::Preparing;
+                if self.admits != 0 {
+                    state.transactions[transaction].started_before = state.started_everywhere();
+                }
             }
             Step::Prepare { transaction, partition, primary } => {
                 let node = &mut state.nodes[primary];

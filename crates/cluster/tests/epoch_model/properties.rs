@@ -15,8 +15,9 @@ pub const ORDER: &str = "versions of a row lie in the order of their numbers";
 pub const IMAGES: &str = "a decision finds its image";
 pub const EQUAL: &str = "replicas that started an epoch have the same commits of the epochs before";
 pub const SETTLED: &str = "when no step is left everything is decided, answered and free";
-pub const COMMITS: &str = "both transactions are answered as committed";
+pub const COMMITS: &str = "all transactions are answered as committed";
 pub const VOID: &str = "a number becomes void";
+pub const UNCERTAIN: &str = "a client cannot learn the outcome";
 pub const LEARNED: &str = "a client learns of its commit from another node";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,12 @@ impl Model for Cluster {
             asked: None,
             marks: [0; PARTITIONS],
             answer: Answer::None,
+            started_before: 0,
         };
+        let transactions = self.plans.map(|plan| match plan.partitions {
+            0 => Transaction { coordinator: Coordinator::Undone, answer: Answer::Aborted, ..transaction.clone() },
+            _ => transaction.clone(),
+        });
         let epoch = Epoch {
             serving: self.serving,
             joining: self.joining,
@@ -51,13 +57,7 @@ impl Model for Cluster {
             node.is_alive = epoch.has(index);
             node.has_lease = epoch.has(index);
         }
-        vec![State {
-            nodes,
-            transactions: [transaction.clone(), transaction],
-            epochs: vec![epoch],
-            newest_snapshot: 0,
-            faults_left: self.faults,
-        }]
+        vec![State { nodes, transactions, epochs: vec![epoch], newest_snapshot: 0, faults_left: self.faults }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -93,14 +93,20 @@ impl Model for Cluster {
             Property::always(IMAGES, |cluster: &Self, state| cluster.finds_images(state)),
             Property::always(EQUAL, |cluster: &Self, state| cluster.has_equal_replicas(state)),
             Property::always(SETTLED, |cluster: &Self, state| cluster.is_settled(state) || !cluster.is_quiet(state)),
-            Property::sometimes(COMMITS, |_, state: &State| {
-                state.transactions.iter().all(|it| it.answer == Answer::Committed)
+            Property::sometimes(COMMITS, |cluster: &Self, state: &State| {
+                let mut existing = (0..TRANSACTIONS).filter(|it| cluster.plans[*it].partitions != 0);
+                existing.all(|it| state.transactions[it].answer == Answer::Committed)
             }),
             Property::sometimes(VOID, |_, state: &State| {
                 let mut numbered = state.epochs.iter().flat_map(Epoch::numbered);
                 numbered.any(|(transaction, number)| is_void(state, transaction, number))
             }),
         ];
+        if self.admits != 0 {
+            properties.push(Property::sometimes(UNCERTAIN, |_, state: &State| {
+                state.transactions.iter().any(|it| it.answer == Answer::Unknown)
+            }));
+        }
         if self.joining == 0 {
             properties.push(Property::sometimes(LEARNED, |cluster: &Self, state| cluster.has_learned(state)));
         }
@@ -177,9 +183,12 @@ impl Cluster {
             let applied = (0..TRANSACTIONS).filter(|it| own.parts[*it] == Part::Applied && is_old(it));
             applied.fold(0_u8, |mask, it| mask | 1 << it)
         };
-        let has_started = |node: &usize| state.nodes[*node].started == state.latest_index();
+        let is_complete = |node: &usize| {
+            let own = &state.nodes[*node];
+            own.started == state.latest_index() && !own.awaits_copy
+        };
         (0..PARTITIONS).all(|partition| {
-            let mut replicas = self.chain(latest, partition).filter(has_started).map(committed);
+            let mut replicas = self.chain(latest, partition).filter(is_complete).map(committed);
             let first = replicas.next();
             replicas.all(|it| Some(it) == first)
         })
@@ -205,7 +214,9 @@ impl Cluster {
         self.actions(state, &mut actions);
         actions.iter().all(|action| match action {
             Action::Step(_) => false,
-            Action::Change(Change::Crash { .. } | Change::Promote { .. }) => true,
+            Action::Change(
+                Change::Crash { .. } | Change::Admit { .. } | Change::Copy { .. } | Change::Promote { .. },
+            ) => true,
             Action::Change(Change::Evict { node }) => state.nodes[*node].is_alive,
             Action::Change(_) => false,
         })

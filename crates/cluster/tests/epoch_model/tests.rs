@@ -14,6 +14,7 @@ const TWO_GROUPS: Cluster = Cluster {
     chains: [&[0, 1], &[2]],
     serving: 0b111,
     joining: 0,
+    admits: 0,
     sequencer: 0,
     plans: [plan(2, 0b11), plan(1, 0b01)],
     faults: 1,
@@ -42,6 +43,13 @@ const JOINING: Cluster = Cluster {
     plans: [plan(0, 0b01), plan(0, 0b01)],
     ..TWO_GROUPS
 };
+
+/// A node joins at any time. Tc, sequencer and the only other replica of one transaction are on one node.
+const ADMITTING: Cluster =
+    Cluster { chains: [&[0, 1], &[]], serving: 0b001, admits: 0b010, plans: [plan(0, 0b01), plan(0, 0)], ..TWO_GROUPS };
+
+/// The same with the sequencer elsewhere.
+const ADMITTING_DISTANT: Cluster = Cluster { serving: 0b101, sequencer: 2, ..ADMITTING };
 
 /// Steps within which a short run explores the large configurations.
 const DEPTH: usize = 13;
@@ -91,6 +99,10 @@ fn one_group_keeps_every_promise() {
 #[test]
 fn a_joining_replica_keeps_every_promise() {
     check_large("one group, a replica joins, one fault", JOINING);
+    checking::assert_holds("one group, a replica is admitted, one fault", ADMITTING);
+    if checking::is_long() {
+        checking::assert_holds("the same, distant sequencer, two faults", Cluster { faults: 2, ..ADMITTING_DISTANT });
+    }
 }
 
 #[test]
@@ -103,6 +115,7 @@ fn the_model_catches_gaps_of_the_specification() {
     check_caught(Rule::EvictedSaysAborted, TWO_GROUPS, UNDONE);
     check_caught(Rule::ForgotForJoining, JOINING, EQUAL);
     check_caught(Rule::FreshNodeServes, JOINING, EXTERNAL);
+    check_caught(Rule::OutcomeOfYoungMember, ADMITTING, UNDONE);
 }
 
 #[test]
