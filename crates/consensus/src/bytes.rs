@@ -1,4 +1,4 @@
-//! Numbers and byte strings in messages and files, little-endian.
+//! Numbers and byte strings in messages, values and files, little-endian.
 
 use std::fmt;
 
@@ -15,24 +15,26 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 /// Appends a number.
-pub(crate) fn put_u64(out: &mut Vec<u8>, number: u64) {
+pub fn put_u64(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(&number.to_le_bytes());
 }
 
 /// Appends the length of the bytes as u32, and the bytes.
-pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).expect("values of the log are far below 4 GiB");
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(bytes);
 }
 
 /// Takes numbers and byte strings from the front of a slice. Accepts any bytes.
-pub(crate) struct Reader<'b> {
+#[derive(Debug)]
+pub struct Reader<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
-    pub(crate) fn new(bytes: &'b [u8]) -> Reader<'b> {
+    /// A reader of these bytes.
+    pub fn new(bytes: &'b [u8]) -> Reader<'b> {
         Reader { rest: bytes }
     }
 
@@ -42,11 +44,19 @@ impl<'b> Reader<'b> {
         Ok(taken)
     }
 
-    pub(crate) fn u8(&mut self) -> Result<u8, Malformed> {
+    /// The next number.
+    ///
+    /// # Errors
+    /// The bytes end too early.
+    pub fn u8(&mut self) -> Result<u8, Malformed> {
         Ok(self.take(1)?[0])
     }
 
-    pub(crate) fn bool(&mut self) -> Result<bool, Malformed> {
+    /// The next byte as a flag.
+    ///
+    /// # Errors
+    /// The bytes end too early, or the byte is neither 0 nor 1.
+    pub fn bool(&mut self) -> Result<bool, Malformed> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -54,22 +64,37 @@ impl<'b> Reader<'b> {
         }
     }
 
-    pub(crate) fn u32(&mut self) -> Result<u32, Malformed> {
+    /// The next number.
+    ///
+    /// # Errors
+    /// The bytes end too early.
+    pub fn u32(&mut self) -> Result<u32, Malformed> {
         Ok(u32::from_le_bytes(self.take(4)?.try_into().expect("four bytes were taken")))
     }
 
-    pub(crate) fn u64(&mut self) -> Result<u64, Malformed> {
+    /// The next number.
+    ///
+    /// # Errors
+    /// The bytes end too early.
+    pub fn u64(&mut self) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(self.take(8)?.try_into().expect("eight bytes were taken")))
     }
 
-    pub(crate) fn bytes(&mut self) -> Result<&'b [u8], Malformed> {
+    /// The next byte string.
+    ///
+    /// # Errors
+    /// The bytes end too early.
+    pub fn bytes(&mut self) -> Result<&'b [u8], Malformed> {
         let length = self.u32()?;
         self.take(length as usize)
     }
 
     /// A count of items that take at least `bytes_min` bytes each. A larger count than the rest of the bytes
     /// can hold is refused, so that a count never makes its reader reserve more memory than was received.
-    pub(crate) fn count(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
+    ///
+    /// # Errors
+    /// The bytes end too early, or the count is too large.
+    pub fn count(&mut self, bytes_min: usize) -> Result<usize, Malformed> {
         let count = self.u32()? as usize;
         if count > self.rest.len() / bytes_min {
             return Err(Malformed("a count exceeds the bytes"));
@@ -77,15 +102,21 @@ impl<'b> Reader<'b> {
         Ok(count)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(crate) fn rest(&self) -> &'b [u8] {
+    /// The bytes that are left.
+    pub fn rest(&self) -> &'b [u8] {
         self.rest
     }
 
-    pub(crate) fn end(&self) -> Result<(), Malformed> {
+    /// Checks that nothing is left.
+    ///
+    /// # Errors
+    /// Bytes follow.
+    pub fn end(&self) -> Result<(), Malformed> {
         if self.is_empty() { Ok(()) } else { Err(Malformed("bytes follow the end")) }
     }
 }

@@ -10,14 +10,15 @@
 //!
 //! - It performs the writes of an output in order, syncs each one, and then calls [`Replica::note_written`].
 //!   Messages that depend on a write are in the output of that call.
-//! - It applies the committed entries in order. After [`Committed::Voters`], and when the file has become
-//!   long, it calls [`Replica::compact`]: the leader sends this state to voters that join.
+//! - It takes the state of an output, if there is one, and then applies the committed entries in order. After
+//!   [`Committed::Voters`], and when the file has become long, it calls [`Replica::compact`]: the leader
+//!   sends this state to voters that join.
 //! - It gives a voter that has lost its files a new [`VoterId`]. A voter without the memory of its votes
 //!   could vote twice.
 
 #![forbid(unsafe_code)]
 
-mod bytes;
+pub mod bytes;
 mod disk;
 mod log;
 mod message;
@@ -27,8 +28,7 @@ mod voter;
 #[cfg(test)]
 mod tests;
 
-pub use bytes::Malformed;
 pub use disk::{DamagedFile, Recovered, recover};
 pub use message::MESSAGE_BYTES_MAX;
-pub use replica::{Committed, Output, Refusal, Replica, Role, Settings, Write};
+pub use replica::{Appended, Committed, Output, Refusal, Replica, Role, Settings, State, Write};
 pub use voter::{VOTERS_MAX, VoterId, VoterSet};

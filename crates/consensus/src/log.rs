@@ -66,11 +66,12 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// The log of a new cluster with these voters.
-    pub(crate) fn new(voters: &VoterSet) -> Log {
+    /// The log of a new cluster with these voters and this state of the application.
+    pub(crate) fn new(voters: &VoterSet, state: &[u8]) -> Log {
         let mut log = Log::default();
         let mut data = Vec::new();
         voters.encode(&mut data);
+        data.extend_from_slice(state);
         log.snapshot.data = data.into();
         let metadata = log.snapshot.mut_metadata();
         metadata.index = FIRST_INDEX;

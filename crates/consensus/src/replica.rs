@@ -5,7 +5,7 @@ use std::fmt;
 
 use junctor_kernel::random::Random;
 use raft::eraftpb::{ConfState, Entry, EntryType, Message, MessageType, Snapshot};
-use raft::{Config, RawNode, Ready, StateRole};
+use raft::{Config, ProgressState, RawNode, Ready, SnapshotStatus, StateRole};
 
 use crate::bytes::{Malformed, Reader};
 use crate::disk::{ChunkId, Recovered, encode_chunk};
@@ -18,6 +18,9 @@ const ELECTION_TICKS: usize = 4;
 /// Additional ticks of voters of later ranks: 0 to 3, so that the first ones campaign alone.
 const RANK_TICKS_MAX: usize = 3;
 const HEARTBEAT_TICKS: usize = 1;
+/// Ticks after which the leader sends a snapshot again. `raft` waits for an answer without end, and the
+/// snapshot may be lost.
+const SNAPSHOT_TICKS: u64 = 20;
 /// Longer timeouts are those that `raft` draws from the operating system when it restarts its timer. They are
 /// replaced immediately by timeouts that depend on the seed only.
 const TIMEOUT_TICKS_MAX: usize = 64;
@@ -92,13 +95,27 @@ pub enum Committed {
         /// The new set.
         voters: VoterSet,
     },
-    /// The state of the application after all entries up to here. It replaces the state.
-    State {
-        /// Position in the log.
-        index: u64,
-        /// As given to [`Replica::compact`] by another voter.
-        data: Vec<u8>,
-    },
+}
+
+/// The state of the application after all entries up to a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The position.
+    pub index: u64,
+    /// As given to [`Replica::new`], or to [`Replica::compact`] by some voter.
+    pub data: Vec<u8>,
+}
+
+/// An entry that the voter has put into its log, synced or not. A later leader can replace it until it is
+/// committed: entries from the index of an appended entry on have left the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Position in the log.
+    pub index: u64,
+    /// The term of the leader that proposed it.
+    pub term: u64,
+    /// The proposed value. Empty in an entry that has none.
+    pub data: Vec<u8>,
 }
 
 /// Bytes that the voter has to write. Writes are performed and synced in the order of their numbers.
@@ -121,6 +138,10 @@ pub struct Output {
     pub send: Vec<(VoterId, Vec<u8>)>,
     /// The next write.
     pub write: Option<Write>,
+    /// The state that replaces the log so far.
+    pub state: Option<State>,
+    /// Entries that are new in the log.
+    pub appended: Vec<Appended>,
     /// Entries to apply.
     pub committed: Vec<Committed>,
 }
@@ -160,20 +181,22 @@ pub struct Replica {
     unwritten: VecDeque<Unwritten>,
     /// Messages whose writes are synced.
     sendable: Vec<Message>,
-    /// The snapshot from which a restarted voter begins, for its user.
-    first_state: Option<Committed>,
+    /// The log with which the voter begins, for its user.
+    first: Option<Output>,
     /// Whether the next write is the whole log.
     writes_image: bool,
     applied: u64,
+    ticks: u64,
     /// Elections that this voter began since it last had a leader.
     campaigns: u32,
 }
 
 impl Replica {
-    /// A voter of a new cluster, which has no files yet. All voters of a new cluster name the same set.
-    pub fn new(settings: &Settings, voters: &VoterSet) -> Replica {
+    /// A voter of a new cluster, which has no files yet. All voters of a new cluster name the same set and
+    /// the same first state of the application. The first output has this state.
+    pub fn new(settings: &Settings, voters: &VoterSet, state: &[u8]) -> Replica {
         let position = WritePosition { generation: 0, sequence: 0, file: 0, offset: 0 };
-        Replica::start(settings, Log::new(voters), position, true)
+        Replica::start(settings, Log::new(voters, state), position, true)
     }
 
     /// A voter that joins a cluster and knows nothing of it. It learns the voters from the leader.
@@ -182,7 +205,8 @@ impl Replica {
         Replica::start(settings, Log::default(), position, true)
     }
 
-    /// A voter that was stopped, from its files. Its first output has the state of the application.
+    /// A voter that was stopped, from its files. Its first output has the state of the application, and the
+    /// entries after it.
     pub fn restarted(settings: &Settings, recovered: Recovered) -> Replica {
         let Recovered { log, generation, sequence, file, end } = recovered;
         let position = WritePosition { generation, sequence, file, offset: end as u64 };
@@ -192,6 +216,7 @@ impl Replica {
     fn start(settings: &Settings, log: Log, position: WritePosition, writes_image: bool) -> Replica {
         let snapshot = log.snapshot.clone();
         let applied = snapshot.get_metadata().index;
+        let appended = log.entries.iter().map(appended).collect();
         let config = Config {
             id: settings.voter.0,
             election_tick: ELECTION_TICKS,
@@ -216,14 +241,21 @@ impl Replica {
             position,
             unwritten: VecDeque::new(),
             sendable: Vec::new(),
-            first_state: None,
+            first: None,
             writes_image,
             applied,
+            ticks: 0,
             campaigns: 0,
         };
-        replica.first_state = replica.note_snapshot(&snapshot).filter(|_| !writes_image);
+        let state = replica.note_snapshot(&snapshot);
+        replica.first = state.map(|state| Output { state: Some(state), appended, ..Output::default() });
         replica.replace_timeout();
         replica
+    }
+
+    /// The id of this voter.
+    pub fn voter(&self) -> VoterId {
+        self.voter
     }
 
     /// The voters by rank, as far as this voter has applied the log. Empty in a voter that joins.
@@ -251,13 +283,14 @@ impl Replica {
         self.applied
     }
 
-    /// The values of entries that this voter has but that are not applied yet, oldest first. A later leader
-    /// can replace them.
-    pub fn unapplied_values(&self) -> Vec<Vec<u8>> {
-        let log = &self.node.raft.raft_log;
-        let entries = log.entries(self.applied + 1, None, raft::GetEntriesContext::empty(false)).unwrap_or_default();
-        let values = entries.into_iter().filter(|entry| entry.get_entry_type() == EntryType::EntryNormal);
-        values.map(|entry| entry.data.to_vec()).filter(|data| !data.is_empty()).collect()
+    /// The log is on disk up to this index.
+    pub fn synced(&self) -> u64 {
+        self.node.raft.raft_log.persisted
+    }
+
+    /// Whether the log has this entry. Entries that were compacted are unknown, except the last of them.
+    pub fn has_entry(&self, index: u64, term: u64) -> bool {
+        self.node.raft.raft_log.term(index).is_ok_and(|own| own == term)
     }
 
     /// The sets of voters among the entries that are not applied yet, oldest first.
@@ -276,6 +309,19 @@ impl Replica {
             self.campaigns += 1;
         }
         self.replace_timeout();
+        self.ticks += 1;
+        if self.ticks.is_multiple_of(SNAPSHOT_TICKS) && self.role() == Role::Leader {
+            self.repeat_snapshots();
+        }
+    }
+
+    fn repeat_snapshots(&mut self) {
+        let progress = self.node.raft.prs().iter();
+        let waiting = progress.filter(|(_, progress)| progress.state == ProgressState::Snapshot);
+        let waiting: Vec<u64> = waiting.map(|(voter, _)| *voter).collect();
+        for voter in waiting {
+            self.node.report_snapshot(voter, SnapshotStatus::Failure);
+        }
     }
 
     /// Processes a message. `from` is the voter at the other end of the link that the message came by.
@@ -391,8 +437,10 @@ impl Replica {
 
     /// The next work for the user. Called after each other call until it is empty.
     pub fn take_output(&mut self) -> Output {
+        if let Some(first) = self.first.take() {
+            return first;
+        }
         let mut output = Output::default();
-        output.committed.extend(self.first_state.take());
         if self.node.has_ready() || self.writes_image {
             let ready = self.node.ready();
             self.take_ready(ready, &mut output);
@@ -418,9 +466,10 @@ impl Replica {
         }
         if !ready.snapshot().is_empty() {
             change.snapshot = Some(ready.snapshot().clone());
-            output.committed.extend(self.note_snapshot(ready.snapshot()));
+            output.state = self.note_snapshot(ready.snapshot());
             self.applied = ready.snapshot().get_metadata().index;
         }
+        output.appended = change.entries.iter().map(appended).collect();
         self.node.mut_store().apply(&change).expect("raft appends entries without a gap");
         let number = ready.number();
         output.write = self.write_of(number, &change);
@@ -494,11 +543,11 @@ impl Replica {
     }
 
     /// Takes the voters from a snapshot. `None` for the empty log of a voter that joins.
-    fn note_snapshot(&mut self, snapshot: &Snapshot) -> Option<Committed> {
+    fn note_snapshot(&mut self, snapshot: &Snapshot) -> Option<State> {
         let mut reader = Reader::new(&snapshot.data);
         self.voters = VoterSet::decode(&mut reader).ok()?;
         let data = reader.rest().to_vec();
-        Some(Committed::State { index: snapshot.get_metadata().index, data })
+        Some(State { index: snapshot.get_metadata().index, data })
     }
 
     /// Sets a timeout of ours if `raft` has set one of its own.
@@ -515,6 +564,12 @@ impl Replica {
         let ticks = ELECTION_TICKS + rank.min(RANK_TICKS_MAX) + self.random.below(range + 1) as usize;
         self.node.raft.set_randomized_election_timeout(ticks);
     }
+}
+
+fn appended(entry: &Entry) -> Appended {
+    let is_value = entry.get_entry_type() == EntryType::EntryNormal;
+    let data = if is_value { entry.data.to_vec() } else { Vec::new() };
+    Appended { index: entry.index, term: entry.term, data }
 }
 
 fn is_joint(state: &ConfState) -> bool {

@@ -9,6 +9,8 @@ use crate::{Committed, Output, Refusal, Replica, Role, Settings, VoterId, VoterS
 
 /// Steps of time in a tick.
 pub const TICK_STEPS: u64 = 5;
+/// The kind of message that has a snapshot.
+const SNAPSHOT_KIND: u8 = 5;
 /// Bytes of a file at which a voter compacts its log.
 const FILE_BYTES_MAX: u64 = 16 * BLOCK_BYTES as u64;
 
@@ -126,7 +128,7 @@ impl Cluster {
             leaders: BTreeMap::new(),
         };
         for voter in voters.voters() {
-            let replica = Replica::new(&cluster.settings(*voter), &voters);
+            let replica = Replica::new(&cluster.settings(*voter), &voters, &[]);
             cluster.insert(*voter, replica);
         }
         cluster
@@ -216,12 +218,12 @@ impl Cluster {
         loop {
             let node = self.nodes.get_mut(&voter).unwrap();
             let replica = node.replica.as_mut().unwrap();
-            let Output { send, write, committed } = replica.take_output();
+            let Output { send, write, state, committed, .. } = replica.take_output();
             if replica.role() == Role::Leader {
                 let leader = *self.leaders.entry(replica.term()).or_insert(voter);
                 assert_eq!(leader, voter, "two leaders in term {}", replica.term());
             }
-            let is_done = send.is_empty() && write.is_none() && committed.is_empty();
+            let is_done = send.is_empty() && write.is_none() && state.is_none() && committed.is_empty();
             for (to, bytes) in send {
                 self.send(voter, to, bytes);
             }
@@ -234,6 +236,9 @@ impl Cluster {
                 node.disk.pending.push((synced_at, write));
             }
             let has_new_voters = committed.iter().any(|it| matches!(it, Committed::Voters { .. }));
+            if let Some(state) = state {
+                self.nodes.get_mut(&voter).unwrap().values = decode_state(&state.data);
+            }
             for committed in committed {
                 self.apply(voter, committed);
             }
@@ -256,7 +261,6 @@ impl Cluster {
                 assert_eq!(*agreed, data, "voters disagree on entry {index}");
                 node.values.push(data);
             }
-            Committed::State { data, .. } => node.values = decode_state(&data),
             Committed::Voters { .. } => (),
         }
     }
@@ -270,6 +274,13 @@ impl Cluster {
             let arrives = self.now + 1 + self.random.below(self.faults.delay_max + 1);
             self.in_flight.push(InFlight { arrives, from, to, bytes: bytes.clone() });
         }
+    }
+
+    /// Loses the snapshots on their way. Returns whether there were any.
+    pub fn lose_snapshots(&mut self) -> bool {
+        let before = self.in_flight.len();
+        self.in_flight.retain(|message| message.bytes[1] != SNAPSHOT_KIND);
+        self.in_flight.len() < before
     }
 
     /// Moves time by one step.

@@ -56,6 +56,26 @@ fn a_joining_voter_waits_for_the_leader() {
     cluster.run_until(300 * TICK_STEPS, |cluster| cluster.replica(VoterId(4)).voters() == &set);
 }
 
+/// The leader waited for the answer to a snapshot without end. A voter whose snapshot was lost got nothing
+/// any more.
+#[test]
+fn a_lost_snapshot_is_sent_again() {
+    let mut cluster = Cluster::new(3, 6);
+    cluster.run_until(200, |cluster| cluster.leader().is_some());
+    let leader = cluster.leader().unwrap();
+    let deaf = ids(1..=3).into_iter().find(|voter| *voter != leader).unwrap();
+    cluster.cut(leader, deaf);
+    for value in 0..100u8 {
+        cluster.propose(&[value]).unwrap();
+        cluster.run(4);
+    }
+    cluster.heal();
+    while !cluster.lose_snapshots() {
+        cluster.step();
+    }
+    cluster.run_until(100 * TICK_STEPS, |cluster| cluster.nodes[&deaf].values.len() == 100);
+}
+
 #[test]
 fn one_change_of_voters_is_under_way_at_a_time() {
     let mut cluster = Cluster::new(3, 2);
