@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("transaction", &["storage", "expression", "signals", "kernel", "model"]),
     // gateway uses only the snapshot registry of storage.
     ("gateway", &["storage", "expression", "signals", "kernel", "model"]),
-    ("cluster", &["gateway", "storage", "signals", "kernel", "model"]),
+    ("cluster", &["consensus", "gateway", "storage", "signals", "kernel", "model"]),
     ("wire", &["model"]),
     ("client", &["wire", "model"]),
     ("sql", &["gateway", "wire", "signals", "expression", "model"]),

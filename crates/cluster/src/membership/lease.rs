@@ -132,12 +132,15 @@ pub struct EntryId {
     pub term: u64,
 }
 
-/// A voter's log is synced up to this entry, and the leases that it granted to the nodes that these entries
-/// evict are over.
+/// From a voter to the leader: its log is synced up to this entry, and the leases that it granted to the
+/// nodes that these entries evict are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvictionReport {
     /// The voter.
     pub voter: NodeId,
+    /// The term of the voter. A report of an earlier term does not count: the entry may have left the log and
+    /// come back, and the voter may have granted leases in between.
+    pub term: u64,
     /// The entry.
     pub entry: EntryId,
 }
@@ -157,32 +160,25 @@ struct VoterEntry {
 #[derive(Clone, Debug)]
 pub struct LeaseVoter {
     node: NodeId,
-    /// When it started: until then it may have granted leases that it does not remember.
+    /// When it started. Before that, it may have granted leases that it does not remember.
     started: BootTime,
     voter_set: u64,
-    /// The memberships of the log, the uncommitted ones included. Entries whose leases are over are left out,
-    /// except the last.
+    /// The memberships of the log, the uncommitted ones included. Committed entries whose leases are over are
+    /// left out, except the last.
     log: VecDeque<VoterEntry>,
     /// The log is on disk up to this index.
     synced: u64,
+    /// Entries up to this index stay in the log.
+    committed: u64,
     /// The last grant to each life.
     granted: BTreeMap<Life, BootTime>,
-    reported: EntryId,
 }
 
 impl LeaseVoter {
-    /// A voter that has started now with this membership in its log.
-    pub fn new(node: NodeId, now: BootTime, entry: EntryId, membership: &Membership) -> LeaseVoter {
-        let first = VoterEntry { id: entry, members: lives(membership), evicted: Vec::new() };
-        LeaseVoter {
-            node,
-            started: now,
-            voter_set: 0,
-            log: VecDeque::from([first]),
-            synced: entry.index,
-            granted: BTreeMap::new(),
-            reported: EntryId::default(),
-        }
+    /// A voter that starts now, without a membership in its log.
+    pub fn new(node: NodeId, now: BootTime) -> LeaseVoter {
+        let (log, granted) = (VecDeque::new(), BTreeMap::new());
+        LeaseVoter { node, started: now, voter_set: 0, log, synced: 0, committed: 0, granted }
     }
 
     /// Follows a change of the set of voters in the log.
@@ -203,11 +199,15 @@ impl LeaseVoter {
         self.synced = self.synced.max(index);
     }
 
+    /// The log is committed up to this index.
+    pub fn on_commit(&mut self, index: u64) {
+        self.committed = self.committed.max(index);
+    }
+
     /// Entries from this index on have left the log.
     pub fn on_truncate(&mut self, from: u64) {
         self.log.retain(|entry| entry.id.index < from);
         self.synced = self.synced.min(from - 1);
-        self.reported = self.reported.min(self.log.back().map_or(EntryId::default(), |last| last.id));
     }
 
     /// Grants the lease, unless the log evicts the node or has a newer set of voters.
@@ -221,17 +221,10 @@ impl LeaseVoter {
         Some(RequestLeaseReply { voter: self.node, sent: request.sent, voter_set: request.voter_set })
     }
 
-    /// The report to send to the leader, if it says more than the last one.
-    pub fn next_report(&mut self, now: BootTime) -> Option<EvictionReport> {
-        let report = self.report(now)?;
-        let is_new = report.entry > self.reported;
-        self.reported = self.reported.max(report.entry);
-        is_new.then_some(report)
-    }
-
-    /// All that the voter can report now, for a new leader.
-    pub fn report(&mut self, now: BootTime) -> Option<EvictionReport> {
-        let LeaseVoter { log, granted, started, synced, .. } = self;
+    /// The last entry of the log that is synced, and that evicts, as the entries before it, only nodes whose
+    /// leases are over.
+    pub fn leases_over(&mut self, now: BootTime) -> Option<EntryId> {
+        let LeaseVoter { log, granted, started, synced, committed, .. } = self;
         if now < started.plus(HOLD) {
             return None;
         }
@@ -239,13 +232,11 @@ impl LeaseVoter {
         let is_over = |entry: &VoterEntry| entry.id.index <= *synced && entry.evicted.iter().all(has_ended);
         let over = log.iter().take_while(|entry| is_over(entry)).count();
         let entry = log.get(over.checked_sub(1)?)?.id;
-        // The first entry that stays has no lease of its own to wait for.
-        log.drain(..over - 1);
         granted.retain(|_, granted| granted.plus(HOLD) > now);
-        if let Some(first) = log.front_mut() {
-            first.evicted.clear();
-        }
-        Some(EvictionReport { voter: self.node, entry })
+        // An entry that is not committed may leave the log. Then the members of the entry before it count.
+        let settled = log.iter().take(over).take_while(|entry| entry.id.index <= *committed).count();
+        log.drain(..settled.saturating_sub(1));
+        Some(entry)
     }
 }
 
@@ -253,28 +244,30 @@ fn lives(membership: &Membership) -> Vec<Life> {
     membership.members().map(|record| (record.node, record.incarnation)).collect()
 }
 
-/// The reports of voters, as the leader counts them.
+/// The reports of voters, as the leader of a term counts them.
 #[derive(Clone, Debug, Default)]
 pub struct EvictionReports {
-    last: BTreeMap<NodeId, EntryId>,
+    term: u64,
+    /// Index of the last entry of the leader's log that each voter has reported.
+    last: BTreeMap<NodeId, u64>,
 }
 
 impl EvictionReports {
-    /// Counts a report.
-    pub fn on_report(&mut self, report: &EvictionReport) {
-        let last = self.last.entry(report.voter).or_default();
-        *last = (*last).max(report.entry);
+    /// Counts a report about an entry that is in the leader's log. `term` is the leader's.
+    pub fn on_report(&mut self, term: u64, report: &EvictionReport) {
+        if self.term != term {
+            *self = EvictionReports { term, last: BTreeMap::new() };
+        }
+        if report.term == term {
+            let last = self.last.entry(report.voter).or_default();
+            *last = (*last).max(report.entry.index);
+        }
     }
 
-    /// Whether the leases of all nodes that entries up to `entry` evict are over. `entry` is committed.
-    /// `is_in_log` tells whether the leader's log has an entry: a report about an entry that another one has
-    /// replaced does not count.
-    pub fn are_over(&self, entry: EntryId, voters: &NodeSet, is_in_log: &dyn Fn(EntryId) -> bool) -> bool {
-        let counts = |voter: &NodeId| {
-            let last = self.last.get(voter);
-            last.is_some_and(|last| last.index >= entry.index && is_in_log(*last))
-        };
-        2 * voters.iter().filter(counts).count() > voters.len()
+    /// Whether a majority of these voters has reported the committed entry with this index, or a later one.
+    pub fn are_over(&self, term: u64, index: u64, voters: &NodeSet) -> bool {
+        let counts = |voter: &NodeId| self.last.get(voter).is_some_and(|last| *last >= index);
+        self.term == term && 2 * voters.iter().filter(counts).count() > voters.len()
     }
 }
 
@@ -302,7 +295,11 @@ mod tests {
     }
 
     fn voter(node: u8, now: u64) -> LeaseVoter {
-        LeaseVoter::new(NodeId(node), BootTime(now), entry(1), &membership())
+        let mut voter = LeaseVoter::new(NodeId(node), BootTime(now));
+        voter.on_append(entry(1), &membership());
+        voter.on_sync(1);
+        voter.on_commit(1);
+        voter
     }
 
     fn entry(index: u64) -> EntryId {
@@ -367,19 +364,33 @@ mod tests {
     #[test]
     fn a_voter_reports_once_its_last_grant_has_ended_and_the_eviction_is_synced() {
         let mut voter = voter(11, 0);
-        assert_eq!(voter.next_report(BootTime(30 * MS)).map(|it| it.entry), Some(entry(1)));
+        assert_eq!(voter.leases_over(BootTime(30 * MS)), Some(entry(1)));
         voter.on_request(BootTime(30 * MS), &request(0));
         voter.on_append(entry(2), &without_node());
         let end = 30 * MS + HOLD.0;
         voter.on_sync(2);
-        assert_eq!(voter.next_report(BootTime(end - 1)), None);
-        assert_eq!(voter.next_report(BootTime(end)).map(|it| it.entry), Some(entry(2)));
-        assert_eq!(voter.next_report(BootTime(end)), None);
-        assert_eq!(voter.report(BootTime(end)).map(|it| it.entry), Some(entry(2)));
+        assert_eq!(voter.leases_over(BootTime(end - 1)), Some(entry(1)));
+        assert_eq!(voter.leases_over(BootTime(end)), Some(entry(2)));
         voter.on_append(entry(3), &without_node());
-        assert_eq!(voter.next_report(BootTime(2 * end)), None);
+        assert_eq!(voter.leases_over(BootTime(2 * end)), Some(entry(2)));
         voter.on_sync(3);
-        assert_eq!(voter.next_report(BootTime(2 * end)).map(|it| it.entry), Some(entry(3)));
+        assert_eq!(voter.leases_over(BootTime(2 * end)), Some(entry(3)));
+    }
+
+    /// The voter forgot the members before an entry that it had reported, although the entry could still
+    /// leave its log. It then granted nothing, and did not wait for the leases of the nodes that the next
+    /// entry evicted.
+    #[test]
+    fn a_reported_entry_that_leaves_the_log_brings_the_members_before_it_back() {
+        let mut voter = voter(11, 0);
+        voter.on_append(entry(2), &without_node());
+        voter.on_sync(2);
+        assert_eq!(voter.leases_over(BootTime(30 * MS)), Some(entry(2)));
+        voter.on_truncate(2);
+        assert!(voter.on_request(BootTime(31 * MS), &request(0)).is_some());
+        voter.on_append(EntryId { index: 2, term: 2 }, &without_node());
+        voter.on_sync(2);
+        assert_eq!(voter.leases_over(BootTime(32 * MS)), Some(entry(1)));
     }
 
     #[test]
@@ -387,20 +398,23 @@ mod tests {
         let mut voter = voter(11, 50 * MS);
         voter.on_append(entry(2), &without_node());
         voter.on_sync(2);
-        assert_eq!(voter.next_report(BootTime(50 * MS + HOLD.0 - 1)), None);
-        assert_eq!(voter.next_report(BootTime(50 * MS + HOLD.0)).map(|it| it.entry), Some(entry(2)));
+        assert_eq!(voter.leases_over(BootTime(50 * MS + HOLD.0 - 1)), None);
+        assert_eq!(voter.leases_over(BootTime(50 * MS + HOLD.0)), Some(entry(2)));
     }
 
     #[test]
-    fn leases_are_over_when_a_majority_has_reported_an_entry_of_the_leaders_log() {
+    fn leases_are_over_when_a_majority_has_reported_in_the_leaders_term() {
         let mut reports = EvictionReports::default();
-        let is_in_log = |id: EntryId| id.term == 1;
-        reports.on_report(&EvictionReport { voter: NodeId(11), entry: entry(2) });
-        assert!(!reports.are_over(entry(2), &voters(), &is_in_log));
-        reports.on_report(&EvictionReport { voter: NodeId(12), entry: EntryId { index: 2, term: 0 } });
-        assert!(!reports.are_over(entry(2), &voters(), &is_in_log));
-        reports.on_report(&EvictionReport { voter: NodeId(12), entry: entry(3) });
-        assert!(reports.are_over(entry(2), &voters(), &is_in_log));
-        assert!(!reports.are_over(entry(3), &voters(), &is_in_log));
+        let report = |voter, term, index| EvictionReport { voter: NodeId(voter), term, entry: entry(index) };
+        reports.on_report(5, &report(11, 5, 2));
+        assert!(!reports.are_over(5, 2, &voters()));
+        reports.on_report(5, &report(12, 4, 2));
+        assert!(!reports.are_over(5, 2, &voters()));
+        reports.on_report(5, &report(12, 5, 3));
+        assert!(reports.are_over(5, 2, &voters()) && !reports.are_over(5, 3, &voters()));
+        // The reports to an earlier leader do not count.
+        assert!(!reports.are_over(6, 2, &voters()));
+        reports.on_report(6, &report(13, 6, 2));
+        assert!(!reports.are_over(6, 2, &voters()));
     }
 }

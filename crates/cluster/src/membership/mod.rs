@@ -3,16 +3,21 @@
 //!
 //! - [`node_set`]: a set of node ids.
 //! - [`membership`]: the value that raft replicates, and its transitions.
+//! - [`codec`]: its bytes.
+//! - [`replication`]: a voter, which replicates it.
 //! - [`lease`]: leases of data nodes, and the end of the leases of evicted ones.
 //! - [`detector`]: which nodes to evict.
 //!
 //! All of it is pure: times and messages come in, decisions and messages go out.
 
+pub mod codec;
 pub mod detector;
 pub mod lease;
 #[allow(clippy::module_inception)]
 pub mod membership;
 pub mod node_set;
+pub mod replication;
 
 pub use membership::{ChangeRefused, Membership, MembershipChange, NodeRecord, NodeState};
 pub use node_set::NodeSet;
+pub use replication::Replication;

@@ -53,6 +53,16 @@ impl NodeSet {
         NodeSet(std::array::from_fn(|index| self.0[index] & !other.0[index]))
     }
 
+    /// The set as words: bit N mod 64 of word N div 64 for node N.
+    pub const fn to_words(self) -> [u64; 4] {
+        self.0
+    }
+
+    /// The set of these words.
+    pub const fn from_words(words: [u64; 4]) -> NodeSet {
+        NodeSet(words)
+    }
+
     /// The nodes, ascending.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + use<> {
         let mut words = self.0;

@@ -45,7 +45,9 @@ impl Raft {
     pub fn new(membership: Membership, bug: Bug) -> Raft {
         let id = EntryId { index: 1, term: 1 };
         let voter = |index| {
-            let part = LeaseVoter::new(NodeId(FIRST_VOTER + index), BootTime(0), id, &membership);
+            let mut part = LeaseVoter::new(NodeId(FIRST_VOTER + index), BootTime(0));
+            part.on_append(id, &membership);
+            part.on_sync(id.index);
             Voter { blind: part.clone(), part, appended: 1, synced: 1 }
         };
         let voters = (0..VOTERS).map(voter).collect();
@@ -97,7 +99,8 @@ impl Raft {
             // A voter restarts with what it has synced.
             let own = self.log[0].id;
             let id = NodeId(FIRST_VOTER + index as u8);
-            voter.part = LeaseVoter::new(id, clocks[index], own, &self.log[0].membership);
+            voter.part = LeaseVoter::new(id, clocks[index]);
+            voter.part.on_append(own, &self.log[0].membership);
             voter.appended = voter.synced;
             for entry in &self.log[1..voter.synced] {
                 voter.part.on_append(entry.id, &entry.membership);
@@ -141,6 +144,7 @@ impl Raft {
         let position = self.log.iter().position(|entry| entry.membership.epoch == membership.epoch);
         let Some(entry) = position.map(|position| self.log[position].id) else { return false };
         let is_in_log = |id: EntryId| self.log.get(id.index as usize - 1).is_some_and(|it| it.id == id);
-        self.reports.are_over(entry, &voter_ids(), &is_in_log)
+        _ = is_in_log;
+        self.reports.are_over(0, entry.index, &voter_ids())
     }
 }

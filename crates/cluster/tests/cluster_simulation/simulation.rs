@@ -542,8 +542,15 @@ impl Simulation {
         }
         let voter = self.random.below(self.voter_rates.len() as u64) as usize;
         let clock = self.voter_clock(voter);
-        if let Some(report) = self.raft.voters[voter].part.next_report(clock) {
-            self.raft.reports.on_report(&report);
+        if let Some(entry) = self.raft.voters[voter].part.leases_over(clock)
+            && self.raft.log.get(entry.index as usize - 1).is_some_and(|it| it.id == entry)
+        {
+            let report = junctor_cluster::membership::lease::EvictionReport {
+                voter: NodeId(FIRST_VOTER + voter as u8),
+                term: 0,
+                entry,
+            };
+            self.raft.reports.on_report(0, &report);
         }
     }
 

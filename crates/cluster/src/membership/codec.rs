@@ -1,0 +1,301 @@
+//! The bytes of memberships and their changes, in raft's log and in messages between nodes. `docs/format.md`
+//! has the layout.
+
+use junctor_consensus::bytes::{Malformed, Reader, put_u64};
+use junctor_kernel::NodeId;
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+
+use super::membership::{PresentDisk, RestartCut};
+use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
+
+/// The version of the layout, in the first byte.
+const VERSION: u8 = 1;
+/// Bytes of an item of each list.
+const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
+const CHAIN_BYTES_MIN: usize = 4;
+const CUT_BYTES: usize = 4 + 8;
+const DISK_BYTES: usize = 1 + 4 + 8;
+
+fn put_u32(out: &mut Vec<u8>, number: u32) {
+    out.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    put_u32(out, u32::try_from(count).expect("a cluster has few nodes, chains and cuts"));
+}
+
+fn take_version(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    if reader.u8()? == VERSION { Ok(()) } else { Err(Malformed("the version is unknown")) }
+}
+
+fn take_node(reader: &mut Reader<'_>) -> Result<NodeId, Malformed> {
+    reader.u8().map(NodeId)
+}
+
+fn take_epoch(reader: &mut Reader<'_>) -> Result<Epoch, Malformed> {
+    reader.u32().map(Epoch)
+}
+
+fn take_number(reader: &mut Reader<'_>) -> Result<CommitNumber, Malformed> {
+    reader.u64().map(CommitNumber)
+}
+
+/// Takes a list of items that take at least `bytes_min` bytes each.
+fn take_list<T>(
+    reader: &mut Reader<'_>,
+    bytes_min: usize,
+    item: impl Fn(&mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let count = reader.count(bytes_min)?;
+    (0..count).map(|_| item(reader)).collect()
+}
+
+impl MembershipChange {
+    /// The bytes of the change.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        match self {
+            MembershipChange::Evict { nodes, avoid } => {
+                out.push(1);
+                nodes.to_words().into_iter().for_each(|word| put_u64(&mut out, word));
+                out.push(u8::from(avoid.is_some()));
+                out.extend(avoid.map(|node| node.0));
+            }
+            MembershipChange::Admit { node } => out.extend([2, node.0]),
+            MembershipChange::Serve { node, epoch } => {
+                out.extend([3, node.0]);
+                put_u32(&mut out, epoch.0);
+            }
+            MembershipChange::MarkDurable { node, epoch } => {
+                out.extend([4, node.0]);
+                put_u32(&mut out, epoch.0);
+            }
+            MembershipChange::NoteStarted { epoch } => {
+                out.push(5);
+                put_u32(&mut out, epoch.0);
+            }
+            MembershipChange::Renew { sequencer } => out.extend([6, sequencer.0]),
+            MembershipChange::Restart { present } => {
+                out.push(7);
+                put_count(&mut out, present.len());
+                for disk in present {
+                    out.push(disk.node.0);
+                    put_u32(&mut out, disk.started.0);
+                    put_u64(&mut out, disk.stable.0);
+                }
+            }
+        }
+        out
+    }
+
+    /// The change of these bytes.
+    ///
+    /// # Errors
+    /// The bytes are no change that this release knows.
+    pub fn decode(bytes: &[u8]) -> Result<MembershipChange, Malformed> {
+        let reader = &mut Reader::new(bytes);
+        take_version(reader)?;
+        let change = match reader.u8()? {
+            1 => {
+                let words = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
+                let avoid = if reader.bool()? { Some(take_node(reader)?) } else { None };
+                MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }
+            }
+            2 => MembershipChange::Admit { node: take_node(reader)? },
+            3 => MembershipChange::Serve { node: take_node(reader)?, epoch: take_epoch(reader)? },
+            4 => MembershipChange::MarkDurable { node: take_node(reader)?, epoch: take_epoch(reader)? },
+            5 => MembershipChange::NoteStarted { epoch: take_epoch(reader)? },
+            6 => MembershipChange::Renew { sequencer: take_node(reader)? },
+            7 => {
+                let disk = |reader: &mut Reader<'_>| {
+                    Ok(PresentDisk {
+                        node: take_node(reader)?,
+                        started: take_epoch(reader)?,
+                        stable: take_number(reader)?,
+                    })
+                };
+                MembershipChange::Restart { present: take_list(reader, DISK_BYTES, disk)? }
+            }
+            _ => return Err(Malformed("the kind of change is unknown")),
+        };
+        reader.end()?;
+        Ok(change)
+    }
+}
+
+fn put_record(out: &mut Vec<u8>, record: &NodeRecord) {
+    let NodeRecord { node, group, incarnation, state, is_durable, admitted, serving_since, known_start } = *record;
+    let state = match state {
+        NodeState::Away => 0,
+        NodeState::Joining => 1,
+        NodeState::Serving => 2,
+    };
+    out.extend([node.0, group]);
+    put_u32(out, incarnation.0);
+    out.extend([state, u8::from(is_durable)]);
+    [admitted, serving_since, known_start].into_iter().for_each(|epoch| put_u32(out, epoch.0));
+}
+
+fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
+    Ok(NodeRecord {
+        node: take_node(reader)?,
+        group: reader.u8()?,
+        incarnation: Incarnation(reader.u32()?),
+        state: match reader.u8()? {
+            0 => NodeState::Away,
+            1 => NodeState::Joining,
+            2 => NodeState::Serving,
+            _ => return Err(Malformed("the state of a node is unknown")),
+        },
+        is_durable: reader.bool()?,
+        admitted: take_epoch(reader)?,
+        serving_since: take_epoch(reader)?,
+        known_start: take_epoch(reader)?,
+    })
+}
+
+impl Membership {
+    /// The bytes of the membership.
+    pub fn encode(&self) -> Vec<u8> {
+        let Membership { epoch, nodes, chains, sequencer, incarnation, started, restarted, cuts } = self;
+        let mut out = vec![VERSION];
+        put_u32(&mut out, epoch.0);
+        out.push(sequencer.0);
+        put_u32(&mut out, incarnation.0);
+        put_u32(&mut out, started.0);
+        put_u32(&mut out, restarted.0);
+        put_count(&mut out, nodes.len());
+        nodes.iter().for_each(|record| put_record(&mut out, record));
+        put_count(&mut out, chains.len());
+        for chain in chains {
+            put_count(&mut out, chain.len());
+            out.extend(chain.iter().map(|node| node.0));
+        }
+        put_count(&mut out, cuts.len());
+        for cut in cuts {
+            put_u32(&mut out, cut.epoch.0);
+            put_u64(&mut out, cut.cut.0);
+        }
+        out
+    }
+
+    /// The membership of these bytes.
+    ///
+    /// # Errors
+    /// The bytes are no membership that this release knows.
+    pub fn decode(bytes: &[u8]) -> Result<Membership, Malformed> {
+        let reader = &mut Reader::new(bytes);
+        take_version(reader)?;
+        let epoch = take_epoch(reader)?;
+        let sequencer = take_node(reader)?;
+        let incarnation = Incarnation(reader.u32()?);
+        let (started, restarted) = (take_epoch(reader)?, take_epoch(reader)?);
+        let nodes = take_list(reader, RECORD_BYTES, take_record)?;
+        let chains = take_list(reader, CHAIN_BYTES_MIN, |reader| take_list(reader, 1, take_node))?;
+        let cuts = take_list(reader, CUT_BYTES, |reader| {
+            Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
+        })?;
+        reader.end()?;
+        let membership = Membership { epoch, nodes, chains, sequencer, incarnation, started, restarted, cuts };
+        if !membership.nodes.is_sorted_by(|one, other| one.node < other.node) {
+            return Err(Malformed("the nodes do not ascend"));
+        }
+        let is_known = |node: &NodeId| membership.record(*node).is_some();
+        if !is_known(&membership.sequencer) || !membership.chains.iter().flatten().all(is_known) {
+            return Err(Malformed("the sequencer or a replica is no node"));
+        }
+        Ok(membership)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn membership() -> Membership {
+        let nodes = [(NodeId(1), 0), (NodeId(2), 0), (NodeId(7), 1)];
+        let chains = [vec![1, 2], vec![2, 1], vec![7]].map(|chain| chain.into_iter().map(NodeId).collect()).to_vec();
+        let created = Membership::create(&nodes, chains, NodeId(1));
+        let present = [1, 7].map(|node| PresentDisk { node: NodeId(node), started: Epoch(1), stable: CommitNumber(9) });
+        created.apply(&MembershipChange::Restart { present: present.to_vec() }).unwrap()
+    }
+
+    fn changes() -> impl Strategy<Value = MembershipChange> {
+        let node = || any::<u8>().prop_map(NodeId);
+        let epoch = || any::<u32>().prop_map(Epoch);
+        let disk = (any::<u8>(), any::<u32>(), any::<u64>()).prop_map(|(node, started, stable)| PresentDisk {
+            node: NodeId(node),
+            started: Epoch(started),
+            stable: CommitNumber(stable),
+        });
+        prop_oneof![
+            (any::<[u64; 4]>(), proptest::option::of(node()))
+                .prop_map(|(words, avoid)| MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }),
+            node().prop_map(|node| MembershipChange::Admit { node }),
+            (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::Serve { node, epoch }),
+            (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::MarkDurable { node, epoch }),
+            epoch().prop_map(|epoch| MembershipChange::NoteStarted { epoch }),
+            node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
+            proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),
+        ]
+    }
+
+    #[test]
+    fn a_membership_survives_encoding() {
+        let membership = membership();
+        assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
+    }
+
+    #[test]
+    fn a_membership_with_nodes_out_of_order_or_unknown_replicas_is_refused() {
+        let mut swapped = membership();
+        swapped.nodes.swap(0, 1);
+        assert!(Membership::decode(&swapped.encode()).is_err());
+        let mut unknown = membership();
+        unknown.chains[0].push(NodeId(200));
+        assert!(Membership::decode(&unknown.encode()).is_err());
+    }
+
+    /// The log of a voter outlives its release, so these bytes never change.
+    #[test]
+    fn the_layout_of_version_1_stays() {
+        let nodes = [NodeId(3), NodeId(64)].into_iter().collect();
+        let evict = MembershipChange::Evict { nodes, avoid: Some(NodeId(9)) }.encode();
+        assert_eq!(evict[..3], [1, 1, 8]);
+        assert_eq!((evict.len(), evict[10], evict[34], evict[35]), (36, 1, 1, 9));
+        let serve = MembershipChange::Serve { node: NodeId(5), epoch: Epoch(0x0102) };
+        assert_eq!(serve.encode(), [1, 3, 5, 2, 1, 0, 0]);
+        assert_eq!(membership().encode().len(), 18 + 4 + 3 * RECORD_BYTES + 4 + 3 * 4 + 3 + 4 + CUT_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_survives_encoding_and_its_prefixes_are_refused(change in changes()) {
+            let bytes = change.encode();
+            prop_assert_eq!(MembershipChange::decode(&bytes), Ok(change));
+            for length in 0..bytes.len() {
+                prop_assert!(MembershipChange::decode(&bytes[..length]).is_err());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_decoded_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            _ = MembershipChange::decode(&bytes);
+            _ = Membership::decode(&bytes);
+            if let Some(version) = bytes.first_mut() {
+                *version = VERSION;
+            }
+            _ = MembershipChange::decode(&bytes);
+            _ = Membership::decode(&bytes);
+        }
+
+        #[test]
+        fn a_damaged_membership_is_decoded_or_refused(position in 0..90_usize, value in any::<u8>()) {
+            let mut bytes = membership().encode();
+            let position = position % bytes.len();
+            bytes[position] = value;
+            _ = Membership::decode(&bytes);
+        }
+    }
+}
