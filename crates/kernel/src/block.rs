@@ -4,6 +4,7 @@ use crate::address::Address;
 use crate::context::{Context, Time};
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
+use crate::transport::board::LinkNews;
 use crate::wire_signal::LinkMaker;
 use crate::world::WorldEvent;
 
@@ -54,6 +55,13 @@ pub trait Signal: Sized + Send + 'static {
 
     /// How a simulation encodes the signals between two nodes. `None` hands them over as they are.
     fn simulated_links() -> Option<LinkMaker<Self>> {
+        None
+    }
+
+    /// Wraps news of links to other nodes in a signal, for the block that watches the links. `None` if the
+    /// program has no such block.
+    fn from_link(news: LinkNews) -> Option<Self> {
+        let _ = news;
         None
     }
 

@@ -19,6 +19,9 @@ pub(crate) struct Envelope<S> {
 #[derive(Debug)]
 pub(crate) enum Parcel<S> {
     Signal(Envelope<S>),
+    /// A signal for another node, for the thread that owns its channel. Boxed, because a second variant of
+    /// this size would make every parcel larger.
+    Remote(Box<Envelope<S>>),
     /// A block's request, for the thread that owns the socket.
     Request(Address, WorldRequest),
     /// An event for a block of another thread.
@@ -32,6 +35,8 @@ pub(crate) enum Parcel<S> {
 pub(crate) enum SocketParcel {
     /// An accepted connection for the thread that will own it.
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
+    /// A connection of another node for the thread that owns its channel, with its first message.
+    AdoptLink(Box<(TcpStream, Vec<u8>)>),
     /// Output that the receiving thread writes for the socket's owner.
     WriteOutput(Box<OutputBatch>),
     /// A batch that returns to its owner, written or not.

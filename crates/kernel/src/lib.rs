@@ -57,6 +57,7 @@ pub use outbox::Outbox;
 pub use pool::{Handle, Pool, PoolFull};
 pub use random::Random;
 pub use real::FileBackend;
+pub use real::LinkOptions;
 pub use real::{ConnectError, Connector, MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
 pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::send::{SendAssistance, SendSettings};

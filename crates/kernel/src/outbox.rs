@@ -33,6 +33,7 @@ use crate::envelope::{Envelope, Parcel, SocketParcel};
 use crate::mailbox::{LocalQueue, Producer};
 use crate::require;
 use crate::scheduler::delegation::INLINE_SIGNALS_MAX;
+use crate::transport::board::LinkRoutes;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// Marks another node in place of a thread index.
@@ -58,6 +59,12 @@ pub struct Outbox<S> {
     links: Vec<Option<Link<S>>>,
     requests: Vec<(Address, WorldRequest)>,
     remote: VecDeque<Envelope<S>>,
+    /// Which thread owns which channel to other nodes; `None` without links.
+    routes: Option<Arc<LinkRoutes>>,
+    /// Whether the links of this thread have something to do at the end of the turn.
+    has_link_work: bool,
+    /// Number of signals of this thread in `backlog` that wait for credits of other nodes.
+    link_backlog: usize,
     /// Number of deferrable signals that every link accepts at least; refreshed when used up.
     space: u64,
     /// The value of `space` when every ring is empty.
@@ -244,7 +251,7 @@ impl<S: Signal> Outbox<S> {
     fn send_slowly(&mut self, thread: u16, to: Address, signal: S) {
         let envelope = Envelope { to, from: self.own, signal };
         if thread == OTHER_NODE {
-            return self.remote.push_back(envelope);
+            return self.send_to_node(envelope);
         }
         if thread == self.thread {
             return self.push_local(envelope);
@@ -261,6 +268,31 @@ impl<S: Signal> Outbox<S> {
             Some(slot) => slot.fill(Parcel::Signal(envelope)),
             None => self.push_backlog(thread, class, priority, Parcel::Signal(envelope)),
         }
+    }
+
+    /// Puts a parcel into its ring, or into the backlog if no slot or credit is free.
+    fn put(&mut self, thread: u16, (class, priority): (SignalClass, Priority), parcel: Parcel<S>) {
+        let lane = self.lane(thread, priority);
+        let slot = match class {
+            SignalClass::Deferrable if lane.deferrable.is_empty() => lane.ring.deferrable_slot(),
+            SignalClass::Reserved if lane.reserved.is_empty() => lane.ring.slot(),
+            _ => None,
+        };
+        match slot {
+            Some(slot) => slot.fill(parcel),
+            None => self.push_backlog(thread, class, priority, parcel),
+        }
+    }
+
+    /// Sends to another node, through the thread that owns the channel.
+    fn send_to_node(&mut self, envelope: Envelope<S>) {
+        let owner = self.routes.as_ref().map_or(self.thread, |routes| routes.thread_of(envelope.to));
+        if owner == self.thread {
+            self.has_link_work = true;
+            return self.remote.push_back(envelope);
+        }
+        let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
+        self.put(owner, (class, priority), Parcel::Remote(Box::new(envelope)));
     }
 
     /// Sends one of the kernel's own messages to another thread, like a reserved signal.
@@ -321,6 +353,9 @@ impl<S: Signal> Outbox<S> {
             links,
             requests: Vec::with_capacity(64),
             remote: VecDeque::new(),
+            routes: None,
+            has_link_work: false,
+            link_backlog: 0,
             space: 0,
             space_max: space_max.unwrap_or(SPACE_WITHOUT_LINKS),
             backlog: 0,
@@ -430,6 +465,53 @@ impl<S: Signal> Outbox<S> {
 
     pub(crate) fn backlog(&self) -> usize {
         self.backlog
+    }
+
+    /// Sends signals for other nodes through the threads that own their channels from now on.
+    pub(crate) fn set_routes(&mut self, routes: Arc<LinkRoutes>) {
+        self.routes = Some(routes);
+    }
+
+    /// Another thread's signal for another node, whose channel this thread owns.
+    pub(crate) fn push_remote(&mut self, envelope: Envelope<S>) {
+        self.has_link_work = true;
+        self.remote.push_back(envelope);
+    }
+
+    /// Delivers a signal of another node to a block of this node.
+    pub(crate) fn deliver_from_node(&mut self, envelope: Envelope<S>) {
+        let thread = self.directory.thread_or_none(envelope.to.module, envelope.to.instance);
+        require!(thread != Directory::NO_THREAD, "a link delivers to existing blocks, not to {}", envelope.to);
+        if thread == self.thread {
+            return self.push_local(envelope);
+        }
+        let (class, priority) = (envelope.signal.class(), envelope.signal.priority());
+        self.put(thread, (class, priority), Parcel::Signal(envelope));
+    }
+
+    /// Whether the links of this thread have something to do at the end of the turn.
+    #[inline]
+    pub(crate) fn has_link_work(&self) -> bool {
+        self.has_link_work
+    }
+
+    pub(crate) fn set_link_work(&mut self, has_link_work: bool) {
+        self.has_link_work = has_link_work;
+    }
+
+    /// Counts the signals of this thread that wait for credits of other nodes. While there are any, the
+    /// thread takes no new work.
+    pub(crate) fn set_link_backlog(&mut self, waiting: usize) {
+        self.backlog = self.backlog - self.link_backlog + waiting;
+        self.link_backlog = waiting;
+        if waiting > 0 {
+            self.space = 0;
+        }
+    }
+
+    /// The directory of this node.
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
     }
 
     /// Signals for other nodes.

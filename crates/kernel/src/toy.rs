@@ -12,6 +12,7 @@ use crate::directory::ThreadAssignment;
 use crate::file_buffer::FileBuffer;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
+use crate::transport::board::LinkNews;
 use crate::wire_signal::{DecodeError, EncodeError, LinkMaker, WireSignal};
 use crate::world::{FileId, FileLane, FileMode, FileOutcome, SocketId, WorldEvent, WorldRequest};
 
@@ -45,12 +46,14 @@ pub(crate) enum ToySignal {
     Step(u32),
     /// A signal whose handler takes long.
     Long,
+    /// News of a link, for the watcher.
+    Link(LinkNews),
 }
 
 impl Signal for ToySignal {
     fn class(&self) -> SignalClass {
         match self {
-            Self::EchoReply(..) | Self::BallEnded | Self::Step(_) => SignalClass::Reserved,
+            Self::EchoReply(..) | Self::BallEnded | Self::Step(_) | Self::Link(_) => SignalClass::Reserved,
             Self::World(WorldEvent::FileDone { .. }) => SignalClass::Reserved,
             Self::World(_) | Self::Echo(..) | Self::Ball(_) | Self::Numbered(_) | Self::Long => SignalClass::Deferrable,
         }
@@ -78,6 +81,7 @@ impl Signal for ToySignal {
             Self::Numbered(_) => 5,
             Self::Step(_) => 6,
             Self::Long => 7,
+            Self::Link(_) => 8,
         }
     }
 
@@ -89,8 +93,12 @@ impl Signal for ToySignal {
         Some(LinkMaker::newest())
     }
 
+    fn from_link(news: LinkNews) -> Option<Self> {
+        Some(Self::Link(news))
+    }
+
     fn name_of_number(number: u16) -> Option<&'static str> {
-        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step", "Long"]
+        ["World", "Echo", "EchoReply", "Ball", "BallEnded", "Numbered", "Step", "Long", "Link"]
             .get(usize::from(number))
             .copied()
     }
@@ -152,6 +160,12 @@ pub(crate) struct ToyPlan {
     pub ticks: u32,
     /// Whether STARTER writes, syncs and reads a file.
     pub writes_file: bool,
+    /// Whether a ball goes back to the block that threw it.
+    pub returns: bool,
+    /// Balls that a PLAYER throws to each PLAYER of a node when the link to it is up.
+    pub linked_balls: u32,
+    /// Numbered signals, likewise.
+    pub linked_numbers: u32,
     /// Whether STARTER stops the node once balls, ticks and file are done.
     pub stops: bool,
 }
@@ -178,6 +192,8 @@ pub(crate) struct ToyHost {
     pub longs: u32,
     /// Like `steps_of_turn`.
     pub longs_of_turn: (u32, u32),
+    /// News of links.
+    pub news: Vec<LinkNews>,
     /// The next number from each sender.
     pub numbers: BTreeMap<Address, u32>,
 }
@@ -202,6 +218,7 @@ impl ToyHost {
             steps_of_turn: (0, 0),
             longs: 0,
             longs_of_turn: (0, 0),
+            news: Vec::new(),
             numbers: BTreeMap::new(),
         }
     }
@@ -267,6 +284,18 @@ impl ToyHost {
         outbox.send(to, ToySignal::Ball(hops));
     }
 
+    fn on_link_up(&self, node: NodeId, context: &Context<'_>, outbox: &mut Outbox<ToySignal>) {
+        for instance in 0..context.directory.instances(PLAYER) {
+            let to = Address::new(node, PLAYER, instance);
+            for _ in 0..self.plan.linked_balls {
+                outbox.send(to, ToySignal::Ball(self.plan.hops));
+            }
+            for number in 0..self.plan.linked_numbers {
+                outbox.send(to, ToySignal::Numbered(number));
+            }
+        }
+    }
+
     fn stop_if_done(&self, context: &Context<'_>, outbox: &mut Outbox<ToySignal>) {
         let balls = self.plan.balls * u32::from(context.directory.instances(PLAYER));
         let file = !self.plan.writes_file || self.file_read.is_some();
@@ -318,11 +347,22 @@ impl Host<ToySignal> for ToyHost {
             ToySignal::Ball(0) => outbox.send(context.directory.address(STARTER, 0), ToySignal::BallEnded),
             ToySignal::Ball(hops) => {
                 self.balls_handled += 1;
-                self.throw(hops - 1, context, outbox);
+                match self.plan.returns {
+                    true => outbox.send(from, ToySignal::Ball(hops - 1)),
+                    false => self.throw(hops - 1, context, outbox),
+                }
             }
             ToySignal::BallEnded => self.balls_ended += 1,
+            ToySignal::Link(news) => {
+                self.news.push(news);
+                if let LinkNews::Up { node, .. } = news {
+                    self.on_link_up(node, context, outbox);
+                }
+            }
             ToySignal::Numbered(number) => {
                 let wanted = self.numbers.entry(from).or_default();
+                // A node counts from 0 again in its next life.
+                *wanted = if number == 0 { 0 } else { *wanted };
                 assert_eq!(number, *wanted, "from {from} to {to}");
                 *wanted += 1;
             }

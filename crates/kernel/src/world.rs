@@ -11,6 +11,7 @@ use crate::context::Duration;
 use crate::file_buffer::FileBuffer;
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
+use crate::transport::board::MembershipChange;
 
 /// A socket: the instance that owns it, its slot there, and the slot's generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -310,6 +311,11 @@ pub enum WorldRequest {
         /// Returned with the answer.
         token: u64,
     },
+    /// Changes what the node's links know of the membership.
+    SetMembership {
+        /// The change.
+        change: MembershipChange,
+    },
     /// Stops the node in good order.
     Stop,
     /// Stops the node immediately, so that it answers nothing more. Used if the state of the data on disk is
@@ -345,6 +351,7 @@ impl WorldRequest {
             | Self::CloseSocket { .. }
             | Self::PauseReading { .. }
             | Self::ResumeReading { .. }
+            | Self::SetMembership { .. }
             | Self::Stop
             | Self::Halt { .. } => None,
         }

@@ -3,12 +3,14 @@
 mod foreign_output;
 mod doorbell;
 mod file;
+mod link_socket;
 mod memory_stream;
 mod node;
 mod output;
 mod thread_slot;
 mod sending;
 mod socket;
+mod socket_counts;
 mod spinner;
 mod thread;
 mod thread_usage;
@@ -16,7 +18,7 @@ mod wake;
 
 pub use file::FileBackend;
 pub use memory_stream::{MemoryReceiver, MemorySender, MemoryStream, StreamClosed, TrySendError};
-pub use node::{ConnectError, Connector, Node, NodeOptions, RunningNode, StartError, StopHandle};
+pub use node::{ConnectError, Connector, LinkOptions, Node, NodeOptions, RunningNode, StartError, StopHandle};
 
 /// Aborts the process when its thread unwinds: a panic is a broken invariant, and no thread may continue.
 struct AbortOnPanic;

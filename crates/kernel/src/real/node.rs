@@ -24,15 +24,21 @@ use crate::scheduler::load::LoadBoard;
 use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
+use crate::transport::board::{LinkBoard, LinkRoutes};
+use crate::transport::hello::{ClusterKey, Identity};
+use crate::transport::thread_links::{LinkSetup, ThreadLinks, Transport};
 use crate::turn_clock::TurnClock;
+use crate::wire_signal::WireSignal;
 
 use super::AbortOnPanic;
 use super::doorbell::Doorbell;
 use super::file::{AnswerSink, FileBackend, FileOptions, FileQueues, FileWorkers};
 use super::foreign_output::ForeignOutput;
+use super::link_socket::LinkPorts;
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{AtomicSendSettings, Sending};
-use super::socket::{NodeSockets, SocketCounts, Sockets};
+use super::socket::{NodeSockets, Sockets};
+use super::socket_counts::SocketCounts;
 use super::spinner::{AtomicSpinSettings, Spinner};
 use super::thread::{Activity, NodeThread, Poller, RealWorld, Shared, WAKE_TOKEN};
 use super::thread_slot::ThreadSlots;
@@ -69,6 +75,27 @@ pub struct NodeOptions {
     pub send: SendSettings,
     /// For tests: the hit of a crash point at which the process kills itself.
     pub crash: Option<ArmedCrash>,
+    /// Links to other nodes, for [`Node::start_linked`].
+    pub links: Option<LinkOptions>,
+}
+
+/// How a node is linked with others.
+#[derive(Clone, Debug)]
+pub struct LinkOptions {
+    /// The cluster, the same for all of its nodes.
+    pub cluster: u128,
+    /// The cluster's key.
+    pub key: ClusterKey,
+    /// This node's incarnation, from 1.
+    pub incarnation: u32,
+    /// Accepts the connections of other nodes.
+    pub listener: Arc<std::net::TcpListener>,
+    /// The other nodes and where they accept connections.
+    pub peers: Vec<(NodeId, SocketAddr)>,
+    /// Number of channels to each node, at most 32; the same on all nodes.
+    pub channels: u8,
+    /// The block that gets news of links.
+    pub watcher: (ModuleId, u16),
 }
 
 impl Default for NodeOptions {
@@ -85,6 +112,7 @@ impl Default for NodeOptions {
             spin: SpinSettings::default(),
             send: SendSettings::default(),
             crash: None,
+            links: None,
         }
     }
 }
@@ -129,10 +157,39 @@ impl Node {
         H: Host<S> + Send + 'static,
         F: Fn(ThreadAssignment) -> H + Send + Sync + 'static,
     {
+        Self::start_with(layout, NodeOptions { links: None, ..options }, make_host, |_, _, _| None)
+    }
+
+    /// Like [`Node::start`], with links to other nodes if the options have any.
+    pub fn start_linked<S, H, F>(
+        layout: &NodeLayout,
+        options: NodeOptions,
+        make_host: F,
+    ) -> Result<RunningNode, StartError>
+    where
+        S: WireSignal,
+        H: Host<S> + Send + 'static,
+        F: Fn(ThreadAssignment) -> H + Send + Sync + 'static,
+    {
+        Self::start_with(layout, options, make_host, ThreadLinks::<S>::of_thread)
+    }
+
+    fn start_with<S, H, F>(
+        layout: &NodeLayout,
+        options: NodeOptions,
+        make_host: F,
+        make_links: MakeLinks<S>,
+    ) -> Result<RunningNode, StartError>
+    where
+        S: Signal,
+        H: Host<S> + Send + 'static,
+        F: Fn(ThreadAssignment) -> H + Send + Sync + 'static,
+    {
         crate::trace::dump_on_panic();
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
         let (mut listeners, local_addresses) = listen_all(&options.listeners)?;
-        if !listeners.is_empty() && directory.instances(ModuleId::SOCKETS) == 0 {
+        let has_sockets = !listeners.is_empty() || options.links.is_some();
+        if has_sockets && directory.instances(ModuleId::SOCKETS) == 0 {
             return Err(StartError::NoSocketThread);
         }
         let (shared, polls) = share(&directory, &options.send)?;
@@ -147,6 +204,7 @@ impl Node {
             limits: options.limits.clone(),
             last_instance: AtomicUsize::new(owner_count.saturating_sub(1)),
         }));
+        let links = options.links.as_ref().map(|links| link_setup(links, &directory, &options));
         let slots = Arc::new(ThreadSlots::<S, H>::new(layout.threads.len(), shared.clone()));
         let files = file_workers(&directory, &options, &slots)?;
         let start = ThreadStart {
@@ -156,6 +214,7 @@ impl Node {
             connector: connector.clone(),
             seed: options.seed.unwrap_or_else(seed_of_start),
             wake_ns,
+            links,
             crash_watch: options.crash.map(|armed| Arc::new(CrashWatch::killing_process(armed))),
             options,
             directory,
@@ -182,7 +241,7 @@ impl Node {
             let channels = ThreadChannels { index: index as u16, rings, poll, listeners: own_listeners };
             let (make_host, slots, sender) = (make_host.clone(), slots.clone(), sender.clone());
             let thread = std::thread::Builder::new().name(layout.threads[index].name.clone()).spawn(move || {
-                start.run(channels, &slots, &*make_host, sender);
+                start.run(channels, &slots, (&*make_host, make_links), sender);
             });
             match thread {
                 Ok(thread) => running.threads.push(thread),
@@ -426,6 +485,33 @@ impl Drop for RunningNode {
     }
 }
 
+/// Makes the links of a thread.
+type MakeLinks<S> = fn(Arc<LinkSetup>, u16, Time) -> Option<Box<dyn Transport<S>>>;
+
+/// What all links of the node share. The instances that own sockets own the channels in turn.
+fn link_setup(links: &LinkOptions, directory: &Directory, options: &NodeOptions) -> Arc<LinkSetup> {
+    let instances = directory.instances(ModuleId::SOCKETS);
+    let owners = (0..u16::from(links.channels)).map(|channel| channel % instances);
+    let threads = owners.filter_map(|owner| directory.thread_of(ModuleId::SOCKETS, owner)).collect();
+    let own = Identity { cluster: links.cluster, node: options.node, incarnation: links.incarnation };
+    Arc::new(LinkSetup {
+        own,
+        key: links.key.clone(),
+        peers: links.peers.iter().map(|&(node, _)| node).collect(),
+        routes: Arc::new(LinkRoutes::new(threads)),
+        board: Arc::new(LinkBoard::new()),
+        watcher: links.watcher,
+        stall_after: Duration(options.limits.stall_ns),
+    })
+}
+
+/// The listener for connections of other nodes, in the form that a poll takes.
+fn link_listener(listener: &std::net::TcpListener) -> std::io::Result<TcpListener> {
+    let listener = listener.try_clone()?;
+    listener.set_nonblocking(true)?;
+    Ok(TcpListener::from_std(listener))
+}
+
 /// The shared state and settings from which a new thread is started.
 #[derive(Clone)]
 struct ThreadStart {
@@ -438,6 +524,7 @@ struct ThreadStart {
     seed: u64,
     /// Time from a wake-up until the thread runs, in nanoseconds.
     wake_ns: u64,
+    links: Option<Arc<LinkSetup>>,
     crash_watch: Option<Arc<CrashWatch>>,
 }
 
@@ -457,7 +544,7 @@ impl ThreadStart {
         &mut self,
         ThreadChannels { index, rings, poll, listeners }: ThreadChannels<S>,
         slots: &ThreadSlots<S, H>,
-        make_host: &impl Fn(ThreadAssignment) -> H,
+        (make_host, make_links): (&impl Fn(ThreadAssignment) -> H, MakeLinks<S>),
         sender: mpsc::Sender<Result<Vec<String>, StartError>>,
     ) {
         let directory = self.directory.clone();
@@ -487,6 +574,10 @@ impl ThreadStart {
             &self.options.limits,
             (Time(0), TurnClock::real(self.shared.clock.clone())),
         );
+        if let Some(links) = &self.links {
+            let own = make_links(links.clone(), index, self.shared.clock.now());
+            engine.set_links(own, links.routes.clone(), links.board.clone());
+        }
         if let Some(watch) = &self.crash_watch {
             engine.watch_crash_points(watch.clone());
         }
@@ -533,6 +624,14 @@ impl ThreadStart {
                 for (number, listener) in listeners {
                     own_sockets.listen(number, listener)?;
                 }
+                if let (Some(setup), Some(options)) = (&self.links, &self.options.links) {
+                    let ports = LinkPorts::new(options.peers.clone(), setup.routes.clone(), index)?;
+                    let listener = match instance {
+                        0 => Some(link_listener(&options.listener)?),
+                        _ => None,
+                    };
+                    own_sockets.set_links(ports, listener)?;
+                }
                 sockets = Some(Box::new(own_sockets));
             }
         }
@@ -544,6 +643,8 @@ impl ThreadStart {
             thread: index,
             files: self.files.clone(),
             file_requests: 0,
+            due: Time(0),
+            wakes_by: Time(u64::MAX),
         })
     }
 }

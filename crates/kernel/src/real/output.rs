@@ -50,6 +50,12 @@ impl Output {
         Pressure::Unchanged
     }
 
+    /// Queues output of a link, which limits the amount itself.
+    pub(super) fn push_link(&mut self, buffer: Buffer) {
+        self.bytes += buffer.len();
+        self.queue.push_back(buffer);
+    }
+
     /// Whether all output is written, including that of a helper.
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty() && !self.is_with_helper

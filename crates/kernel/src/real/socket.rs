@@ -13,7 +13,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Interest, Registry, Token};
@@ -31,9 +31,11 @@ use crate::scheduler::run::{Engine, Services};
 use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
+use super::link_socket::LinkPorts;
 use super::memory_stream::{Acceptor, Arrival, NodeEnd};
 use super::output::{Output, Pressure};
 use super::sending::Sending;
+use super::socket_counts::SocketCounts;
 use crate::output_batch::{OutputBatch, WriteResult};
 
 /// Maximum number of sockets read in one turn.
@@ -51,22 +53,8 @@ const NO_SOCKET: u32 = u32::MAX;
 /// The smallest poll token of a listener; smaller ones are slots of sockets.
 pub(super) const LISTENER_TOKENS: usize = 1 << 32;
 
-/// Number of open sockets of each instance of [`ModuleId::SOCKETS`] on a node.
-#[derive(Debug)]
-pub(super) struct SocketCounts(pub(super) Vec<AtomicU32>);
-
-impl SocketCounts {
-    pub(super) fn total(&self) -> u32 {
-        self.0.iter().map(|count| count.load(Ordering::Relaxed)).sum()
-    }
-
-    /// The owner with the fewest sockets; among equals, the first after `last`.
-    pub(super) fn least_loaded_after(&self, last: usize) -> usize {
-        let instances = self.0.len().max(1);
-        let turn = (1..=instances).map(|step| (last + step) % instances);
-        turn.min_by_key(|&instance| self.0.get(instance).map_or(0, |count| count.load(Ordering::Relaxed))).unwrap_or(0)
-    }
-}
+/// The smallest poll token of a link or of the listener for links.
+pub(super) const LINK_TOKENS: usize = 1 << 33;
 
 /// What all socket instances of a node share.
 #[derive(Clone)]
@@ -81,16 +69,16 @@ pub(super) struct NodeSockets {
 pub(super) struct Sockets {
     own: Address,
     directory: Arc<Directory>,
-    registry: Registry,
+    pub(super) registry: Registry,
     limits: KernelLimits,
     counts: Arc<SocketCounts>,
     /// Listeners with their numbers.
     listeners: Vec<(u16, TcpListener)>,
     /// Listeners that may have more connections waiting.
-    accepting: VecDeque<usize>,
+    pub(super) accepting: VecDeque<usize>,
     last_instance: usize,
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) free: Vec<u32>,
     /// Accepts connections of clients in this process.
     acceptor: Arc<Acceptor>,
     /// Socket slots by acceptor slot.
@@ -99,8 +87,8 @@ pub(super) struct Sockets {
     arrivals: VecDeque<Arrival>,
     /// Acceptor slots of closed connections, to be returned to the acceptor.
     freed_slots: Vec<u32>,
-    /// Whether the acceptor may have new connections, or slots are to be returned to it.
-    exchange_wanted: bool,
+    /// Whether the acceptor may have new connections, slots are to be returned to it, or links have input.
+    pub(super) exchange_wanted: bool,
     /// Scratch memory for the acceptor's ready list. Empty between uses.
     ready: Vec<u32>,
     /// In-memory connections whose clients are woken at the end of the turn.
@@ -108,12 +96,14 @@ pub(super) struct Sockets {
     /// Sockets that may have bytes to read.
     readable: VecDeque<u32>,
     /// Sockets with output to write at the end of the turn.
-    dirty: Vec<u32>,
+    pub(super) dirty: Vec<u32>,
     pub(super) output_counts: OutputCounts,
     /// A file descriptor in reserve. If the process has run out of descriptors, this one is released so that
     /// a waiting connection can be accepted and closed.
     spare: Option<OwnedFd>,
-    stopping: bool,
+    pub(super) stopping: bool,
+    /// The part for links to other nodes.
+    pub(super) links: Option<Box<LinkPorts>>,
 }
 
 /// Output of one thread's sockets since the start.
@@ -130,32 +120,34 @@ pub(super) struct OutputCounts {
 }
 
 #[derive(Default)]
-struct Slot {
+pub(super) struct Slot {
     generation: u32,
-    socket: Option<Socket>,
+    pub(super) socket: Option<Socket>,
 }
 
-struct Socket {
-    id: SocketId,
-    stream: Stream,
-    output: Output,
-    readable: bool,
-    peer_closed: bool,
+pub(super) struct Socket {
+    pub(super) id: SocketId,
+    pub(super) stream: Stream,
+    pub(super) output: Output,
+    pub(super) readable: bool,
+    pub(super) peer_closed: bool,
     paused: bool,
     /// Whether the socket must not be added to [`Sockets::dirty`], because it is in that list already or a
     /// helper has its output.
-    dirty: bool,
-    wants_writable: bool,
-    closing: bool,
+    pub(super) dirty: bool,
+    pub(super) wants_writable: bool,
+    pub(super) closing: bool,
     /// If set, the socket closes for this reason once its output is back from a helper.
     ending: Option<SocketCloseReason>,
     /// When the delay of the socket's output began; 0 if it is not delayed.
     delayed_since: Time,
     /// The last batch of output, kept for reuse.
     batch: Option<Box<OutputBatch>>,
+    /// Whether the peer is another node.
+    pub(super) is_link: bool,
 }
 
-enum Stream {
+pub(super) enum Stream {
     /// Shared only with the batch of this socket's output.
     Tcp(Arc<TcpStream>),
     Memory(Box<NodeEnd>),
@@ -199,6 +191,7 @@ impl Sockets {
             output_counts: OutputCounts::default(),
             spare: open_spare(),
             stopping: false,
+            links: None,
         }
     }
 
@@ -215,7 +208,7 @@ impl Sockets {
         self.stopping = true;
         self.acceptor.close();
         self.arrivals.clear();
-        self.exchange_wanted = false;
+        self.exchange_wanted = self.has_link_input();
         self.accepting.clear();
         self.readable.clear();
         self.listeners.clear();
@@ -223,11 +216,11 @@ impl Sockets {
 
     /// Records an event of the poll.
     pub(super) fn on_ready(&mut self, token: usize, readable: bool, writable: bool, peer_closed: bool) {
-        if self.stopping && (!writable || token >= LISTENER_TOKENS) {
-            return;
-        }
         if token >= LISTENER_TOKENS {
-            return self.accepting.push_back(token - LISTENER_TOKENS);
+            return self.on_special_ready(token, writable, (readable, peer_closed));
+        }
+        if self.stopping && !writable {
+            return;
         }
         // The socket may have closed after the poll reported the event.
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(token) else { return };
@@ -272,11 +265,8 @@ impl Sockets {
     /// resulting signals. Returns the number of sockets read.
     pub(super) fn take_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) -> u64 {
         self.take_ready_streams();
-        if self.has_arrivals() && engine.accepts_work() {
-            engine.with_services(|services| {
-                self.accept(services);
-                self.admit_streams(services);
-            });
+        if self.has_arrivals() {
+            self.take_arrivals(engine);
         }
         let reads = self.readable.len().min(READS_MAX);
         for read in 0..reads {
@@ -299,7 +289,7 @@ impl Sockets {
         for slot in ready.drain(..) {
             match self.socket_by_acceptor_slot.get(slot as usize) {
                 Some(&index) if index != NO_SOCKET => self.on_stream_ready(index),
-                _ => self.exchange_wanted = !self.stopping,
+                _ => self.exchange_wanted |= !self.stopping,
             }
         }
         self.ready = ready;
@@ -467,7 +457,7 @@ impl Sockets {
         }
     }
 
-    fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
+    pub(super) fn write_socket(&mut self, index: u32, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         if socket.output.is_with_helper() {
             // This entry of the list belongs to an earlier socket of the slot. The output of the present
@@ -490,14 +480,14 @@ impl Sockets {
     fn finish_write(&mut self, index: u32, result: WriteResult, services: &mut Services<'_>) {
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index as usize) else { return };
         let id = socket.id;
-        if socket.output.pressure_after_write(&self.limits) == Pressure::Drained {
+        if socket.output.pressure_after_write(&self.limits) == Pressure::Drained && !socket.is_link {
             services.events.push((self.own, WorldEvent::SendDrained { socket: id }));
         }
         let wants_writable = result == WriteResult::Full;
         if wants_writable != socket.wants_writable {
             socket.wants_writable = wants_writable;
             let interest = if wants_writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
-            let token = Token(index as usize);
+            let token = Token(index as usize + if socket.is_link { LINK_TOKENS } else { 0 });
             if let Stream::Tcp(stream) = &mut socket.stream
                 && Arc::get_mut(stream).is_none_or(|stream| self.registry.reregister(stream, token, interest).is_err())
             {
@@ -566,14 +556,14 @@ impl Sockets {
         }
     }
 
-    fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
+    pub(super) fn socket(&mut self, id: SocketId) -> Option<&mut Socket> {
         let socket = self.slots.get_mut(id.index() as usize)?.socket.as_mut()?;
         if socket.id == id { Some(socket) } else { None }
     }
 
     /// Closes a socket and notifies its block. If a helper has output of the socket, this happens once the
     /// output is back, so that a slot is reused only when no thread holds anything of its earlier socket.
-    fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
+    pub(super) fn close(&mut self, id: SocketId, reason: SocketCloseReason, services: &mut Services<'_>) {
         let index = id.index() as usize;
         let Some(socket) = self.socket(id) else { return };
         if socket.output.is_with_helper() {
@@ -582,7 +572,9 @@ impl Sockets {
             return;
         }
         let slot = &mut self.slots[index];
+        let mut is_link = false;
         if let Some(mut socket) = slot.socket.take() {
+            is_link = socket.is_link;
             // A peer that closed only its own side may still want the queued output.
             let is_awaited = reason == SocketCloseReason::Peer;
             match &mut socket.stream {
@@ -615,6 +607,9 @@ impl Sockets {
         // `SocketId` has few bits for the generation; making an id wraps it within them.
         slot.generation = SocketId::new(0, 0, slot.generation + 1).generation();
         self.free.push(index as u32);
+        if is_link {
+            return self.on_link_closed(id, false);
+        }
         if let Some(count) = self.counts.0.get(usize::from(self.own.instance)) {
             count.fetch_sub(1, Ordering::Relaxed);
         }
@@ -647,7 +642,7 @@ impl Sockets {
     }
 
     /// A free slot.
-    fn allocate_slot(&mut self) -> SocketId {
+    pub(super) fn allocate_slot(&mut self) -> SocketId {
         let index = self.free.pop().unwrap_or(self.slots.len() as u32);
         if index as usize == self.slots.len() {
             self.slots.push(Slot::default());
@@ -656,7 +651,7 @@ impl Sockets {
     }
 
     /// Takes new in-memory connections and returns acceptor slots.
-    fn admit_streams(&mut self, services: &mut Services<'_>) {
+    pub(super) fn admit_streams(&mut self, services: &mut Services<'_>) {
         if self.exchange_wanted {
             self.exchange_wanted = !self.acceptor.exchange(&mut self.arrivals, &mut self.freed_slots);
         }
@@ -673,7 +668,7 @@ impl Sockets {
         }
     }
 
-    fn accept(&mut self, services: &mut Services<'_>) {
+    pub(super) fn accept(&mut self, services: &mut Services<'_>) {
         let mut accepted = 0;
         while let Some(&listener) = self.accepting.front() {
             if accepted == ACCEPTS_MAX {
@@ -735,7 +730,7 @@ impl Drop for Sockets {
 }
 
 impl Socket {
-    fn new(id: SocketId, stream: Stream) -> Self {
+    pub(super) fn new(id: SocketId, stream: Stream) -> Self {
         Self {
             id,
             stream,
@@ -749,6 +744,7 @@ impl Socket {
             ending: None,
             delayed_since: Time(0),
             batch: None,
+            is_link: false,
         }
     }
 

@@ -106,6 +106,10 @@ pub(super) struct RealWorld {
     pub(super) files: FileQueues,
     /// Requests about files whose answers this thread has not taken yet.
     pub(super) file_requests: u64,
+    /// Time of the next decision about sending or work of the links.
+    pub(super) due: Time,
+    /// When the links must do something; never on a thread without links.
+    pub(super) wakes_by: Time,
 }
 
 impl World for RealWorld {
@@ -130,6 +134,10 @@ impl World for RealWorld {
             (SocketParcel::Adopt(accepted), Some(sockets)) => {
                 let (stream, peer, listener) = *accepted;
                 sockets.adopt(stream, peer, listener, services);
+            }
+            (SocketParcel::AdoptLink(accepted), Some(sockets)) => {
+                let (stream, message) = *accepted;
+                sockets.adopt_link(stream, message);
             }
             (SocketParcel::OutputReturned(batch), Some(sockets)) => sockets.take_back(batch, services),
             (parcel, None) => require!(false, "a message about sockets goes to a thread with sockets: {parcel:?}"),
@@ -309,7 +317,8 @@ pub(super) struct NodeThread<S: Signal, H: Host<S>> {
     pub(super) signals_since_poll: u64,
     /// Signals handled in the last turn.
     pub(super) handled: u64,
-    /// Whether the last turn published signals that had waited for space in a mailbox.
+    /// Whether the last turn published signals that had waited for space in a mailbox, or its links delivered
+    /// signals.
     pub(super) sent_backlog: bool,
     /// When the thread became idle.
     pub(super) idle_since: Time,
@@ -323,11 +332,8 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     pub(super) fn turn(&mut self, poller: &mut Poller) {
         let now = self.clock.now();
         self.engine.load.enter(ThreadState::Executing, now);
-        if now >= self.world.sending.due() {
-            self.world.adjust_sending(now);
-            self.is_saturated =
-                is_saturated(recent_busy_per_mille(&self.world.shared.loads, self.engine.assignment().thread, now));
-            self.detaches_io = self.contention.is_contended(now);
+        if now >= self.world.due {
+            self.on_due(now);
         }
         let wall_us = self.clock.wall_us(now);
         // One step of long-running work can take a while, so poll the sockets after each step.
@@ -360,6 +366,37 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         self.sent_backlog = self.publish();
     }
 
+    /// Does what is due: decisions about sending, and work of the links.
+    #[cold]
+    fn on_due(&mut self, now: Time) {
+        if now >= self.world.sending.due() {
+            self.world.adjust_sending(now);
+            self.is_saturated =
+                is_saturated(recent_busy_per_mille(&self.world.shared.loads, self.engine.assignment().thread, now));
+            self.detaches_io = self.contention.is_contended(now);
+        }
+        self.world.due = self.world.sending.due();
+        if self.engine.owns_links() {
+            self.engine.want_link_work();
+        }
+    }
+
+    /// Lets the links send, unless the thread is writing to its sockets: it then does so itself afterwards.
+    /// Returns whether there are signals for blocks of this thread.
+    #[cold]
+    fn work_links(&mut self) -> bool {
+        let now = self.clock.now();
+        let Some(sockets) = &mut self.world.sockets else {
+            require!(self.engine.owns_links(), "a node without links sends to itself only");
+            return false;
+        };
+        self.engine.work_links(now, &mut **sockets);
+        let closing = self.engine.with_services(|services| sockets.close_links(now, services));
+        self.world.wakes_by = self.engine.links_due().min(closing);
+        self.world.due = self.world.sending.due().min(self.world.wakes_by);
+        self.engine.has_local_work()
+    }
+
     /// Decides how the thread continues after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
         // Another turn often finds more work. Skip that turn if cheap tests show that it would be empty.
@@ -370,7 +407,9 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         {
             return Next::Turn;
         }
-        self.publish();
+        if self.publish() {
+            return Next::Turn;
+        }
         if self.world.has_output() {
             return Next::Write;
         }
@@ -435,19 +474,16 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     /// Publishes sent signals, and wakes sleeping receivers or defers the wake-up of one. Returns whether
-    /// signals were published that had waited for space.
+    /// there is more work: signals were published that had waited for space, or the links delivered some.
     #[inline]
     fn publish(&mut self) -> bool {
+        let has_arrivals = self.engine.has_link_work() && self.work_links();
         let published = &mut self.published;
         let moved = self.engine.flush(|thread, is_inline_eligible| published.push((thread, is_inline_eligible)));
-        require!(
-            self.engine.remote().is_empty(),
-            "signals go to this node only, because there is no transport to others"
-        );
         if !self.published.is_empty() {
             self.wake_receivers();
         }
-        moved
+        moved || has_arrivals
     }
 
     /// Wakes threads with newly published input. Defers at most one wake-up: work for several threads should
@@ -555,6 +591,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             || self.world.has_output()
             || self.world.has_input()
             || self.engine.next_timer().is_some_and(|due| due < self.sleeps_until)
+            || self.world.wakes_by < self.sleeps_until
         {
             return false;
         }
@@ -635,6 +672,10 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         // blocked thread does not wait in its poll.
         let is_blocked = self.engine.is_blocked() || self.world.has_input();
         let location = if poller.is_some() && !is_blocked { SleepLocation::Poll } else { SleepLocation::Cell };
+        if is_blocked && self.engine.owns_links() {
+            // Links are read even then: they bring what the thread waits for.
+            poller.poll_now(self.world.sockets.as_deref_mut());
+        }
         cell.prepare_sleep();
         if self.has_wake_reason() {
             cell.cancel_sleep();
@@ -677,6 +718,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     fn longest_sleep(&self, now: Time, is_blocked: bool) -> Duration {
         let timeout = if is_blocked { BLOCKED_SLEEP } else { SLEEP_MAX };
+        let timeout = self.world.wakes_by.since(now).min(timeout);
         self.engine.next_timer().map_or(timeout, |due| due.since(now).min(timeout))
     }
 
@@ -719,7 +761,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
             if self.world.has_output() || self.world.has_input() {
                 return SpinEnd::Work { polled };
             }
-            if self.engine.next_timer().is_some_and(|due| due <= now) {
+            if self.world.wakes_by <= now || self.engine.next_timer().is_some_and(|due| due <= now) {
                 return SpinEnd::Timer;
             }
             if now.since(start) >= spin || self.world.shared.halt.load(Ordering::Relaxed) {

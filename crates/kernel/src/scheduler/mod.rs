@@ -11,4 +11,5 @@ pub mod send_board;
 pub mod sleep;
 pub mod spin;
 pub(crate) mod delegation;
+mod engine_links;
 pub(crate) mod timer;

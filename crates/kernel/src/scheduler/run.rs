@@ -33,6 +33,8 @@ use crate::trace::{TraceNames, Tracer};
 use crate::turn_clock::TurnClock;
 use crate::world::{WorldEvent, WorldRequest};
 
+use super::engine_links::EngineLinks;
+
 /// After this many signals, a turn takes no more from mailbox rings and timers, so that other threads soon
 /// see the turn's output and sockets are polled.
 const TURN_SIGNALS_MAX: u64 = 64;
@@ -47,15 +49,15 @@ const INPUT_EMIT_MAX: u16 = 64;
 /// Maximum number of deferred signals handled without space in one stall.
 const STALL_BURST_MAX: u32 = 64;
 
-const NORMAL: usize = 0;
-const HIGH: usize = 1;
+pub(super) const NORMAL: usize = 0;
+pub(super) const HIGH: usize = 1;
 
 /// The part of a thread that is the same in a real and in a simulated node.
 pub(crate) struct Engine<S: Signal, H: Host<S>> {
-    assignment: ThreadAssignment,
+    pub(super) assignment: ThreadAssignment,
     host: H,
-    outbox: Outbox<S>,
-    incoming: Vec<Incoming<S>>,
+    pub(super) outbox: Outbox<S>,
+    pub(super) incoming: Vec<Incoming<S>>,
     deferred: [VecDeque<Deferred<S>>; 2],
     timers: Timers,
     random: Random,
@@ -81,11 +83,12 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     quota: u64,
     waiting_max: usize,
     stall: Stall,
+    pub(super) links: Option<EngineLinks<S>>,
 }
 
 /// The consuming ends of both rings from one other thread, by priority: [`NORMAL`] and [`HIGH`].
-struct Incoming<S> {
-    rings: [Consumer<Parcel<S>>; 2],
+pub(super) struct Incoming<S> {
+    pub(super) rings: [Consumer<Parcel<S>>; 2],
 }
 
 /// A deferrable signal that waits for space.
@@ -224,6 +227,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
+            links: None,
             assignment,
         }
     }
@@ -363,6 +367,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             }
             WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
             WorldRequest::SetSending { settings } => return world.set_sending(settings),
+            WorldRequest::SetMembership { change } => return self.change_membership(*change),
             WorldRequest::Stop => return world.stop(),
             WorldRequest::Halt { message } => return world.halt(message),
             WorldRequest::SendBytes { socket, .. }
@@ -638,6 +643,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     fn receive_parcel(&mut self, ring: &mut Consumer<Parcel<S>>) {
         match ring.pop() {
             Some(Parcel::Event(to, event)) => self.outbox.deliver_event(to, event),
+            Some(Parcel::Remote(envelope)) => self.outbox.push_remote(*envelope),
             Some(Parcel::Request(from, request)) => self.outbox.requests().push((from, request)),
             Some(Parcel::Socket(parcel)) => self.socket_parcels.push(parcel),
             Some(Parcel::Signal(_)) | None => fail("the ring holds the parcel that was inspected", format_args!("")),
@@ -676,7 +682,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     #[inline]
-    fn drain_local(&mut self) {
+    pub(super) fn drain_local(&mut self) {
         if self.outbox.local_len() > 0 {
             self.drain_generations();
         }

@@ -4,12 +4,14 @@
 mod delivery;
 mod file;
 mod link;
+mod network;
 mod node;
 mod simulation;
 mod socket;
 
 pub use delivery::{Delivery, InFlight};
 pub use file::{Disk, DiskCrash, DiskFault, DiskFaults, DiskOperation, FaultTime, SlowWindow};
+pub use network::{NetworkFaults, NetworkOptions};
 pub use node::NodeEnd;
 pub use simulation::{ClientSocket, Simulation, SimulationOptions};
 pub use socket::SocketFaults;

@@ -16,6 +16,7 @@ use crate::scheduler::spin::SpinSettings;
 use crate::world::WorldRequest;
 
 use super::file::VirtualFiles;
+use super::network::QueuedInput;
 use super::socket::VirtualSockets;
 
 pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
@@ -28,6 +29,8 @@ pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
     /// Number of starts and ends. An event is ignored if this number has changed since the event was
     /// scheduled.
     pub(super) life: u32,
+    /// Number of starts.
+    pub(super) incarnation: u32,
     /// Counts the hits of crash points over all runs of the node.
     pub(super) crash_watch: Arc<CrashWatch>,
     /// How the node ends at the armed hit of a crash point.
@@ -40,6 +43,8 @@ pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
     pub(super) is_busy: bool,
     /// The scheduled next turn, if any.
     pub(super) next_run: Option<Time>,
+    /// Input of links for the next turn.
+    pub(super) link_input: Vec<QueuedInput>,
 }
 
 /// How a node ends. In every case its memory and its connections are lost.

@@ -23,6 +23,7 @@ use crate::world::WorldEvent;
 
 use super::file::{Disk, DiskCrash, DiskFaults, DiskOperation, FileOptions, VirtualFiles};
 use super::link::{InTransit, SimulatedLink};
+use super::network::{Network, Packet, Wishes};
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
@@ -80,19 +81,21 @@ pub struct ClientSocket {
     position: usize,
 }
 
-enum ScheduledEvent<S> {
+pub(super) enum ScheduledEvent<S> {
     /// A thread runs a turn.
     Run { life: u32, node: usize, thread: usize },
     /// The output of a turn is published.
     Flush { life: u32, node: usize, thread: usize },
     /// A signal arrives from another node.
     Arrive { life: u32, node: usize, arrival: Arrival<S> },
+    /// Bytes of a link arrive.
+    Packet(Packet),
     /// A file request completes.
     CompleteFile { life: u32, node: usize, request: u64 },
 }
 
 /// A signal from another node.
-struct Arrival<S> {
+pub(super) struct Arrival<S> {
     /// The receiving thread and the sending node.
     thread: usize,
     from: u8,
@@ -106,7 +109,9 @@ pub struct Simulation<S: Signal, H: Host<S>> {
     now: Time,
     queue: BTreeMap<(Time, u64), ScheduledEvent<S>>,
     scheduled: u64,
-    nodes: Vec<SimulatedNode<S, H>>,
+    pub(super) nodes: Vec<SimulatedNode<S, H>>,
+    /// The network between linked nodes.
+    pub(super) network: Option<Network<S>>,
     make_host: Box<dyn FnMut(ThreadAssignment) -> H>,
     /// The link from each node to each other node that it has sent to.
     links: BTreeMap<(u8, u8), SimulatedLink<S>>,
@@ -128,6 +133,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             queue: BTreeMap::new(),
             scheduled: 0,
             nodes: Vec::new(),
+            network: None,
             make_host: Box::new(make_host),
             links: BTreeMap::new(),
             digest: 0,
@@ -164,6 +170,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             world,
             started: self.now,
             life: 0,
+            incarnation: 0,
             crash_watch: Arc::new(CrashWatch::default()),
             armed_end: NodeEnd::Power,
         });
@@ -174,7 +181,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     /// Ends a node abruptly: blocks, signals and sockets are lost, and files keep what `end` leaves of them.
     /// Bytes that a client's machine had received stay readable. A node that is down can only lose power.
     pub fn crash(&mut self, node: NodeId, end: NodeEnd) {
-        let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) else { return };
+        let position = usize::from(node.0).wrapping_sub(1);
+        if self.is_up(node) {
+            self.crash_links(position, end);
+        }
+        let Some(node) = self.nodes.get_mut(position) else { return };
         if !node.threads.is_empty() {
             node.threads.clear();
             node.life += 1;
@@ -337,6 +348,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                     self.arrive(node, arrival);
                 }
             }
+            ScheduledEvent::Packet(packet) => self.arrive_packet(packet),
             ScheduledEvent::CompleteFile { life, node, request } => {
                 if self.is_same_life(life, node) {
                     self.complete_file_request(node, request);
@@ -376,9 +388,15 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let node = &mut self.nodes[position];
         node.started = self.now;
         node.life += 1;
+        node.incarnation += 1;
         node.world.stop_requested = false;
         let threads = node.layout.threads.len();
         let loads = Arc::new(LoadBoard::new(threads));
+        let stall_after = Duration(self.options.limits.stall_ns);
+        let links = self
+            .network
+            .as_ref()
+            .map(|network| network.links_of(node.directory.node(), node.incarnation, &node.directory, stall_after));
         for (index, rings) in connect_threads::<S>(threads, &self.options.limits).into_iter().enumerate() {
             let layout = &node.layout.threads[index];
             let assignment = ThreadAssignment {
@@ -395,7 +413,11 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             let mut engine = Engine::new(assignment, host, rings, &self.options.limits, (Time(0), turn_clock));
             engine.keep_digest();
             engine.watch_crash_points(node.crash_watch.clone());
-            node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None });
+            if let Some((setup, make_links)) = &links {
+                let own = make_links(setup.clone(), index as u16, Time(0));
+                engine.set_links(own, setup.routes.clone(), setup.board.clone());
+            }
+            node.threads.push(SimulatedThread { engine, is_busy: false, next_run: None, link_input: Vec::new() });
         }
         for thread in 0..threads {
             let delay = self.random.below(self.options.wake_ns_max + 1);
@@ -403,14 +425,24 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
-    fn schedule(&mut self, time: Time, scheduled: ScheduledEvent<S>) {
+    /// The seed of the simulation.
+    pub(super) fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// A random latency between two nodes, in nanoseconds.
+    pub(super) fn link_delay(&mut self) -> u64 {
+        self.random.below(self.options.link_ns_max.max(1))
+    }
+
+    pub(super) fn schedule(&mut self, time: Time, scheduled: ScheduledEvent<S>) {
         self.scheduled += 1;
         self.queue.insert((time, self.scheduled), scheduled);
     }
 
     /// Schedules a turn at `time`, unless the thread runs earlier anyway or is busy; a busy thread checks by
     /// itself afterwards.
-    fn schedule_run(&mut self, node: usize, thread: usize, time: Time) {
+    pub(super) fn schedule_run(&mut self, node: usize, thread: usize, time: Time) {
         let life = self.nodes[node].life;
         let state = &mut self.nodes[node].threads[thread];
         if state.is_busy || state.next_run.is_some_and(|next| next <= time) {
@@ -441,6 +473,14 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 engine.with_services(|services| sockets.take_input(connection, conditions, services, own));
                 engine.run_local();
             }
+        }
+        let mut link_input = std::mem::take(&mut node.threads[thread].link_input);
+        let engine = &mut node.threads[thread].engine;
+        for input in link_input.drain(..) {
+            engine.receive_from_node(input.as_input(), local_now);
+        }
+        if engine.owns_links() {
+            engine.want_link_work();
         }
         let handled = engine.end_handling();
         self.digest = mix(self.digest ^ engine.take_digest());
@@ -490,13 +530,19 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             return self.crash(node, NodeEnd::Process);
         }
         let node = &mut self.nodes[position];
+        let local_now = Time(self.now.since(node.started).0);
+        let mut wishes = Wishes::default();
         let SimulatedThread { engine, is_busy, .. } = &mut node.threads[thread];
         *is_busy = false;
+        if engine.has_link_work()
+            && let Some(network) = &mut self.network
+        {
+            engine.work_links(local_now, &mut network.sockets(&mut wishes));
+        }
         let instances = node.world.sockets.written_by(&node.layout.threads[thread].modules);
         let ended: Vec<u16> = instances.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
         let mut published = Vec::new();
         let moved = engine.flush(|target, _| published.push(usize::from(target)));
-        let local_now = Time(self.now.since(node.started).0);
         engine.load.enter(ThreadState::Sleeping, local_now);
         engine.report_turn_end(local_now);
         let remote: Vec<Envelope<S>> = engine.remote().drain(..).collect();
@@ -516,6 +562,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         for envelope in remote {
             self.send_to_node((position, thread), envelope);
         }
+        self.carry_out_wishes(position, thread, wishes);
         self.schedule_next(position, thread, moved);
         if stop_requested {
             self.request_stop(NodeId(position as u8 + 1));
@@ -558,6 +605,13 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         if engine.is_blocked() || has_input {
             let pause = if engine.accepts_work() { Duration(1) } else { BLOCKED_PAUSE };
             times.push(self.now.plus(pause));
+        }
+        if !node.threads[thread].link_input.is_empty() {
+            times.push(self.now);
+        }
+        let engine = &mut node.threads[thread].engine;
+        if engine.owns_links() {
+            times.push(started.plus(Duration(engine.links_due().0)).max(self.now.plus(Duration(1))));
         }
         if let Some(due) = engine.next_timer() {
             times.push(started.plus(Duration(due.0)).max(self.now));

@@ -7,6 +7,7 @@ use crate::limit::KernelLimits;
 use crate::module::ModuleId;
 use crate::toy::{AFTER_SEND, BEFORE_SEND, ECHO, PLAYER, STARTER};
 use crate::toy::{ToyHost, ToyPlan, ToySignal};
+use crate::transport::board::LinkNews;
 
 type ToySimulation = Simulation<ToySignal, ToyHost>;
 
@@ -275,4 +276,112 @@ fn a_thread_that_sends_for_others_writes_what_they_queued() {
     simulation.run_for(Duration::from_millis(10));
     echoed.extend(simulation.read(socket));
     assert_eq!(echoed, sent);
+}
+
+/// Nodes of four threads whose links carry signals as bytes.
+fn linked(seed: u64, nodes: u8, plan: ToyPlan) -> ToySimulation {
+    let mut simulation =
+        Simulation::new(SimulationOptions::new(seed), move |assignment| ToyHost::new(assignment, plan));
+    simulation.link_nodes(NetworkOptions { channels: 2, nodes, watcher: (PLAYER, 0) });
+    let layout = NodeLayout::new(&[
+        &[(STARTER, 0), (PLAYER, 0)],
+        &[(ModuleId::SOCKETS, 0), (PLAYER, 1)],
+        &[(ModuleId::SOCKETS, 1), (PLAYER, 2)],
+    ]);
+    for _ in 0..nodes {
+        simulation.add_node(&layout).unwrap();
+    }
+    simulation
+}
+
+fn count(simulation: &mut ToySimulation, node: u8, of_thread: impl Fn(&ToyHost) -> u64) -> u64 {
+    (0..3).filter_map(|thread| simulation.host_mut(NodeId(node), thread).map(|host| of_thread(host))).sum()
+}
+
+fn has_news(simulation: &mut ToySimulation, node: u8, wanted: impl Fn(&LinkNews) -> bool) -> bool {
+    count(simulation, node, |host| host.news.iter().filter(|news| wanted(news)).count() as u64) > 0
+}
+
+#[test]
+fn signals_between_nodes_survive_resets_and_damage() {
+    for seed in 0..12 {
+        // Balls go back to where they came from: a link to a third node may not be up yet.
+        let plan = ToyPlan { returns: true, linked_balls: 5, linked_numbers: 200, hops: 30, ..ToyPlan::default() };
+        let mut simulation = linked(seed, 3, plan);
+        simulation.set_network_faults(NetworkFaults { reset_one_in: 60, damage_one_in: 40 });
+        let is_done = |simulation: &mut ToySimulation| {
+            let balls: u64 = (1..=3).map(|node| count(simulation, node, |host| u64::from(host.balls_ended))).sum();
+            let numbers = |host: &ToyHost| host.numbers.values().map(|&number| u64::from(number)).sum();
+            // Each node gets the numbers and balls of two others on three blocks.
+            balls == 3 * 2 * 3 * 5 && (1..=3).all(|node| count(simulation, node, numbers) == 2 * 3 * 200)
+        };
+        assert!(simulation.run_until(Duration::from_seconds(120), is_done), "seed {seed}: signals are lost or stuck");
+        for node in 1..=3 {
+            assert!(!has_news(&mut simulation, node, |news| matches!(news, LinkNews::Dead { .. })), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_cut_is_suspected_and_healed_without_a_loss() {
+    let plan = ToyPlan { nodes: 2, linked_balls: 5, hops: 1_500, ..ToyPlan::default() };
+    for seed in 0..3 {
+        let mut simulation = linked(seed, 2, plan);
+        let is_up = |simulation: &mut ToySimulation| {
+            (1..=2).all(|node| has_news(simulation, node, |news| matches!(news, LinkNews::Up { .. })))
+        };
+        assert!(simulation.run_until(Duration::from_seconds(5), is_up));
+        assert!(!has_news(&mut simulation, 2, |news| matches!(news, LinkNews::Suspected { .. })));
+        simulation.cut(NodeId(1), NodeId(2));
+        simulation.run_for(Duration::from_millis(50));
+        assert!(has_news(&mut simulation, 2, |news| matches!(news, LinkNews::Suspected { .. })), "seed {seed}");
+        assert!(!has_news(&mut simulation, 1, |news| matches!(news, LinkNews::Suspected { .. })), "one way is open");
+        // Longer than the time after which a silent connection is closed.
+        simulation.run_for(Duration::from_millis(1_500));
+        simulation.heal(NodeId(1), NodeId(2));
+        let is_heard =
+            |simulation: &mut ToySimulation| has_news(simulation, 2, |news| matches!(news, LinkNews::Heard { .. }));
+        assert!(simulation.run_until(Duration::from_seconds(5), is_heard), "seed {seed}");
+        let ended = |simulation: &mut ToySimulation| {
+            (1..=2).map(|node| count(simulation, node, |host| u64::from(host.balls_ended))).sum::<u64>() == 2 * 3 * 5
+        };
+        assert!(simulation.run_until(Duration::from_seconds(600), ended), "seed {seed}: a ball is lost");
+    }
+}
+
+#[test]
+fn the_end_of_a_process_is_noticed_at_once_and_that_of_a_machine_by_silence() {
+    for (seed, end) in [(1, NodeEnd::Process), (2, NodeEnd::Power)] {
+        let mut simulation = linked(seed, 2, ToyPlan { nodes: 2, linked_numbers: 10, ..ToyPlan::default() });
+        let numbers = |host: &ToyHost| host.numbers.values().map(|&number| u64::from(number)).sum();
+        let is_done = |simulation: &mut ToySimulation| (1..=2).all(|node| count(simulation, node, numbers) == 30);
+        assert!(simulation.run_until(Duration::from_seconds(5), is_done));
+        simulation.crash(NodeId(2), end);
+        simulation.run_for(Duration::from_millis(5));
+        let is_dead = |news: &LinkNews| matches!(news, LinkNews::Dead { incarnation: 1, .. });
+        assert_eq!(has_news(&mut simulation, 1, is_dead), end == NodeEnd::Process);
+        simulation.run_for(Duration::from_millis(40));
+        let is_suspected = |news: &LinkNews| matches!(news, LinkNews::Suspected { .. });
+        assert_eq!(has_news(&mut simulation, 1, is_suspected), end == NodeEnd::Power);
+        simulation.restart(NodeId(2));
+        let is_back = |simulation: &mut ToySimulation| {
+            has_news(simulation, 1, is_dead)
+                && has_news(simulation, 1, |news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2 })
+                && count(simulation, 2, numbers) == 30
+        };
+        assert!(simulation.run_until(Duration::from_seconds(10), is_back), "{end:?}");
+    }
+}
+
+#[test]
+fn linked_simulations_repeat() {
+    let run = |seed| {
+        let plan = ToyPlan { nodes: 2, linked_balls: 5, hops: 200, ..ToyPlan::default() };
+        let mut simulation = linked(seed, 2, plan);
+        simulation.set_network_faults(NetworkFaults { reset_one_in: 50, damage_one_in: 50 });
+        simulation.run_for(Duration::from_millis(300));
+        (simulation.digest(), simulation.signals())
+    };
+    assert_eq!(run(3), run(3));
+    assert_ne!(run(3), run(4));
 }

@@ -359,6 +359,16 @@ fn prefix(kind: Kind, length: usize, words: (u16, u16)) -> Vec<u8> {
     message
 }
 
+/// The node and the channel that a hello names, before anything about it is checked; `None` for any other
+/// message.
+pub fn route(message: &[u8]) -> Option<(NodeId, ChannelId)> {
+    if kind(message) != Some(Kind::Hello) || message.len() != HELLO_BYTES {
+        return None;
+    }
+    let (author, _, channel) = identity(message);
+    Some((author.node, channel))
+}
+
 fn kind(message: &[u8]) -> Option<Kind> {
     let kinds = [Kind::Hello, Kind::Challenge, Kind::Proof, Kind::Verdict, Kind::Refusal];
     kinds.into_iter().find(|&kind| message.get(4) == Some(&(kind as u8)) && message.len() >= PREFIX_BYTES)

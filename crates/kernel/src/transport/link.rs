@@ -4,8 +4,9 @@
 //! and the clock; the link says when to connect, what to send and what to close.
 //!
 //! The node with the lower id makes the connections. After a reset it connects again at once, and the other
-//! node probes: it connects too, only to learn whether the process still lives. A refused connection means
-//! that the process is gone; another incarnation in a hello means that it was.
+//! node probes: it connects too, only to learn whether the process still lives. Both go on until the channel
+//! has a connection. A refused connection means that the process is gone; another incarnation in a hello
+//! means that it was.
 //!
 //! An incarnation that is dead for this link never comes back: its frames may be lost.
 
@@ -52,6 +53,8 @@ pub enum Death {
     Evicted,
     /// The other node holds this node's incarnation for dead.
     Fenced(Refusal),
+    /// It is dead for another link.
+    Elsewhere,
     /// It broke the protocol.
     Broken(ChannelFault),
 }
@@ -84,6 +87,7 @@ impl fmt::Display for Death {
             Self::Refused => formatter.write_str("its process is gone"),
             Self::Restarted => formatter.write_str("it was started again"),
             Self::Evicted => formatter.write_str("it was evicted"),
+            Self::Elsewhere => formatter.write_str("another link says so"),
             Self::Fenced(refusal) => write!(formatter, "it refuses this node: {refusal}"),
             Self::Broken(fault) => write!(formatter, "it broke the protocol: {fault}"),
         }
@@ -227,6 +231,11 @@ impl Link {
         self.open.is_some()
     }
 
+    /// The connection that carries the channel.
+    pub fn connection(&self) -> Option<ConnectionId> {
+        self.open.as_ref().map(|open| open.id)
+    }
+
     /// When [`Link::poll`] must be called at the latest.
     pub fn due(&self) -> Time {
         let open = self.open.as_ref().map(|_| self.sent.plus(HEARTBEAT_EVERY).min(self.heard.plus(SILENCE_MAX)));
@@ -323,6 +332,19 @@ impl Link {
         }
     }
 
+    /// No connection can be tried at present.
+    pub fn on_not_connected(&mut self, now: Time) {
+        self.retry_later(now);
+    }
+
+    /// Lower incarnations of the other node are dead for another link.
+    pub fn bury(&mut self, incarnation_min: u32, now: Time, actions: &mut Actions) {
+        self.incarnation_min = self.incarnation_min.max(incarnation_min);
+        if self.incarnation != 0 && self.incarnation < incarnation_min {
+            self.die(Death::Elsewhere, now, actions);
+        }
+    }
+
     /// This incarnation and lower ones of the other node are evicted.
     pub fn evict(&mut self, incarnation: u32, now: Time, actions: &mut Actions) {
         self.evicted = self.evicted.max(incarnation);
@@ -383,8 +405,8 @@ impl Link {
                         actions.closes.push(id);
                         if refusal != Refusal::Role {
                             actions.events.push(LinkEvent::RefusedByPeer(refusal));
-                            self.retry_later(now);
                         }
+                        self.retry_later(now);
                         return Ok(());
                     }
                     Err(refusal) => return Err(refusal),
@@ -537,7 +559,7 @@ impl Link {
         let id = self.open.as_ref()?.id;
         match self.channel.write(epoch, bytes_max, output) {
             Ok(true) => self.sent = now,
-            Ok(false) if now.since(self.sent) >= HEARTBEAT_EVERY || self.sent == Time(0) => {
+            Ok(false) if self.is_heartbeat_due(now) => {
                 self.channel.write_heartbeat(epoch, hears, output);
                 self.sent = now;
             }
@@ -548,6 +570,11 @@ impl Link {
             }
         }
         Some(id)
+    }
+
+    /// Whether the next [`Link::write`] writes a heartbeat if it has nothing else.
+    pub fn is_heartbeat_due(&self, now: Time) -> bool {
+        now.since(self.sent) >= HEARTBEAT_EVERY || self.sent == Time(0)
     }
 
     /// Whether [`Link::write`] has frames or an urgent acknowledgement to write.
@@ -573,13 +600,17 @@ impl Link {
             actions.closes.push(open.id);
             self.connect_at = Some(now);
         }
+        if !self.is_initiator() {
+            self.connect_at = None;
+        }
         actions.events.push(LinkEvent::Dead(incarnation, death));
     }
 
-    /// Connects again after a pause, which doubles from one failure to the next. The node that does not make
-    /// the connections stops probing.
+    /// Connects again after a pause, which doubles from one failure to the next. A probe is repeated too: the
+    /// process may die after it has answered, or close the connection while it dies and refuse only later
+    /// ones.
     fn retry_later(&mut self, now: Time) {
-        if self.is_initiator() && self.open.is_none() {
+        if self.open.is_none() && (self.is_initiator() || self.incarnation != 0) {
             self.connect_at = Some(now.plus(self.retry_after));
             self.retry_after = Duration((self.retry_after.0 * 2).min(RETRY_MAX.0));
         }

@@ -6,13 +6,16 @@
 //! - [`hello`]: how two nodes prove to each other that they belong to one cluster;
 //! - [`channel`]: numbered frames, acknowledgements, credits, and repetition after a reset;
 //! - [`link`]: one channel with its connections: reconnecting, heartbeats, fencing;
-//! - [`detection`]: when silence becomes suspicion.
+//! - [`detection`]: when silence becomes suspicion;
+//! - [`board`]: what the threads of a node share; `thread_links`: the links of one thread.
 
+pub mod board;
 pub mod channel;
 pub mod detection;
 pub mod frame;
 pub mod hello;
 pub mod link;
+pub(crate) mod thread_links;
 
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests;

@@ -14,6 +14,8 @@ use crate::toy::{ToyHost, ToyPlan};
 
 mod sending;
 mod delegation;
+mod link_sockets;
+mod links;
 
 /// The counts of each thread's blocks, available when the thread has ended.
 #[derive(Clone, Default)]
@@ -66,7 +68,7 @@ fn start_with(layout: &NodeLayout, plan: ToyPlan, limits: KernelLimits, options:
     };
     let shared = ended.clone();
     let make_host = move |assignment| Watched { host: Some(ToyHost::new(assignment, plan)), ended: shared.clone() };
-    (Node::start(layout, options, make_host).unwrap(), ended)
+    (Node::start_linked(layout, options, make_host).unwrap(), ended)
 }
 
 pub(super) fn total(ended: &Ended, count: impl Fn(&ToyHost) -> u64) -> u64 {

@@ -99,6 +99,33 @@ fn a_refused_connection_is_the_end_of_the_incarnation() {
 }
 
 #[test]
+fn a_probe_is_repeated_until_the_node_refuses_it() {
+    let ([mut one, mut two], open) = connected();
+    let mut now = START.plus(Duration::from_millis(1));
+    two.link.on_closed(open, false, now, &mut two.actions);
+    for probe in open + 1..open + 4 {
+        now = two.link.due().max(now);
+        two.link.poll(now, &mut two.actions);
+        assert!(std::mem::take(&mut two.actions.connect), "probe {probe}");
+        two.link.on_connecting(probe, [1; 32], now, &mut two.actions);
+        let (_, hello) = two.actions.sends.remove(0);
+        match probe - open {
+            // The process dies, but its listener was still open.
+            1 => two.link.on_closed(probe, false, now, &mut two.actions),
+            // It lives, and dies before it connects again.
+            2 => {
+                one.link.on_hello(probe, &hello, (now, [3; 32]), &mut one.actions);
+                let (_, answer) = one.actions.sends.remove(0);
+                two.receive(probe, &answer, now);
+            }
+            _ => two.link.on_closed(probe, true, now, &mut two.actions),
+        }
+    }
+    assert_eq!(two.actions.events, [LinkEvent::Lost, LinkEvent::Dead(5, Death::Refused)]);
+    assert_eq!(two.link.due(), Time(u64::MAX), "nobody probes a dead node");
+}
+
+#[test]
 fn an_idle_link_sends_heartbeats_and_closes_a_silent_connection() {
     let ([mut one, mut two], _) = connected();
     let mut now = START;
