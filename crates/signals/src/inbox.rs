@@ -455,6 +455,10 @@ impl WireSignal for Signal {
 
     fn is_for(&self, module: ModuleId) -> bool {
         let own = match self {
+            // The gateway of main gets the replies that the gateway of a sql block gets.
+            Signal::Sql(
+                SqlSignal::ReadRowsReply(_) | SqlSignal::ExecuteStatementReply(_) | SqlSignal::EndTransactionReply(_),
+            ) if module == Module::Main => Module::Main,
             Signal::Recv(_) => Module::Recv,
             Signal::Sql(_) => Module::Sql,
             Signal::Tc(_) => Module::Tc,

@@ -349,27 +349,47 @@ fn numbers_of_signals_are_used_once() {
     assert_eq!(numbers.len(), unique.len());
 }
 
+#[test]
+fn replies_of_the_data_plane_are_for_sql_and_for_main() {
+    let receivers = |name: &str| -> Vec<Module> {
+        let mut signals = samplers().into_iter().map(|sampler| sampler(&mut Draw::new(1)));
+        let signal = signals.find(|signal| junctor_kernel::Signal::name(signal) == name).unwrap();
+        Module::ALL.into_iter().filter(|module| signal.is_for((*module).into())).collect()
+    };
+    for reply in ["ReadRowsReply", "ExecuteStatementReply", "EndTransactionReply"] {
+        assert_eq!(receivers(reply), [Module::Main, Module::Sql], "{reply}");
+    }
+    // The gateway of main has no sessions, and needs no globals or catalogs from itself.
+    assert_eq!(receivers("ChangeSchemaReply"), [Module::Sql]);
+    assert_eq!(receivers("ApplyGlobals"), [Module::Sql]);
+}
+
 /// The blocks of one node of two. Main of node 1 sends every signal to the blocks of node 2.
 struct Exchange {
     node: NodeId,
     seen: Vec<String>,
 }
 
-/// A few random values of each signal that crosses nodes.
-fn signals_to_exchange() -> impl Iterator<Item = Signal> {
-    (0..4).flat_map(|seed| samplers().into_iter().map(move |sampler| sampler(&mut Draw::new(seed))))
+/// A few random values of each signal that crosses nodes, with each module that handles the signal.
+fn signals_to_exchange() -> impl Iterator<Item = (Module, Signal)> {
+    let each = (0..4).flat_map(|seed| samplers().into_iter().map(move |sampler| (seed, sampler)));
+    each.flat_map(|(seed, sampler)| {
+        let signal = sampler(&mut Draw::new(seed));
+        let receivers: Vec<Module> = Module::ALL.into_iter().filter(|module| signal.is_for((*module).into())).collect();
+        assert!(!receivers.is_empty(), "a block handles {signal:?}");
+        receivers.into_iter().map(move |module| (module, sampler(&mut Draw::new(seed))))
+    })
 }
 
 impl Host<Signal> for Exchange {
     fn handle(&mut self, endpoints: Endpoints, signal: Signal, _: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let is_start = matches!(signal, Signal::World(WorldEvent::Started));
         if is_start && (self.node, Module::of(endpoints.to.module)) == (NodeId(1), Module::Main) {
-            for signal in signals_to_exchange() {
-                let module = Module::ALL.into_iter().find(|module| signal.is_for((*module).into()));
-                outbox.send(Address::new(NodeId(2), module.expect("a block handles the signal"), 0), signal);
+            for (module, signal) in signals_to_exchange() {
+                outbox.send(Address::new(NodeId(2), module, 0), signal);
             }
         } else if !is_start {
-            self.seen.push(format!("{signal:?}"));
+            self.seen.push(format!("{} {signal:?}", Module::of(endpoints.to.module)));
         }
     }
 }
@@ -381,7 +401,8 @@ fn two_simulated_nodes_exchange_every_signal_also_after_a_restart() {
     let make_host = |assignment: ThreadAssignment| Exchange { node: assignment.node, seen: Vec::new() };
     let mut simulation = Simulation::new(SimulationOptions::new(1), make_host);
     let nodes = [simulation.add_node(&layout).unwrap(), simulation.add_node(&layout).unwrap()];
-    let mut expected: Vec<String> = signals_to_exchange().map(|signal| format!("{signal:?}")).collect();
+    let mut expected: Vec<String> =
+        signals_to_exchange().map(|(module, signal)| format!("{module} {signal:?}")).collect();
     expected.sort();
     for _ in 0..2 {
         let sent = expected.len();
