@@ -10,6 +10,7 @@ use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
+use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
 use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
@@ -696,7 +697,7 @@ impl Gateway {
 
     fn tc_of(&mut self, transaction: &Transaction) -> Address {
         if transaction.id.is_some() {
-            return Address::new(self.own.node, Module::Tc, transaction.id.instance());
+            return coordinator(transaction.id);
         }
         let instance = self.local_tc.unwrap_or_else(|| {
             self.next_tc = (self.next_tc + 1) % self.tc_instances.max(1);

@@ -32,7 +32,9 @@ id! {
     SchemaVersion(u32)
 }
 id! {
-    /// A transaction: the tc instance in the upper 16 bits, a counter below. 0 means none.
+    /// A transaction: the coordinating node in the upper 8 bits, its tc instance in the next 8, a counter
+    /// below. 0 means none. Two lives of a node never meet under one id, because the epoch that evicts the
+    /// first life undoes its transactions; [`GlobalTransactionId`] tells them apart for longer.
     TransactionId(u64)
 }
 id! {
@@ -117,14 +119,23 @@ impl CommitNumber {
 }
 
 impl TransactionId {
-    /// The id of transaction `counter` (below 2^48) of tc instance `instance`.
-    pub fn new(instance: u16, counter: u64) -> TransactionId {
-        TransactionId((u64::from(instance) << 48) | (counter & 0xFFFF_FFFF_FFFF))
+    /// Bits of the counter.
+    pub const COUNTER_BITS: u32 = 48;
+
+    /// The id of transaction `counter` (below 2^48) of instance `tc` (below 2^8) of a node.
+    pub fn new(node: u8, tc: u16, counter: u64) -> TransactionId {
+        let coordinator = u64::from(node) << 8 | u64::from(tc & 0xFF);
+        TransactionId(coordinator << Self::COUNTER_BITS | (counter & ((1 << Self::COUNTER_BITS) - 1)))
     }
 
-    /// The tc instance that coordinates this transaction.
-    pub fn instance(self) -> u16 {
-        (self.0 >> 48) as u16
+    /// The node that coordinates this transaction.
+    pub fn node(self) -> u8 {
+        (self.0 >> (Self::COUNTER_BITS + 8)) as u8
+    }
+
+    /// The tc instance of that node.
+    pub fn tc(self) -> u16 {
+        u16::from((self.0 >> Self::COUNTER_BITS) as u8)
     }
 
     /// Whether this names a transaction.
@@ -136,6 +147,14 @@ impl TransactionId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_transaction_names_its_coordinator() {
+        let transaction = TransactionId::new(255, 254, u64::MAX);
+        assert_eq!((transaction.node(), transaction.tc()), (255, 254));
+        let transaction = TransactionId::new(1, 2, 3);
+        assert_eq!((transaction.node(), transaction.tc(), transaction.0 & 0xFF), (1, 2, 3));
+    }
 
     #[test]
     fn numbers_of_later_epochs_are_larger() {

@@ -28,7 +28,7 @@ fn signal(name: &str) -> Option<Signal> {
     let table = Arc::new(TableLayout::new(definition));
     let partition = PartitionId { table: TableId(7), index: 3 };
     let reply_to = Address::new(NodeId(1), Module::Sql, 2);
-    let transaction = TransactionId::new(1, 77);
+    let transaction = TransactionId::new(1, 1, 77);
     Some(match name {
         "read" => Signal::Ldm(LdmSignal::ReadRows(ReadRows {
             operation: OperationId(1 << 32),

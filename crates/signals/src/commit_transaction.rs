@@ -107,6 +107,11 @@ pub struct AwaitStable {
     pub transaction: TransactionId,
 }
 
+/// The tc that coordinates a transaction.
+pub fn coordinator(transaction: TransactionId) -> Address {
+    Address::new(NodeId(transaction.node()), Module::Tc, transaction.tc())
+}
+
 /// The owner of the numbers that main takes. No tc has this instance.
 pub const MAIN_OWNER: u16 = u16::MAX;
 

@@ -43,7 +43,7 @@ impl LdmBlock {
             junctor_kernel::invariant::fail("a commit of one phase answers its write", format_args!("{handle:?}"))
         };
         let has_rows = !participant.rows.is_empty();
-        let owner = participant.transaction.instance();
+        let owner = participant.transaction.tc();
         let number = match has_rows {
             false => CommitNumber(0),
             true => match self.shared.sequence.take(owner) {

@@ -8,6 +8,7 @@ use junctor_model::id::{CommitNumber, ConnectionId, Epoch, TableId, TransactionI
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::{MainSignal, Signal, TcSignal};
@@ -163,16 +164,16 @@ impl TcBlock {
         let counter = u64::from(handle.generation) << INDEX_BITS | u64::from(handle.index);
         let record = self.transactions.get_mut(handle)?;
         require!(record.id.0 == 0 && record.participants.is_empty(), "a transaction begins with an empty record");
-        record.id = TransactionId::new(self.own.instance, counter);
+        record.id = TransactionId::new(self.own.node.0, self.own.instance, counter);
         Some(handle)
     }
 
     /// The record of a transaction, if it belongs to this instance and is open.
     pub(super) fn find(&self, transaction: TransactionId) -> Option<TransactionHandle> {
-        let counter = transaction.0 & ((1 << 48) - 1);
+        let counter = transaction.0 & ((1 << TransactionId::COUNTER_BITS) - 1);
         let place = (counter & ((1 << INDEX_BITS) - 1)) as u32;
         let handle = TransactionHandle::new(place, (counter >> INDEX_BITS) as u32);
-        let is_own = transaction.instance() == self.own.instance;
+        let is_own = coordinator(transaction) == self.own;
         (is_own && self.transactions.get(handle).is_some()).then_some(handle)
     }
 

@@ -2,12 +2,12 @@
 //!
 //! Commit: prepare, take the number, commit at all participants, and wait until the number is stable.
 
-use junctor_kernel::{Context, Outbox, require};
+use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
-    PrepareTransactionReply,
+    PrepareTransactionReply, coordinator,
 };
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
@@ -184,7 +184,7 @@ impl TcBlock {
         let AwaitStable { number, transaction } = signal;
         require!(number <= self.sequence.taken(), "a number that is waited for was taken: {number}");
         match self.sequence.stable() >= number {
-            true => self.notify_stable(number, transaction.instance(), outbox),
+            true => self.notify_stable(number, coordinator(transaction), outbox),
             false => _ = self.waiting_stable.insert((number, transaction)),
         }
     }
@@ -205,7 +205,7 @@ impl TcBlock {
             let transaction = first.1;
             match self.find(transaction) {
                 Some(handle) => self.resume_stable(handle, context, outbox),
-                None => self.notify_stable(number, transaction.instance(), outbox),
+                None => self.notify_stable(number, coordinator(transaction), outbox),
             }
         }
         // The remaining waiters for this number are woken in the next turn.
@@ -226,9 +226,9 @@ impl TcBlock {
         }
     }
 
-    fn notify_stable(&mut self, number: CommitNumber, instance: u16, outbox: &mut Outbox<Signal>) {
-        if instance != self.own.instance {
-            outbox.send(self.tc_address(instance), Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
+    fn notify_stable(&mut self, number: CommitNumber, tc: Address, outbox: &mut Outbox<Signal>) {
+        if tc != self.own {
+            outbox.send(tc, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
         }
     }
 }

@@ -20,6 +20,7 @@ use std::cmp::Reverse;
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest, require};
 use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
+use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep};
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
@@ -117,8 +118,8 @@ impl TcBlock {
                 ProbeStep::Break => probe.victim,
                 ProbeStep::SearchAgain => probe.initiator,
             };
-            if receiver.instance() != self.own.instance {
-                let to = self.tc_address(receiver.instance());
+            let to = coordinator(receiver);
+            if to != self.own {
                 outbox.send(to, Signal::Tc(TcSignal::ProbeDeadlock(probe)));
                 continue;
             }

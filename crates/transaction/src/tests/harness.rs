@@ -18,6 +18,7 @@ use junctor_model::value::{Value, ValueRef};
 use junctor_signals::Module;
 use junctor_signals::append_records::{AppendRecords, AppendRecordsReply};
 use junctor_signals::change_schema::{Catalog, ChangePartition, PartitionChange, PublishCatalog};
+use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::input::{self, HashedKey, KeyRange, KeyedImage};
@@ -326,7 +327,7 @@ impl Harness {
     ) -> OperationId {
         let TestSession { tc, transaction, autocommit } = session;
         let operation = self.operation();
-        let tc = if transaction.is_some() { transaction.instance() } else { tc };
+        let tc = if transaction.is_some() { transaction.tc() } else { tc };
         let mut parts: Vec<(u16, Buffer)> = parts.into_iter().collect();
         let parts = match parts.len() {
             1 => parts.pop().map(|(partition, input)| Parts::One(partition, input)).expect("one part"),
@@ -378,7 +379,7 @@ impl Harness {
         let operation = self.operation();
         let signal =
             EndTransaction { operation, reply_to: sql(), transaction, ending, durability: CommitDurability::Disk };
-        let tc = Address::new(NodeId(1), Module::Tc, transaction.instance());
+        let tc = coordinator(transaction);
         self.send(tc, sql(), Signal::Tc(TcSignal::EndTransaction(signal)));
         operation
     }
@@ -399,7 +400,7 @@ impl Harness {
     pub fn undo_statements(&mut self, transaction: TransactionId, newer_than: StatementNumber) {
         let operation = self.operation();
         let signal = UndoStatements { operation, reply_to: sql(), transaction, newer_than };
-        let tc = Address::new(NodeId(1), Module::Tc, transaction.instance());
+        let tc = coordinator(transaction);
         self.send(tc, sql(), Signal::Tc(TcSignal::UndoStatements(signal)));
         self.run();
         let is_it =
@@ -622,7 +623,7 @@ impl TestSession {
 
     /// The statement belongs to an open transaction.
     pub fn within(transaction: TransactionId) -> TestSession {
-        TestSession { tc: transaction.instance(), transaction, autocommit: false }
+        TestSession { tc: transaction.tc(), transaction, autocommit: false }
     }
 }
 

@@ -62,7 +62,7 @@ impl DataPlane {
             Signal::Tc(TcSignal::ExecuteStatement(ExecuteStatement { operation, mut transaction, .. })) => {
                 if !transaction.is_some() {
                     self.transactions += 1;
-                    transaction = TransactionId::new(0, self.transactions);
+                    transaction = TransactionId::new(1, 0, self.transactions);
                 }
                 let error = self.errors.pop_front();
                 // A deadlock ends the transaction.

@@ -6,7 +6,7 @@ use super::*;
 fn unknown_transaction() -> (Harness, Address, TransactionId) {
     let (harness, table) = started(1, 1);
     let owner = harness.owner(PartitionId { table: table.layout.definition.id, index: 0 });
-    (harness, owner, TransactionId::new(0, 77))
+    (harness, owner, TransactionId::new(1, 0, 77))
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_backup_without_the_images_does_not_commit() {
     let partition = PartitionId { table: table.layout.definition.id, index: 0 };
     let primary = harness.owner(partition);
     let backup = Address::new(NodeId(2), Module::Ldm, 0);
-    let (transaction, number) = (TransactionId::new(0, 77), CommitNumber(1));
+    let (transaction, number) = (TransactionId::new(1, 0, 77), CommitNumber(1));
     let apply = ApplyReplica { transaction, partition, primary, chain_position: 1, number, participants: 1 };
     harness.send(backup, primary, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
     harness.run();

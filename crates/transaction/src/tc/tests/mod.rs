@@ -409,7 +409,7 @@ fn another_tc_is_notified_when_a_number_taken_here_is_stable() {
     let number = stage.sequence.take(0).expect("a number");
     let waiters = 40;
     for counter in 0..waiters {
-        let transaction = TransactionId::new(1, counter);
+        let transaction = TransactionId::new(1, 1, counter);
         assert!(stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction })).is_empty());
     }
     stage.sequence.mark_applied(number, &mut |_, _| {}).expect("it was taken");
@@ -431,7 +431,7 @@ fn another_tc_is_notified_when_a_number_taken_here_is_stable() {
     }
     assert_eq!(told, waiters);
     // A late request is answered immediately.
-    let transaction = TransactionId::new(1, 0);
+    let transaction = TransactionId::new(1, 1, 0);
     let sent = stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction }));
     assert_eq!(names(&sent), [(1, "CommitStable")]);
 }
@@ -624,13 +624,13 @@ fn a_statement_that_is_stopped_gives_up_its_waits_and_is_undone() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
     let transaction = parts[0].1.transaction;
-    stage.waits(transaction, 1, TransactionId::new(0, 1 << 40));
+    stage.waits(transaction, 1, TransactionId::new(1, 0, 1 << 40));
     let stop = |operation| InterruptStatement { operation: OperationId(operation), reply_to: sql() };
     assert!(stage.send(sql(), TcSignal::InterruptStatement(stop(9))).is_empty(), "another operation is meant");
     let sent = stage.send(sql(), TcSignal::InterruptStatement(stop(1)));
     assert_eq!(names(&sent), [(0, "CancelWait"), (0, "InterruptWrites"), (1, "InterruptWrites")]);
     // A wait that was not known yet.
-    assert_eq!(names(&stage.waits(transaction, 2, TransactionId::new(0, 1 << 40))), [(0, "CancelWait")]);
+    assert_eq!(names(&stage.waits(transaction, 2, TransactionId::new(1, 0, 1 << 40))), [(0, "CancelWait")]);
     stage.failed(&parts[0], ErrorCode::QueryInterrupted);
     let undo = stage.written(&parts[1], Vec::new());
     assert_eq!(names(&undo), [(0, "UndoTransaction"), (1, "UndoTransaction")]);
@@ -732,7 +732,7 @@ fn a_victim_is_cancelled_only_while_it_waits() {
 fn probes_go_to_the_tc_of_the_blocker() {
     let mut stage = Stage::new(false);
     let own = stage.execute(NONE, false, &[0])[0].1.transaction;
-    let foreign = TransactionId::new(1, 77);
+    let foreign = TransactionId::new(1, 1, 77);
     let sent = stage.waits(own, 1, foreign);
     let [(to, Signal::Tc(TcSignal::ProbeDeadlock(probe)))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((to.instance, probe.initiator, probe.target.transaction), (1, own, foreign));
@@ -743,7 +743,7 @@ fn every_part_may_wait_and_each_has_its_own_deadline() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
     let transaction = parts[0].1.transaction;
-    let blocker = TransactionId::new(0, 1 << 40);
+    let blocker = TransactionId::new(1, 0, 1 << 40);
     stage.waits(transaction, 1, blocker);
     stage.now = Time(600_000_000);
     stage.waits(transaction, 2, blocker);
@@ -766,7 +766,7 @@ fn every_part_may_wait_and_each_has_its_own_deadline() {
 #[test]
 fn a_waiter_for_tables_is_hastened_if_others_wait_for_its_rows() {
     let mut stage = Stage::new(false);
-    let holder = TransactionId::new(1, 77);
+    let holder = TransactionId::new(1, 1, 77);
     let waiter = stage.execute(NONE, false, &[0])[0].1.transaction;
     let note = |waits| {
         let connection = ConnectionId(5);
@@ -782,7 +782,7 @@ fn a_waiter_for_tables_is_hastened_if_others_wait_for_its_rows() {
     // It does not matter which wait is reported first, nor whether the row's waiter comes directly or behind
     // another one.
     assert_eq!(hastened(stage.send(sql(), note(true))), 0, "nobody waits for it");
-    assert_eq!(hastened(stage.waits(waiter, 1, TransactionId::new(1, 78))), 0);
+    assert_eq!(hastened(stage.waits(waiter, 1, TransactionId::new(1, 1, 78))), 0);
     assert_eq!(hastened(stage.waits(waiter, 1, holder)), 1);
     assert_eq!(hastened(stage.waits(waiter, 1, holder)), 0, "it is told once");
     assert_eq!(hastened(stage.send(sql(), note(true))), 1, "the next wait is another");
