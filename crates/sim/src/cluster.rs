@@ -249,9 +249,32 @@ impl Cluster {
     /// node.
     pub fn with_slow_reader(&mut self, hold_one_in: u64, seed: u64) -> (&mut ClusterSimulation, SlowReader<'_>) {
         let guards = self.guards();
-        let slow_reader =
-            SlowReader { slots: &self.slow_reader_slots, guards, hold_one_in, random: Random::new(seed), held: 0 };
+        let slow_reader = SlowReader {
+            memory: &self.memory,
+            slots: &self.slow_reader_slots,
+            guards,
+            hold_one_in,
+            random: Random::new(seed),
+            held: 0,
+        };
         (&mut self.simulation, slow_reader)
+    }
+
+    /// Lets time pass, with the numbers of the serving node at the backups.
+    pub fn run_for(&mut self, duration: Duration) {
+        publish_to_backups(&self.memory);
+        self.simulation.run_for(duration);
+    }
+}
+
+/// Gives the backups the stable number and the horizon of the serving node, as their mirrors will.
+fn publish_to_backups(memory: &NodeMemory) {
+    let memory = memory.borrow();
+    let Some((serving, backups)) = memory.split_first() else { return };
+    let (stable, horizon) = (serving.sequence().stable(), serving.snapshots().horizon());
+    for backup in backups {
+        backup.sequence().publish(stable, stable);
+        backup.snapshots().limit_horizon(horizon);
     }
 }
 
@@ -282,6 +305,7 @@ pub fn stop_all(simulation: &mut ClusterSimulation, nodes: usize) -> Result<(), 
 /// reader, and other readers are refused because the owner waits to write. This covers both refusals of the
 /// partition guard without test code in production.
 pub struct SlowReader<'a> {
+    memory: &'a NodeMemory,
     slots: &'a [ReaderSlot],
     guards: Vec<(PartitionId, u16, Arc<GuardedPartition>)>,
     hold_one_in: u64,
@@ -298,6 +322,7 @@ impl SlowReader<'_> {
 
 impl TimeDriver<Signal, NodeHost> for SlowReader<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
+        publish_to_backups(self.memory);
         if self.guards.is_empty() || !self.random.one_in(self.hold_one_in) {
             return simulation.run_for(duration);
         }

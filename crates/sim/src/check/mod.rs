@@ -21,7 +21,7 @@ const REST: Duration = Duration::from_seconds(20);
 pub fn wait_for_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     let end = cluster.simulation.now().plus(REST);
     loop {
-        cluster.simulation.run_for(Duration::from_millis(100));
+        cluster.run_for(Duration::from_millis(100));
         let held = check_nothing_held(cluster);
         if held.is_empty() {
             return Ok(());

@@ -101,6 +101,20 @@ impl CommitSequence {
         self.stable.0.store(last.0, Ordering::Release);
     }
 
+    /// Stores the last number decided and the stable number of the cluster, where another node takes the
+    /// numbers. Both only rise.
+    pub fn publish(&self, taken: CommitNumber, stable: CommitNumber) {
+        require!(
+            stable <= taken && stable >= self.stable() && taken >= self.taken(),
+            "published numbers rise: {taken}, {stable} after {}, {}",
+            self.taken(),
+            self.stable()
+        );
+        // In this order, so that nobody sees a stable number above the last one taken.
+        self.taken.0.store(taken.0, Ordering::Release);
+        self.stable.0.store(stable.0, Ordering::Release);
+    }
+
     /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
     /// tc thread to notify when the number is stable, or a value by which the caller knows main.
     ///

@@ -25,6 +25,15 @@ fn numbers_are_dense_from_the_start_on() {
 }
 
 #[test]
+fn published_numbers_are_read_like_own_ones() {
+    let sequence = CommitSequence::starting_after(CommitNumber(0));
+    sequence.publish(CommitNumber(7), CommitNumber(5));
+    assert_eq!((sequence.taken(), sequence.stable()), (CommitNumber(7), CommitNumber(5)));
+    sequence.publish(CommitNumber(7), CommitNumber(7));
+    assert_eq!(sequence.stable(), CommitNumber(7));
+}
+
+#[test]
 fn stable_waits_for_the_gap_and_then_passes_all_at_once() {
     let sequence = CommitSequence::starting_after(CommitNumber(0));
     for owner in [10, 20, 30, u16::MAX] {

@@ -11,16 +11,13 @@ use super::{PartitionStore, StampList};
 use crate::invariant::require;
 use crate::row::RowVersion;
 
-/// The purge horizon of a partition that nobody reads, such as a backup.
-const EVERYTHING: CommitNumber = CommitNumber(u64::MAX);
-
 impl PartitionStore {
     /// Makes the transaction's newest version of the row its committed state, numbered `commit_number`, which
     /// must be above every number in the row. Does nothing when the row has no version of the transaction.
     /// Never fails.
     pub fn commit(&mut self, row: RowId, transaction: TransactionId, commit_number: CommitNumber) {
         require!(
-            commit_number > self.purge_horizon || self.purge_horizon == EVERYTHING,
+            commit_number > self.purge_horizon,
             "commit {commit_number} of row {row} is above the purge horizon {}, so no snapshot has missed it",
             self.purge_horizon
         );
@@ -32,7 +29,7 @@ impl PartitionStore {
     /// version; repetitions are allowed. The caller runs `stamp_step` until it returns false. Never fails.
     pub fn settle(&mut self, transaction: TransactionId, number: CommitNumber, rows: Vec<RowId>) {
         require!(
-            number > self.purge_horizon || self.purge_horizon == EVERYTHING,
+            number > self.purge_horizon,
             "commit {number} is above the purge horizon {}, so no snapshot has missed it",
             self.purge_horizon
         );

@@ -55,13 +55,8 @@ impl PartitionStore {
 
     /// Raises the snapshot floor if the partition keeps more than `kept_max` superseded versions. All but the
     /// newest versions may then be purged, even if a snapshot still reads them. `stable` is the lowest number
-    /// that a new snapshot can have; the floor never exceeds it.
+    /// that a new snapshot can have; this does not raise the floor above it.
     pub fn limit_old_versions(&mut self, kept_max: usize, stable: CommitNumber) {
-        require!(
-            self.snapshot_floor <= stable,
-            "the snapshot floor {} is at or below the stable number {stable}, so new snapshots can be read",
-            self.snapshot_floor
-        );
         let length = self.purge_queue.len();
         if length <= kept_max {
             return;

@@ -65,7 +65,8 @@ impl PartitionStore {
     }
 
     /// Inserts a row under the id that another replica chose. If that replica has already purged a deleted
-    /// row of the same id or key and this replica has not, purges that row now.
+    /// row of the same id or key and this replica has not, purges that row now. The other replica may have
+    /// given up a version that a snapshot still reads, so the floor rises to the deletion.
     ///
     /// # Errors
     /// Also `Uncommitted` if another row has the id, and `Duplicate` if another row has the key.
@@ -78,12 +79,11 @@ impl PartitionStore {
     ) -> Result<RowId, WriteError> {
         let mut found = self.find_stamped(key);
         self.stamp_settled(row);
-        if let Some(other) = found.filter(|other| *other != row && self.is_committed_deletion(*other)) {
-            self.remove_row(other);
+        if found.is_some_and(|other| other != row && self.remove_deleted(other)) {
             found = None;
         }
-        if found.is_none() && self.is_committed_deletion(row) {
-            self.remove_row(row);
+        if found.is_none() {
+            self.remove_deleted(row);
         }
         let target = match found {
             Some(found) if found == row => self.target_of_insert(row, writer.transaction)?,
@@ -164,8 +164,15 @@ impl PartitionStore {
         self.is_row_of(row, &key)
     }
 
-    fn is_committed_deletion(&self, row: RowId) -> bool {
-        self.rows.newest(row).is_some_and(|newest| newest.is_deleted() && self.state(&newest).commit_number().is_some())
+    /// Removes a row if its newest version is a committed deletion. Returns whether it was one.
+    fn remove_deleted(&mut self, row: RowId) -> bool {
+        let newest = self.rows.newest(row).filter(|newest| newest.is_deleted());
+        let Some(number) = newest.and_then(|newest| self.state(&newest).commit_number()) else { return false };
+        if number > self.purge_horizon {
+            self.snapshot_floor = self.snapshot_floor.max(number);
+        }
+        self.remove_row(row);
+        true
     }
 
     fn target_of_insert(&self, row: RowId, transaction: TransactionId) -> Result<Target, WriteError> {

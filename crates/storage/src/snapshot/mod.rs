@@ -58,6 +58,8 @@ const NO_ENTRY: u32 = u32::MAX;
 pub struct SnapshotRegistry {
     sequence: Arc<CommitSequence>,
     lines: Box<[Line]>,
+    /// At or below every snapshot of the other nodes; the largest number on a node alone.
+    others: AtomicU64,
 }
 
 /// The word of one thread, which has a cache line for itself.
@@ -137,7 +139,7 @@ impl SnapshotRegistry {
     /// A registry of `threads` words, none of which holds a snapshot.
     pub fn new(sequence: Arc<CommitSequence>, threads: usize) -> Self {
         let line = |_| Line { oldest: AtomicU64::new(NO_SNAPSHOT), claimed: AtomicBool::new(false) };
-        Self { sequence, lines: (0..threads).map(line).collect() }
+        Self { sequence, lines: (0..threads).map(line).collect(), others: AtomicU64::new(u64::MAX) }
     }
 
     /// A number at or below every snapshot that is in use now and every later one. For each row, purge keeps
@@ -148,7 +150,14 @@ impl SnapshotRegistry {
         // Without the fence a word could be loaded before stable; the horizon could then pass a new snapshot.
         fence(Ordering::SeqCst);
         let oldest = self.lines.iter().map(|line| CommitNumber(line.oldest.load(Ordering::Acquire)));
-        oldest.fold(stable, CommitNumber::min)
+        let others = CommitNumber(self.others.load(Ordering::Acquire));
+        oldest.fold(stable.min(others), CommitNumber::min)
+    }
+
+    /// Keeps the versions that snapshots of other nodes can reach. None of them is below `horizon`, now or
+    /// later.
+    pub fn limit_horizon(&self, horizon: CommitNumber) {
+        self.others.store(horizon.0, Ordering::Release);
     }
 
     /// The sequence whose stable numbers are the snapshots.

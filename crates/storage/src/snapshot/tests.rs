@@ -47,6 +47,18 @@ fn the_oldest_snapshot_of_any_thread_holds_the_horizon() {
 }
 
 #[test]
+fn snapshots_of_other_nodes_hold_the_horizon() {
+    let registry = registry(1);
+    registry.limit_horizon(CommitNumber(2));
+    for horizon in [0, 1, 2, 2] {
+        assert_eq!(registry.horizon(), CommitNumber(horizon));
+        commit(&registry);
+    }
+    registry.limit_horizon(CommitNumber(3));
+    assert_eq!(registry.horizon(), CommitNumber(3));
+}
+
+#[test]
 fn one_long_snapshot_costs_no_memory_for_the_short_ones_after_it() {
     let registry = registry(1);
     let mut active = snapshots(&registry, 0, 2);

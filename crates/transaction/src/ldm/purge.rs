@@ -49,6 +49,13 @@ impl PurgeQueue {
             timer_runs: false,
         }
     }
+
+    /// Adds a partition, unless it is queued.
+    pub fn add(&mut self, index: SlotIndex, is_queued: &mut bool) {
+        if !std::mem::replace(is_queued, true) {
+            self.partitions.push(index);
+        }
+    }
 }
 
 impl LdmBlock {

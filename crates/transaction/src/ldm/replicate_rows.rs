@@ -1,7 +1,7 @@
 //! Replica chains. At prepare, the primary ships the images of its final versions. Each backup writes them as
 //! uncommitted versions under the same row ids, so that a lack of memory shows before the commit number is
 //! taken. At commit or undo they are stamped or removed, from the last backup towards the primary. Backups
-//! have no readers and keep no old versions.
+//! keep old versions down to the horizon, as primaries do.
 
 use std::collections::btree_map::Entry;
 
@@ -20,6 +20,7 @@ use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
+use super::purge::PURGE_TIMER_MS;
 use super::state::PreparedImages;
 
 const PUT: u8 = 0;
@@ -27,14 +28,8 @@ const DELETE: u8 = 1;
 
 /// Maximum number of rows that are shipped, or resolved at a backup, in one step.
 const ROWS_SHIPPED_MAX: usize = 256;
-/// Maximum number of versions that a backup purges in such a step.
-const PURGED_MAX: usize = 4 * ROWS_SHIPPED_MAX;
-
 /// Every version at a backup has the first statement's number, because shipped images are final.
 const SHIPPED: StatementNumber = StatementNumber(1);
-
-/// A horizon above every commit number: a backup purges all superseded versions.
-const EVERYTHING: CommitNumber = CommitNumber(u64::MAX);
 
 struct ShippedRow<'a> {
     row: RowId,
@@ -208,6 +203,7 @@ impl LdmBlock {
             let signal = ApplyReplica { transaction, partition, primary, chain_position, number, participants };
             return self.defer(Deferred::ApplyReplica(signal), outbox);
         }
+        self.start_purge_timer(PURGE_TIMER_MS, outbox);
         let signal =
             ApplyReplica { transaction, partition, primary, chain_position: chain_position - 1, number, participants };
         outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
@@ -232,7 +228,7 @@ impl LdmBlock {
 
     /// Resolves the next rows. Returns false when more rows are left, or a reader is inside the guard.
     fn apply_images(&mut self, index: SlotIndex, transaction: TransactionId, number: CommitNumber) -> bool {
-        let LdmBlock { partitions, backed_up, .. } = self;
+        let LdmBlock { partitions, backed_up, purge, .. } = self;
         let slot = partitions.slot(index);
         let key = (transaction, slot.id);
         let Some(kept) = backed_up.get_mut(&key) else {
@@ -251,9 +247,11 @@ impl LdmBlock {
             }
         }
         kept.next = end;
-        let has_more = store.purge_step(EVERYTHING, PURGED_MAX).has_more || end < kept.rows.len();
+        if store.purge_pending().is_some() {
+            purge.add(index, &mut slot.is_purging);
+        }
         drop(store);
-        if has_more {
+        if end < kept.rows.len() {
             return false;
         }
         self.backed_up.remove(&key);
@@ -288,8 +286,7 @@ fn append_newest(
     let Some(newest) = store.newest(row).filter(|newest| store.state(newest).transaction() == Some(transaction)) else {
         return;
     };
-    // A row that is inserted again after a committed deletion is new to the backups, which keep no old
-    // versions.
+    // A row that is inserted again after a committed deletion is new to the backups.
     let is_new = store.newest_committed(row).is_none_or(|committed| committed.is_deleted());
     if newest.is_deleted() && is_new {
         return;

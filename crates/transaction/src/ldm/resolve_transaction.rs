@@ -171,9 +171,8 @@ impl LdmBlock {
         for touched in &rows[..count] {
             store.commit(touched.row, participant.transaction, number);
         }
-        if store.purge_pending().is_some() && !slot.is_purging {
-            slot.is_purging = true;
-            purge.partitions.push(first.slot);
+        if store.purge_pending().is_some() {
+            purge.add(first.slot, &mut slot.is_purging);
         }
         drop(store);
         resolution.next += count;
@@ -216,9 +215,8 @@ impl LdmBlock {
             // Unlike `try_enter`, this leaves the guard open to readers if it fails.
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { break };
             has_more = store.stamp_step(ROWS_PER_HOLD_MAX);
-            if store.purge_pending().is_some() && !slot.is_purging {
-                slot.is_purging = true;
-                purge.partitions.push(index);
+            if store.purge_pending().is_some() {
+                purge.add(index, &mut slot.is_purging);
             }
             if !has_more {
                 break;

@@ -250,10 +250,21 @@ impl Harness {
     /// next.
     pub fn advance(&mut self, duration: Duration) {
         let end = self.delivery.now.plus(duration);
+        self.publish_to_backups();
         while self.delivery.fire_timer_until(end) {
             self.run();
         }
         self.delivery.now = end;
+    }
+
+    /// Gives the other nodes the stable number and the horizon of the first one, as their mirrors will.
+    fn publish_to_backups(&self) {
+        let Some((first, backups)) = self.nodes.split_first() else { return };
+        let (stable, horizon) = (first.shared.sequence.stable(), first.shared.snapshots.horizon());
+        for backup in backups {
+            backup.shared.sequence.publish(stable, stable);
+            backup.shared.snapshots.limit_horizon(horizon);
+        }
     }
 
     /// The blocks of the first node.

@@ -223,8 +223,7 @@ impl Node {
             Step::Stamp { budget } => _ = self.store.stamp_step(budget),
             Step::RaiseStable { lag } => self.raise_stable(lag),
             Step::Purge { lag, budget } => {
-                let horizon = if self.is_backup { u64::MAX } else { self.stable.saturating_sub(lag) };
-                self.store.purge_step(CommitNumber(horizon), budget);
+                self.store.purge_step(CommitNumber(self.stable.saturating_sub(lag)), budget);
             }
             Step::Compact { budget } => _ = self.store.compact_step(budget),
             Step::BeginRound => {
@@ -255,9 +254,14 @@ impl Node {
         let written = match row {
             None => self.store.insert(key, &image, self.writer(transaction)),
             Some(row) => {
-                // A primary never takes an id or a key that still has versions.
-                let is_free = self.store.newest(row).is_none() && self.store.find_primary(key.key, hash).is_none();
-                if !is_free && !self.is_backup {
+                // A primary never takes an id or a key that still has versions. The primary of a backup has
+                // purged only what is stable.
+                let is_free = |row| {
+                    let newest = self.store.newest(row);
+                    let number = newest.map(|newest| self.store.state(&newest).commit_number());
+                    number.is_none_or(|number| self.is_backup && number.is_some_and(|number| number.0 <= self.stable))
+                };
+                if !is_free(row) || !self.store.find_primary(key.key, hash).is_none_or(is_free) {
                     return;
                 }
                 self.store.insert_at(row, key, &image, self.writer(transaction))

@@ -25,6 +25,26 @@ fn a_backup_takes_the_row_ids_of_its_primary() {
 }
 
 #[test]
+fn a_version_that_only_the_primary_has_given_up_raises_the_floor_of_the_backup() {
+    for is_purged in [false, true] {
+        let mut backup = store();
+        let layout = backup.layout().clone();
+        let row = insert(&mut backup, 1, 1, FIRST).unwrap();
+        backup.commit(row, FIRST, CommitNumber(1));
+        backup.delete(row, writer(SECOND, ONE)).unwrap();
+        backup.commit(row, SECOND, CommitNumber(5));
+        if is_purged {
+            backup.purge_step(CommitNumber(5), 0);
+        }
+        let (key, hash) = integer_key(2);
+        let image = row_image(&layout, 2, &values(2));
+        assert_eq!(backup.insert_at(row, HashedKey { hash, key: &key }, &image, writer(FIRST, ONE)), Ok(row));
+        assert_eq!(backup.snapshot_floor(), CommitNumber(if is_purged { 0 } else { 5 }));
+        backup.check().unwrap();
+    }
+}
+
+#[test]
 fn replicas_with_the_same_rows_have_equal_digests() {
     let (mut store, mut replica) = (store(), store());
     let layout = store.layout().clone();

@@ -1,13 +1,33 @@
 //! Old snapshots under many updates.
 
-use junctor_kernel::Duration;
+use junctor_kernel::{Address, Duration, NodeId};
 use junctor_model::error::ErrorCode;
 use junctor_model::id::PartitionId;
+use junctor_signals::Module;
 use junctor_signals::program::{Access, Output};
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
 
 use super::{NONE, filled};
-use crate::tests::harness::K;
+use crate::tests::harness::{Harness, K};
+
+#[test]
+fn backups_keep_the_versions_of_a_snapshot_until_it_ends() {
+    let (mut harness, table) = filled(3, 1, 4);
+    let mut active = ActiveSnapshots::new(SnapshotWord::claim(harness.snapshots(), 0).expect("a free word"), 4);
+    let old = active.begin().expect("room for a snapshot");
+    for _ in 0..5 {
+        let program = table.add_to(K, Access::AllRows, 1);
+        assert_eq!(harness.execute(NONE, true, &program, table.everything()).error, None);
+    }
+    let queues =
+        |harness: &Harness| [1, 2, 3].map(|node| harness.ldm(Address::new(NodeId(node), Module::Ldm, 0)).purge_queue());
+    harness.advance(Duration::from_seconds(1));
+    assert_eq!(queues(&harness), [20; 3]);
+    active.end(old).expect("the snapshot was in use");
+    harness.advance(Duration::from_seconds(1));
+    assert_eq!(queues(&harness), [0; 3]);
+    harness.check_idle();
+}
 
 #[test]
 fn a_snapshot_that_keeps_too_many_versions_is_refused_and_newer_ones_are_not() {
