@@ -366,6 +366,12 @@ impl Error {
         Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
     }
 
+    /// Error 1053: the node stops before the statement has ended.
+    #[cold]
+    pub fn server_shutdown() -> Box<Error> {
+        Error::new(ErrorCode::ServerShutdown, "Server shutdown in progress")
+    }
+
     /// Error 1205: a wait for a row, a table or a range took longer than its limit.
     #[cold]
     pub fn lock_wait_timeout() -> Box<Error> {

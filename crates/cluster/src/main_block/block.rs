@@ -222,6 +222,7 @@ impl MainBlock {
             WorldEvent::FileDone { token, result, .. } => self.on_checkpoint_file((token, result), context, outbox),
             WorldEvent::Stopping => {
                 self.checkpoints.stop();
+                self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
             }
             WorldEvent::SocketOpened { .. }

@@ -2,7 +2,10 @@
 //! `settings`.
 //!
 //! Main writes one generation at a time, and then sends the new values to every sql block. A write that fails
-//! changes nothing: its slot is written again with the next change, and the other slot keeps the old values.
+//! changes nothing while the node runs. Its slot is written again with the next change, and the other slot
+//! keeps the old values. If the node stops before the next change, the failed write may be whole on disk, and
+//! the next start then uses its values: the outcome of a SET PERSIST that failed with a disk error is
+//! unknown.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -390,7 +390,7 @@ impl MainBlock {
             self.give_up(position, error, context.turn_start, outbox);
             self.begin_changes(context.turn_start, outbox);
         } else if let Some(position) = self.jobs.iter().position(|job| is_requester(&job.requester)) {
-            self.cancel_job(position, context, outbox);
+            self.cancel_job((position, Error::query_interrupted()), context, outbox);
         }
     }
 

@@ -11,7 +11,7 @@ use super::block::{LogBlock, Pending};
 use super::cycle::{GROUPS_PER_CYCLE_MAX, Phase, SYNC_TIMER};
 
 /// Bytes of waiting records that begin a cycle although nobody awaits it.
-const CYCLE_BYTES: usize = 256 * 1024;
+pub(super) const CYCLE_BYTES: usize = 256 * 1024;
 
 impl LogBlock {
     pub(super) fn on_append_records(

@@ -15,6 +15,7 @@ use junctor_storage::log::{
     encode_group, group_blocks, record_blocks,
 };
 
+use super::append_records::CYCLE_BYTES;
 use super::block::{LogBlock, Pending};
 
 /// Groups that are written before a sync. More records take several syncs, and only the last one makes the
@@ -121,6 +122,8 @@ pub(super) struct Cycle {
     pub syncs_us: u64,
     /// When the groups under way were encoded.
     write_begun: Time,
+    /// Whether a group under way had to wait for a segment or for room on the device.
+    is_delayed: bool,
     /// Whether the last group is a closing one.
     is_closed: bool,
     pub sync_timer_runs: bool,
@@ -172,7 +175,11 @@ impl Cycle {
         self.unwritten.len() + self.writes
     }
 
+    /// Measures the writes and syncs that end, unless they had to wait for more than the disk.
     fn end_write(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_delayed) {
+            return;
+        }
         let sample = now.since(self.write_begun).as_micros().clamp(1, u64::from(u32::MAX)) as u32;
         self.syncs_us += u64::from(sample);
         let mean = if self.sync_us == 0 { sample } else { self.sync_us - self.sync_us / 8 + sample / 8 };
@@ -384,6 +391,7 @@ impl LogBlock {
             outbox.request(WorldRequest::WriteFile { file, offset, bytes, token });
         }
         if let Some((position, _)) = self.cycle.unwritten.front() {
+            self.cycle.is_delayed = true;
             self.segments.prepare(size.segment_of(*position), outbox);
             // The segment may have failed long before the log needs it.
             if self.segments.has_failed() {
@@ -463,7 +471,7 @@ impl LogBlock {
             }
             Err(FileError::DiskFull) => {
                 // Nothing is lost: the group is written again. Its sync proves nothing now.
-                self.cycle.is_full = true;
+                (self.cycle.is_full, self.cycle.is_delayed) = (true, true);
                 let at = self.cycle.unwritten.partition_point(|(other, _)| *other < position);
                 self.cycle.unwritten.insert(at, (position, bytes));
             }
@@ -526,6 +534,10 @@ impl LogBlock {
         }
         if self.cycle.is_stopping {
             return self.close_before_stop(context, outbox);
+        }
+        // An ldm whose untaken records have reached their bound sends no more that could begin a cycle.
+        if self.cycle.bytes_waiting >= CYCLE_BYTES {
+            return self.begin_cycle(GroupKind::Data, context, outbox);
         }
         self.start_close_timer(outbox);
         if self.cycle.bytes_waiting > 0 {

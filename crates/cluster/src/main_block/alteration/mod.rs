@@ -349,10 +349,22 @@ impl MainBlock {
         self.wake_job(position, outbox);
     }
 
+    /// The node stops. Jobs are undone, so that the stop does not wait for all of their rows.
+    pub(super) fn stop_jobs(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        for position in 0..self.jobs.len() {
+            self.cancel_job((position, Error::server_shutdown()), context, outbox);
+        }
+    }
+
     /// Cancels a job whose step does not wait: it is undone before its next step.
-    pub(super) fn cancel_job(&mut self, position: usize, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    pub(super) fn cancel_job(
+        &mut self,
+        (position, error): (usize, Box<Error>),
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let job = &mut self.jobs[position];
-        job.error.get_or_insert_with(Error::query_interrupted);
+        job.error.get_or_insert(error);
         let mut turn = TurnContext::new(context, outbox);
         match &mut job.work {
             JobWork::Filling(backfill) => backfill.interrupt(&mut self.gateway, &mut turn),

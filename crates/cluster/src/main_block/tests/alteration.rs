@@ -198,6 +198,18 @@ fn an_alteration_that_is_cancelled_in_any_stage_leaves_no_index() {
 }
 
 #[test]
+fn a_stop_undoes_the_alteration_that_runs() {
+    let (mut stage, child) = stage();
+    let before = stage.table("c").indexes;
+    stage.rows.hold();
+    stage.ask(OperationId(100), add_index(child, unique("u")));
+    stage.happen(WorldEvent::Stopping);
+    stage.release_rows();
+    assert_eq!((stage.ended_changes()[&100], stage.table("c").indexes), (1053, before));
+    stage.nothing_is_held();
+}
+
+#[test]
 fn a_batch_is_repeated_after_deadlocks_up_to_a_bound() {
     let deadlock = || Error::new(ErrorCode::Deadlock, "Deadlock found");
     for (deadlocks, expected) in [(1, 0), (16, 0), (17, 1213)] {

@@ -991,3 +991,54 @@ fn a_long_log_is_replayed_over_segments_with_bounded_batches() {
         found.iter().zip(0u8..).all(|((number, image), index)| *number == u64::from(index) + 1 && image[0] == index)
     );
 }
+
+#[test]
+fn commits_go_on_at_once_after_the_disk_was_full() {
+    let mut stage = Stage::started();
+    stage.run_disk();
+    // Four clients that come back soon.
+    let us = |count| Duration::from_micros(count);
+    let mut last = CommitNumber(0);
+    for _ in 0..10 {
+        (0..4).for_each(|_| last = stage.commit(0, 0));
+        stage.await_durable(0, last);
+        stage.now = stage.now.plus(us(100));
+        stage.run_disk();
+        assert_eq!(stage.answers(), [(0, last.0)]);
+        stage.now = stage.now.plus(us(50));
+    }
+    // The device is full for ten minutes.
+    stage.room = 0;
+    (0..4).for_each(|_| last = stage.commit(0, 0));
+    stage.await_durable(0, last);
+    stage.run_disk();
+    for _ in 0..545 {
+        stage.advance(Duration::from_millis(1100));
+        stage.run_disk();
+    }
+    assert!(stage.answers().is_empty());
+    stage.room = u64::MAX;
+    stage.advance(Duration::from_millis(1100));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, last.0)]);
+    // Three of the four clients come back at once. They wait for the fourth for two syncs at most.
+    stage.now = stage.now.plus(us(50));
+    (0..3).for_each(|_| last = stage.commit(0, 0));
+    stage.await_durable(0, last);
+    stage.run_disk();
+    stage.advance(us(200));
+    stage.run_disk();
+    assert_eq!(stage.answers(), [(0, last.0)]);
+}
+
+#[test]
+fn many_bytes_that_arrived_during_a_cycle_begin_the_next_one() {
+    let mut stage = Stage::started();
+    stage.run_disk();
+    // Nobody awaits these records: they are chunks of a prepare, or commits in memory.
+    stage.commit(0, 300_000);
+    assert_ne!(stage.requests.len(), 0, "a cycle has begun");
+    let last = stage.commit(0, 4 << 20);
+    stage.run_disk();
+    assert_eq!(stage.block.durable(), last, "no timer has passed");
+}
