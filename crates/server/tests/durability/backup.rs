@@ -1,9 +1,12 @@
 //! `junctor backup` and `junctor restore` with a real server.
 
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use junctor_bench::mysql::Connection;
 
 use super::server::{Server, folder, rows, run};
 
@@ -62,6 +65,18 @@ fn junctor(arguments: &[&str]) -> Result<String, String> {
     if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
 }
 
+/// Waits until the server's clock shows another second, and returns it.
+fn await_next_second(session: &mut Connection<TcpStream>) -> String {
+    let mut time = || rows(session, "SELECT UTC_TIMESTAMP()").remove(0).remove(0);
+    let begin = time();
+    loop {
+        let now = time();
+        if now != begin {
+            return now;
+        }
+    }
+}
+
 fn path(folder: &Path) -> &str {
     folder.to_str().expect("a path in UTF-8")
 }
@@ -90,9 +105,8 @@ fn a_backup_and_its_increments_restore_every_moment_between_them() {
     run(&mut session, &["UPDATE shop.a SET v = 20 WHERE id = 2", "INSERT INTO shop.a (v, t) VALUES (3, 'z')"]);
     // Times on the command line are in whole seconds, and each group of the log carries the time of its
     // write.
-    std::thread::sleep(Duration::from_millis(1100));
-    let between = rows(&mut session, "SELECT UTC_TIMESTAMP()").remove(0).remove(0);
-    std::thread::sleep(Duration::from_millis(1100));
+    let between = await_next_second(&mut session);
+    await_next_second(&mut session);
     run(&mut session, &["DELETE FROM shop.a WHERE id = 1", "ALTER TABLE shop.a ADD KEY (id, v)"]);
     backup(&["--name", "more", "--incremental"]).expect("an increment is taken");
     run(&mut session, &["DELETE FROM shop.a"]);
