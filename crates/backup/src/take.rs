@@ -15,7 +15,7 @@ use crate::BackupError;
 use crate::clock::utc_text;
 use crate::contents::{self, Contents, Object, StoredFile, StoredLog};
 use crate::crash::{reach, watch_of_environment};
-use crate::data_directory::{DataDirectory, Files, FolderFiles};
+use crate::data_directory::{DataDirectory, Files, FolderFiles, RawGroup};
 use crate::object::ObjectWriter;
 use crate::progress::Progress;
 use crate::server::{LockedServer, ServerOptions};
@@ -294,8 +294,8 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
     }
 
     /// Copies the log to its current end. The copy begins at the end of the base, so that a restore can reach
-    /// every moment since then. If the server has already trimmed that part of the log, the copy begins at
-    /// `replay_from`.
+    /// every moment since then. It begins at `replay_from` if the server has trimmed the log after the base,
+    /// or lost groups that the base has.
     async fn copy_log(&self, manifest: Option<&Manifest>) -> Result<StoredLog, BackupError> {
         let (replay_from, newest) =
             manifest.map_or((0, CommitNumber(0)), |manifest| (manifest.replay_from, manifest.newest));
@@ -312,46 +312,60 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
                 _ => return Err(BackupError::refused(format!("the log has no group at position {replay_from}"))),
             },
         };
-        if let Some(stable) = stable.filter(|stable| *stable < newest) {
+        if stable < newest {
             let text = format!("the log ends at commit {stable}, but the checkpoint contains commit {newest}");
             return Err(BackupError::refused(text));
         }
         Ok(log)
     }
 
-    /// Copies the groups from a position on. Returns them with the stable number of the last one, if the log
-    /// has any. `None` if the first group does not follow the base.
+    /// Copies the groups from a position on. Returns them with the stable number of the last group. `None` if
+    /// the log does not continue the base.
+    ///
+    /// A loss of power may take groups that the base copied before they were synced. The server then writes
+    /// other groups at their positions, which may end before the base does. So the groups from `replay_from`
+    /// to the end of the base must be those that the base has.
     async fn copy_groups(
         &self,
         first: u64,
         replay_from: u64,
         base: Option<&StoredLog>,
-    ) -> Result<Option<(StoredLog, Option<CommitNumber>)>, BackupError> {
-        let mut reader = self.directory.log(&self.identity, first)?;
+    ) -> Result<Option<(StoredLog, CommitNumber)>, BackupError> {
+        let begin = first.min(replay_from);
+        let mut reader = self.directory.log(&self.identity, begin)?;
+        let mut log = StoredLog { first, end: begin, replay_from, ..StoredLog::default() };
+        let mut stable = CommitNumber(0);
         let mut group = reader.next_group().await?;
-        if let (Some(base), Some(group)) = (base, &group)
-            && group.header.previous_checksum != base.last_checksum
+        while log.end < first
+            && let Some(found) = group
         {
+            stable = log.add(&found, reader.position());
+            group = reader.next_group().await?;
+        }
+        let previous = group.as_ref().map_or(log.last_checksum, |group| group.header.previous_checksum);
+        if log.end != first || base.is_some_and(|base| base.last_checksum != previous) {
             return Ok(None);
         }
-        // Without new groups, the log ends as that of the base does.
-        let (last_checksum, wall_clock_us) = base.map_or((0, 0), |base| (base.last_checksum, base.wall_clock_us));
-        let object = Object::default();
-        let mut log = StoredLog { first, end: first, replay_from, last_checksum, wall_clock_us, object };
-        let mut stable = None;
         let mut object = ObjectWriter::create(self.store, &self.name, "log.zst", self.level).await?;
         while let Some(found) = group {
             reach(self.crashes, crash_point::BACKUP_LOG.before())?;
             object.write(&found.bytes).await?;
             reach(self.crashes, crash_point::BACKUP_LOG.after())?;
-            log.last_checksum = found.checksum;
-            log.wall_clock_us = found.header.wall_clock_us;
-            stable = Some(found.header.stable);
-            log.end = reader.position();
+            stable = log.add(&found, reader.position());
             group = reader.next_group().await?;
         }
         log.object = object.finish().await?;
         Ok(Some((log, stable)))
+    }
+}
+
+impl StoredLog {
+    /// Adds a group, which ends at this position. Returns its stable number.
+    fn add(&mut self, group: &RawGroup, end: u64) -> CommitNumber {
+        self.end = end;
+        self.last_checksum = group.checksum;
+        self.wall_clock_us = group.header.wall_clock_us;
+        group.header.stable
     }
 }
 
@@ -372,4 +386,188 @@ async fn newest_of_log(store: &BackupStore, log_id: u64) -> Result<Option<(Box<s
 fn default_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     utc_text(now.as_micros() as u64).replace(['-', ':'], "").replace(' ', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::path::Path;
+    use std::rc::Rc;
+
+    use junctor_model::id::TransactionId;
+    use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE};
+    use junctor_storage::log::{
+        BLOCK_BYTES, GroupHeader, GroupKind, LOG_FOLDER, Piece, RecordBuffer, RecordHeader, RecordKind, StreamId,
+        encode_group, encode_slot, group_blocks, segment_path,
+    };
+
+    use super::*;
+    use crate::restore::restore_newest;
+
+    const SEGMENT_BYTES: u64 = 1 << 20;
+    /// The first commit number of the second life.
+    const SECOND_LIFE: u64 = 1 << 32;
+
+    /// A data directory with a log of one segment.
+    #[derive(Clone, Debug)]
+    struct Folder(Rc<RefCell<BTreeMap<String, Vec<u8>>>>);
+
+    impl Files for Folder {
+        async fn read(&self, path: &str, offset: u64, length: usize) -> std::io::Result<Vec<u8>> {
+            let files = self.0.borrow();
+            let file = files.get(path).ok_or(std::io::ErrorKind::NotFound)?;
+            let start = file.len().min(offset as usize);
+            Ok(file[start..file.len().min(start + length)].to_vec())
+        }
+
+        fn folder(&self) -> &Path {
+            Path::new("data")
+        }
+    }
+
+    impl Folder {
+        fn new() -> Folder {
+            let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: 5, segment_bytes: SEGMENT_BYTES };
+            let files = [
+                ("identity.1".into(), encode_slot(IDENTITY_USE, 1, &identity.encode())),
+                (segment_path(LOG_FOLDER, 0).into(), vec![0; SEGMENT_BYTES as usize]),
+            ];
+            Folder(Rc::new(RefCell::new(files.into())))
+        }
+
+        /// Changes the blocks from a position on.
+        fn change(&self, position: u64, change: impl FnOnce(&mut [u8])) {
+            let mut files = self.0.borrow_mut();
+            let segment = files.get_mut(&*segment_path(LOG_FOLDER, 0)).expect("the segment");
+            change(&mut segment[position as usize * BLOCK_BYTES..]);
+        }
+    }
+
+    /// The end of the log.
+    #[derive(Clone)]
+    struct Log {
+        folder: Folder,
+        position: u64,
+        checksum: u32,
+        incarnation: u32,
+    }
+
+    impl Log {
+        /// The first life of a server.
+        fn started() -> Log {
+            let mut log = Log { folder: Folder::new(), position: 0, checksum: 0, incarnation: 1 };
+            log.write(GroupKind::Start, 0, &[]);
+            log
+        }
+
+        /// The server's second life after a loss of power, which took the groups after this position.
+        fn restarted(mut self) -> Log {
+            self.incarnation += 1;
+            self.write(GroupKind::Start, SECOND_LIFE, &[]);
+            self
+        }
+
+        /// Writes a group with one commit of this size.
+        fn commit(&mut self, number: u64, size: usize) {
+            let mut buffer = RecordBuffer::new();
+            let (kind, transaction) = (RecordKind::Dictionary, TransactionId(0));
+            let number = CommitNumber(number);
+            buffer.begin(&RecordHeader { kind, participants: 1, number, transaction, chunk: 0 });
+            buffer.append_body(&vec![7; size]);
+            buffer.end();
+            self.write(GroupKind::Data, number.0, &buffer.take(Vec::new()));
+        }
+
+        fn write(&mut self, kind: GroupKind, number: u64, bytes: &[u8]) {
+            let piece = (!bytes.is_empty()).then_some(Piece { stream: StreamId(0), first_record: Some(0), bytes });
+            let blocks = group_blocks(usize::from(piece.is_some()), bytes.len());
+            let header = GroupHeader {
+                kind,
+                position: self.position,
+                log_id: 5,
+                life: u64::from(self.incarnation) * 11,
+                incarnation: self.incarnation,
+                previous_checksum: self.checksum,
+                stable: CommitNumber(number),
+                taken: CommitNumber(number),
+                ceiling: CommitNumber(1 << 40),
+                synced: 0,
+                previous_cut: CommitNumber(u64::from(kind == GroupKind::Start)),
+                wall_clock_us: 1_700_000_000_000_000 + number * 1_000_000,
+            };
+            let mut group = vec![0; blocks as usize * BLOCK_BYTES];
+            self.checksum = encode_group(&header, piece.into_iter(), &mut group);
+            self.folder.change(self.position, |target| target[..group.len()].copy_from_slice(&group));
+            self.position += blocks;
+        }
+
+        /// Takes a backup. Returns its log.
+        async fn back_up(&self, store: &BackupStore, name: &str, incremental: bool) -> Result<StoredLog, BackupError> {
+            let crashes = CrashWatch::default();
+            let kind = CopyKind { incremental, level: 1 };
+            let copied = Copier { store, crashes: &crashes }.copy(self.folder.clone(), name, kind).await?;
+            copied.complete(store, &crashes).await?;
+            Ok(store.contents(name).await?.log)
+        }
+    }
+
+    /// Restores the newest backup. Returns its last commit.
+    async fn restored(store: &BackupStore, name: &str) -> Result<CommitNumber, BackupError> {
+        let target = std::env::temp_dir().join(format!("junctor-take-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&target).expect("a folder");
+        let restored = restore_newest(store, &target, 9).await;
+        std::fs::remove_dir_all(&target).expect("the folder can be removed");
+        Ok(restored?.last_commit)
+    }
+
+    #[test]
+    fn an_increment_has_only_the_groups_after_its_base() {
+        block_on(async {
+            let store = BackupStore::in_memory();
+            let mut log = Log::started();
+            log.commit(1, 100);
+            let base = log.back_up(&store, "base", false).await?;
+            let idle = log.back_up(&store, "idle", true).await?;
+            assert_eq!((idle.first, idle.end, idle.object.bytes), (base.end, base.end, 0));
+            assert_eq!((idle.last_checksum, idle.wall_clock_us), (base.last_checksum, base.wall_clock_us));
+            log.commit(2, 100);
+            let increment = log.back_up(&store, "increment", true).await?;
+            assert_eq!((increment.first, increment.end), (base.end, log.position));
+            assert_eq!(restored(&store, "after-base").await?, CommitNumber(2));
+            Ok(())
+        })
+        .expect("the backups succeed");
+    }
+
+    /// A loss of power takes a group that the base has. The groups of the next life end before the base does,
+    /// go beyond its end, or end there. A group of the first life may follow the lost one.
+    #[test]
+    fn an_increment_after_a_lost_group_of_its_base_has_the_commits_since() {
+        let lost_bytes = 100_000;
+        let lost_blocks = group_blocks(1, lost_bytes);
+        for (name, size, is_stale_kept) in
+            [("before", 20_000, false), ("stale", 20_000, true), ("beyond", 200_000, false), ("beyond", 200_000, true)]
+        {
+            block_on(async {
+                let store = BackupStore::in_memory();
+                let mut log = Log::started();
+                log.commit(1, 100);
+                let mut lost = log.clone();
+                lost.commit(2, lost_bytes);
+                lost.back_up(&store, "base", false).await?;
+                lost.commit(3, 100);
+                let erased = if is_stale_kept { lost_blocks as usize * BLOCK_BYTES } else { 500_000 };
+                log.folder.change(log.position, |blocks| blocks[..erased].fill(0));
+                let mut log = log.restarted();
+                log.commit(SECOND_LIFE + 1, size);
+                log.back_up(&store, "increment", true).await?;
+                assert_eq!(restored(&store, name).await?, CommitNumber(SECOND_LIFE + 1), "{name}");
+                log.commit(SECOND_LIFE + 2, size);
+                log.back_up(&store, "next", true).await?;
+                assert_eq!(restored(&store, name).await?, CommitNumber(SECOND_LIFE + 2), "{name}");
+                Ok(())
+            })
+            .expect("the backups succeed");
+        }
+    }
 }
