@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use crate::address::Address;
 use crate::output_batch::OutputBatch;
+use crate::transport::security::SecureSession;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// A signal with its receiver and sender.
@@ -35,10 +36,19 @@ pub(crate) enum Parcel<S> {
 pub(crate) enum SocketParcel {
     /// An accepted connection for the thread that will own it.
     Adopt(Box<(TcpStream, SocketAddr, u16)>),
-    /// A connection of another node for the thread that owns its channel, with its first message.
-    AdoptLink(Box<(TcpStream, Vec<u8>)>),
+    /// A connection of another node for the thread that owns its channel.
+    AdoptLink(Box<AcceptedLink>),
     /// Output that the receiving thread writes for the socket's owner.
     WriteOutput(Box<OutputBatch>),
     /// A batch that returns to its owner, written or not.
     OutputReturned(Box<OutputBatch>),
+}
+
+/// A connection of another node, whose first message says for which channel it is.
+#[derive(Debug)]
+pub(crate) struct AcceptedLink {
+    pub stream: TcpStream,
+    pub message: Vec<u8>,
+    /// If connections are encrypted.
+    pub session: Option<Box<dyn SecureSession>>,
 }

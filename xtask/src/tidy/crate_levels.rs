@@ -12,6 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage", &["model"]),
     ("expression", &["model"]),
     ("consensus", &["kernel"]),
+    ("tls", &["kernel"]),
     ("signals", &["model", "kernel", "expression"]),
     ("transaction", &["storage", "expression", "signals", "kernel", "model"]),
     // gateway uses only the snapshot registry of storage.

@@ -4,7 +4,7 @@
 //! have poll tokens and reads of their own: links are read even when the thread has no space for new work,
 //! because they bring acknowledgements, credits and reserved signals.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -18,15 +18,17 @@ use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::buffer::{Buffer, BufferPool};
 use crate::context::Time;
-use crate::envelope::SocketParcel;
+use crate::envelope::{AcceptedLink, SocketParcel};
 use crate::invariant::fail;
 use crate::scheduler::run::{Engine, Services};
 use crate::transport::board::LinkRoutes;
-use crate::transport::hello::{HelloReader, Nonce, route};
+use crate::transport::hello::{HelloReader, Nonce, Refusal, route};
 use crate::transport::link::{ConnectionId, HELLO_MAX};
+use crate::transport::security::{LinkSecurity, SecureSession, SecurityFault};
 use crate::transport::thread_links::{LinkInput, LinkSockets};
 use crate::world::{SocketCloseReason, SocketId};
 
+use super::node::LinkOptions;
 use super::socket::{LINK_TOKENS, LISTENER_TOKENS, Slot, Socket, Sockets, Stream};
 
 /// Poll token of the listener for links.
@@ -47,6 +49,9 @@ pub(super) struct LinkPorts {
     listener: Option<TcpListener>,
     is_accepting: bool,
     addresses: Vec<(NodeId, SocketAddr)>,
+    security: Option<Arc<dyn LinkSecurity>>,
+    /// The sessions of all links of this thread, if there is security.
+    sessions: BTreeMap<SocketId, Box<dyn SecureSession>>,
     routes: Arc<LinkRoutes>,
     thread: u16,
     /// Links that may have bytes to read.
@@ -74,15 +79,13 @@ impl LinkPorts {
     ///
     /// # Errors
     /// The source of random bytes cannot be opened.
-    pub(super) fn new(
-        addresses: Vec<(NodeId, SocketAddr)>,
-        routes: Arc<LinkRoutes>,
-        thread: u16,
-    ) -> std::io::Result<Box<Self>> {
+    pub(super) fn new(options: &LinkOptions, routes: Arc<LinkRoutes>, thread: u16) -> std::io::Result<Box<Self>> {
         Ok(Box::new(Self {
             listener: None,
             is_accepting: false,
-            addresses,
+            addresses: options.peers.clone(),
+            security: options.security.clone(),
+            sessions: BTreeMap::new(),
             routes,
             thread,
             readable: VecDeque::new(),
@@ -171,6 +174,7 @@ impl Sockets {
     pub(super) fn on_link_closed(&mut self, id: SocketId, is_refused: bool) {
         let Some(links) = &mut self.links else { return };
         links.reception.retain(|arriving| arriving.id != id);
+        links.sessions.remove(&id);
         if links.closed.iter().all(|&(closed, _)| closed != id) {
             links.closed.push((id, is_refused));
         }
@@ -233,6 +237,7 @@ impl Sockets {
                         LinkSockets::close(self, id.to_u64());
                     }
                     if let Some(id) = self.add_link(stream, false)
+                        && self.begin_session(id, None)
                         && let Some(links) = &mut self.links
                     {
                         let deadline = now.plus(HELLO_MAX);
@@ -271,11 +276,86 @@ impl Sockets {
     }
 
     /// Takes over a connection that another thread has accepted, with its first message.
-    pub(super) fn adopt_link(&mut self, stream: std::net::TcpStream, message: Vec<u8>) {
+    pub(super) fn adopt_link(&mut self, AcceptedLink { stream, message, session }: AcceptedLink) {
         if let Some(id) = self.add_link(TcpStream::from_std(stream), false)
             && let Some(links) = &mut self.links
         {
+            links.sessions.extend(session.map(|session| (id, session)));
             links.hellos.push((id, message));
+        }
+    }
+
+    /// Begins the session of a new connection, which this node makes to the other or accepts. Closes the
+    /// connection if it must have a session and can have none.
+    fn begin_session(&mut self, id: SocketId, to: Option<NodeId>) -> bool {
+        let Some(links) = &mut self.links else { return false };
+        let Some(security) = &links.security else { return true };
+        let session = match to {
+            Some(node) => security.connect(node),
+            None => security.accept(),
+        };
+        match session {
+            Some(session) => links.sessions.insert(id, session),
+            None => {
+                links.closing.push(id);
+                return false;
+            }
+        };
+        true
+    }
+
+    /// Passes on bytes of a connection, decrypted if it has a session.
+    fn decrypt<S: Signal, H: Host<S>>(&mut self, id: SocketId, bytes: &[u8], now: Time, engine: &mut Engine<S, H>) {
+        let Some(links) = &mut self.links else { return };
+        if links.security.is_none() {
+            return self.take_bytes(id, bytes, now, engine);
+        }
+        // Without its session, a connection is about to be closed.
+        let Some(session) = links.sessions.get_mut(&id) else { return };
+        let mut plain = engine.buffers.take(READ_BYTES);
+        let received = session.receive(bytes, &mut plain);
+        self.write_session(id, &mut engine.buffers);
+        if !plain.is_empty() {
+            self.take_bytes(id, &plain, now, engine);
+        }
+        engine.buffers.give(plain);
+        if let Err(fault) = received {
+            self.distrust(id, fault, now, engine);
+        }
+    }
+
+    /// Closes a connection whose other end is no node, or not the node that it must be.
+    fn distrust<S: Signal, H: Host<S>>(
+        &mut self,
+        id: SocketId,
+        fault: SecurityFault,
+        now: Time,
+        engine: &mut Engine<S, H>,
+    ) {
+        engine.receive_from_node(LinkInput::Refused(id.to_u64(), fault), now);
+        engine.want_link_work();
+        LinkSockets::close(self, id.to_u64());
+    }
+
+    /// Queues what a session has to write.
+    fn write_session(&mut self, id: SocketId, buffers: &mut BufferPool) {
+        let Some(session) = self.links.as_mut().and_then(|links| links.sessions.get_mut(&id)) else { return };
+        let mut output = buffers.take(512);
+        session.write(&mut output);
+        self.queue(id, output, buffers);
+    }
+
+    /// Queues bytes to be written to a link.
+    fn queue(&mut self, id: SocketId, bytes: Buffer, buffers: &mut BufferPool) {
+        let socket = self.socket(id).filter(|socket| !socket.closing && !bytes.is_empty());
+        let Some(socket) = socket else { return buffers.give(bytes) };
+        let lists = !socket.dirty && !socket.wants_writable;
+        socket.dirty |= lists;
+        let length = bytes.len();
+        socket.output.push_link(bytes);
+        self.output_counts.bytes += length as u64;
+        if lists {
+            self.dirty.push(id.index());
         }
     }
 
@@ -295,7 +375,7 @@ impl Sockets {
                 } else {
                     socket.readable = false;
                 }
-                self.take_bytes(id, &buffer, now, engine);
+                self.decrypt(id, &buffer, now, engine);
             }
             Err(rustix::io::Errno::AGAIN) => socket.readable = false,
             Err(rustix::io::Errno::INTR) => {
@@ -326,10 +406,15 @@ impl Sockets {
         links.reception.remove(position);
         // The other side waits for an answer, so nothing may follow.
         let Some(message) = message.ok().flatten().filter(|_| input.is_empty()) else {
-            return engine.with_services(|services| self.close(id, SocketCloseReason::Own, services));
+            return self.distrust(id, SecurityFault { refusal: Refusal::Malformed, is_own: true }, now, engine);
         };
-        let owner =
-            route(&message).and_then(|(_, channel)| links.routes.owner(channel.channel)).unwrap_or(links.thread);
+        let place = route(&message);
+        let is_proven = |node| links.sessions.get(&id).is_some_and(|session| session.is_with(node));
+        if links.security.is_some() && !place.is_some_and(|(node, _)| is_proven(node)) {
+            let fault = SecurityFault { refusal: Refusal::Certificate, is_own: true };
+            return self.distrust(id, fault, now, engine);
+        }
+        let owner = place.and_then(|(_, channel)| links.routes.owner(channel.channel)).unwrap_or(links.thread);
         if owner == links.thread {
             return links.hellos.push((id, message));
         }
@@ -339,10 +424,11 @@ impl Sockets {
         let Stream::Tcp(stream) = &socket.stream else { return };
         // The copy of the descriptor keeps the connection open when this thread closes its own.
         let copy = stream.as_fd().try_clone_to_owned();
+        let session = self.links.as_mut().and_then(|links| links.sessions.remove(&id));
         engine.with_services(|services| {
             if let Ok(descriptor) = copy {
-                let stream = std::net::TcpStream::from(descriptor);
-                services.parcels.push((owner, SocketParcel::AdoptLink(Box::new((stream, message)))));
+                let accepted = AcceptedLink { stream: descriptor.into(), message, session };
+                services.parcels.push((owner, SocketParcel::AdoptLink(Box::new(accepted))));
             }
             self.close(id, SocketCloseReason::Own, services);
         });
@@ -364,20 +450,21 @@ impl LinkSockets for Sockets {
         let &(_, address) = links.addresses.iter().find(|(peer, _)| *peer == node)?;
         let stream = TcpStream::connect(address).ok()?;
         let _ = stream.set_nodelay(true);
-        self.add_link(stream, true).map(SocketId::to_u64)
+        let id = self.add_link(stream, true)?;
+        self.begin_session(id, Some(node)).then(|| id.to_u64())
     }
 
     fn send(&mut self, id: ConnectionId, bytes: Buffer, buffers: &mut BufferPool) {
         let id = SocketId::from_u64(id);
-        let Some(socket) = self.socket(id).filter(|socket| !socket.closing) else { return buffers.give(bytes) };
-        let lists = !socket.dirty && !socket.wants_writable;
-        socket.dirty |= lists;
-        let length = bytes.len();
-        socket.output.push_link(bytes);
-        self.output_counts.bytes += length as u64;
-        if lists {
-            self.dirty.push(id.index());
+        let Some(links) = &mut self.links else { return buffers.give(bytes) };
+        if links.security.is_none() {
+            return self.queue(id, bytes, buffers);
         }
+        if let Some(session) = links.sessions.get_mut(&id) {
+            session.send(&bytes);
+        }
+        buffers.give(bytes);
+        self.write_session(id, buffers);
     }
 
     fn close(&mut self, id: ConnectionId) {

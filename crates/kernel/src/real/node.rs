@@ -26,6 +26,7 @@ use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::transport::board::{LinkBoard, LinkRoutes};
 use crate::transport::hello::{ClusterKey, Identity};
+use crate::transport::security::LinkSecurity;
 use crate::transport::thread_links::{LinkSetup, ThreadLinks, Transport};
 use crate::turn_clock::TurnClock;
 use crate::wire_signal::WireSignal;
@@ -96,6 +97,8 @@ pub struct LinkOptions {
     pub channels: u8,
     /// The block that gets news of links.
     pub watcher: (ModuleId, u16),
+    /// Encrypts the connections, if set. The other nodes must do the same.
+    pub security: Option<Arc<dyn LinkSecurity>>,
 }
 
 impl Default for NodeOptions {
@@ -625,7 +628,7 @@ impl ThreadStart {
                     own_sockets.listen(number, listener)?;
                 }
                 if let (Some(setup), Some(options)) = (&self.links, &self.options.links) {
-                    let ports = LinkPorts::new(options.peers.clone(), setup.routes.clone(), index)?;
+                    let ports = LinkPorts::new(options, setup.routes.clone(), index)?;
                     let listener = match instance {
                         0 => Some(link_listener(&options.listener)?),
                         _ => None,

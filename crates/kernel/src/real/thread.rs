@@ -136,8 +136,7 @@ impl World for RealWorld {
                 sockets.adopt(stream, peer, listener, services);
             }
             (SocketParcel::AdoptLink(accepted), Some(sockets)) => {
-                let (stream, message) = *accepted;
-                sockets.adopt_link(stream, message);
+                sockets.adopt_link(*accepted);
             }
             (SocketParcel::OutputReturned(batch), Some(sockets)) => sockets.take_back(batch, services),
             (parcel, None) => require!(false, "a message about sockets goes to a thread with sockets: {parcel:?}"),

@@ -109,10 +109,16 @@ pub enum Refusal {
     Channels = 9,
     /// The refusing node makes the connections between the two. The answer shows that it lives.
     Role = 10,
+    /// The other side has no certificate of the cluster's authority for its node.
+    Certificate = 11,
+    /// The certificate of the other side has expired, or is not valid yet.
+    Expired = 12,
+    /// The bytes of the other side are not those of the encryption that is demanded.
+    Unencrypted = 13,
 }
 
 impl Refusal {
-    const ALL: [Refusal; 10] = [
+    const ALL: [Refusal; 13] = [
         Self::Malformed,
         Self::Version,
         Self::Cluster,
@@ -123,6 +129,9 @@ impl Refusal {
         Self::Incarnation,
         Self::Channels,
         Self::Role,
+        Self::Certificate,
+        Self::Expired,
+        Self::Unencrypted,
     ];
 
     fn from_number(number: u16) -> Option<Self> {
@@ -143,6 +152,9 @@ impl fmt::Display for Refusal {
             Self::Incarnation => "a later incarnation of the node was accepted before",
             Self::Channels => "the nodes disagree on the number of channels",
             Self::Role => "the refusing node makes the connections between the two",
+            Self::Certificate => "the node has no certificate of the cluster for its number",
+            Self::Expired => "the certificate of the node has expired or is not valid yet",
+            Self::Unencrypted => "the node does not encrypt its connections as it must",
         })
     }
 }

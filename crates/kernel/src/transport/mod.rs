@@ -7,7 +7,8 @@
 //! - [`channel`]: numbered frames, acknowledgements, credits, and repetition after a reset;
 //! - [`link`]: one channel with its connections: reconnecting, heartbeats, fencing;
 //! - [`detection`]: when silence becomes suspicion;
-//! - [`board`]: what the threads of a node share; `thread_links`: the links of one thread.
+//! - [`board`]: what the threads of a node share; `thread_links`: the links of one thread;
+//! - [`security`]: how connections are encrypted.
 
 pub mod board;
 pub mod channel;
@@ -15,6 +16,7 @@ pub mod detection;
 pub mod frame;
 pub mod hello;
 pub mod link;
+pub mod security;
 pub(crate) mod thread_links;
 
 #[cfg(all(test, not(loom), not(shuttle)))]

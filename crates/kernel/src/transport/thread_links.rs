@@ -21,6 +21,7 @@ use super::detection::{Detector, Opinion};
 use super::frame::FrameHeader;
 use super::hello::{ChannelId, ClusterKey, HelloSettings, Identity, Nonce, Refusal, refuse, route};
 use super::link::{Actions, ConnectionId, Link, LinkEvent, LinkSink};
+use super::security::SecurityFault;
 
 /// A socket gets no more frames while it has this many bytes to send. The rest waits in the channel.
 const QUEUED_BYTES_MAX: usize = 256 << 10;
@@ -76,6 +77,8 @@ pub(crate) enum LinkInput<'a> {
     Bytes(ConnectionId, &'a [u8]),
     /// A connection is closed. The flag says that the other system refused to make it.
     Closed(ConnectionId, bool),
+    /// A connection is refused before its hello, and will be closed.
+    Refused(ConnectionId, SecurityFault),
 }
 
 /// The links of a thread, whatever its signals are.
@@ -463,6 +466,13 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
                 link.connections.retain(|&known| known != id);
                 link.link.on_closed(id, is_refused, now, &mut link.actions);
                 self.tell_events(position, buffers);
+            }
+            LinkInput::Refused(id, SecurityFault { refusal, is_own }) => {
+                // Nobody knows who a connection is that was not made here.
+                let node = self.position_of(id).map_or(NodeId(0), |position| self.links[position].link.peer());
+                if self.setup.board.refuse(node, refusal, is_own) {
+                    self.news.push(LinkNews::Refused { node, refusal, is_own });
+                }
             }
             LinkInput::Bytes(id, bytes) => {
                 let Some(position) = self.position_of(id) else { return };

@@ -11,6 +11,7 @@ use crate::buffer::BufferPool;
 use crate::clock::Clock;
 use crate::context::Time;
 use crate::directory::{Directory, ThreadAssignment};
+use crate::envelope::AcceptedLink;
 use crate::outbox::Outbox;
 use crate::real::link_socket::LinkPorts;
 use crate::real::memory_stream::{Acceptor, Bell};
@@ -19,6 +20,7 @@ use crate::real::socket_counts::SocketCounts;
 use crate::scheduler::run::{Engine, connect_threads};
 use crate::toy::ToySignal;
 use crate::transport::board::{LinkBoard, LinkRoutes};
+use crate::transport::hello::ClusterKey;
 use crate::transport::link::HELLO_MAX;
 use crate::transport::thread_links::{LinkInput, LinkSockets, Transport};
 use crate::turn_clock::TurnClock;
@@ -48,6 +50,7 @@ impl Transport<ToySignal> for Recorder {
             LinkInput::Hello(..) => got.hellos += 1,
             LinkInput::Bytes(_, bytes) => got.bytes += bytes.len(),
             LinkInput::Closed(..) => got.closed += 1,
+            LinkInput::Refused(..) => unreachable!("these links are not encrypted"),
         }
     }
 
@@ -102,7 +105,17 @@ impl Thread {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
-        let ports = LinkPorts::new(Vec::new(), routes, 0).unwrap();
+        let options = LinkOptions {
+            cluster: 1,
+            key: ClusterKey([1; 32]),
+            incarnation: 1,
+            listener: Arc::new(listener.try_clone().unwrap()),
+            peers: Vec::new(),
+            channels: 1,
+            watcher: (PLAYER, 0),
+            security: None,
+        };
+        let ports = LinkPorts::new(&options, routes, 0).unwrap();
         sockets.set_links(ports, Some(mio::net::TcpListener::from_std(listener))).unwrap();
         engine.work_links(Time(0), &mut sockets);
         Self { sockets, engine, poll, got, address }
@@ -114,7 +127,7 @@ impl Thread {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let accepted = listener.accept().unwrap().0;
         accepted.set_nonblocking(true).unwrap();
-        self.sockets.adopt_link(accepted, vec![0; 8]);
+        self.sockets.adopt_link(AcceptedLink { stream: accepted, message: vec![0; 8], session: None });
         self.take_input();
         assert_eq!(self.got.lock().unwrap().hellos, 1);
         stream

@@ -68,7 +68,7 @@ fn listener() -> (Arc<TcpListener>, SocketAddr) {
 }
 
 fn links(incarnation: u32, listener: Arc<TcpListener>, peers: Vec<(NodeId, SocketAddr)>, channels: u8) -> LinkOptions {
-    LinkOptions { cluster: 5, key: KEY, incarnation, listener, peers, channels, watcher: (PLAYER, 0) }
+    LinkOptions { cluster: 5, key: KEY, incarnation, listener, peers, channels, watcher: (PLAYER, 0), security: None }
 }
 
 fn start_node(node: u8, plan: ToyPlan, limits: &KernelLimits, links: LinkOptions) -> LinkedNode {
@@ -179,6 +179,8 @@ fn strangers_are_refused_and_told_once() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
     assert!(answer.is_empty());
+    let stranger = LinkNews::Refused { node: NodeId(0), refusal: Refusal::Malformed, is_own: true };
+    wait_until(|| first.has_news(|news| *news == stranger));
     assert_eq!(first.total(|host| host.news.iter().filter(|news| is_told(news)).count() as u64), 1);
     for node in [first, second] {
         assert!(!node.has_news(|news| matches!(news, LinkNews::Up { .. })));

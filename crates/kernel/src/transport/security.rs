@@ -1,0 +1,44 @@
+//! The encryption of connections between nodes, as the sockets of links use it. A crate above the kernel
+//! implements it.
+
+use std::fmt;
+
+use crate::address::NodeId;
+
+use super::hello::Refusal;
+
+/// Begins the encrypted sessions of connections to other nodes.
+pub trait LinkSecurity: fmt::Debug + Send + Sync {
+    /// The session of a connection that this node makes to another. `None` if the node can have none.
+    fn connect(&self, node: NodeId) -> Option<Box<dyn SecureSession>>;
+
+    /// The session of a connection that this node accepts. `None` if there can be none.
+    fn accept(&self) -> Option<Box<dyn SecureSession>>;
+}
+
+/// The encrypted session of one connection. Both ends prove who they are before any bytes of a link pass.
+pub trait SecureSession: fmt::Debug + Send {
+    /// Takes bytes of the connection, and appends the plain bytes that they contain.
+    ///
+    /// # Errors
+    /// The session is over. [`SecureSession::write`] may have a last message for the other side.
+    fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault>;
+
+    /// Takes plain bytes to be sent.
+    fn send(&mut self, plain: &[u8]);
+
+    /// Appends the bytes to be written to the connection.
+    fn write(&mut self, output: &mut Vec<u8>);
+
+    /// Whether the other end has proven to be this node.
+    fn is_with(&self, node: NodeId) -> bool;
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SecurityFault {
+    /// The cause.
+    pub refusal: Refusal,
+    /// Whether this end refuses the other.
+    pub is_own: bool,
+}

@@ -1,0 +1,159 @@
+//! TLS 1.3 sessions with certificates at both ends.
+
+use std::fmt;
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use junctor_kernel::NodeId;
+use junctor_kernel::transport::hello::Refusal;
+use junctor_kernel::transport::security::{LinkSecurity, SecureSession, SecurityFault};
+use rustls::client::{Resumption, verify_server_name};
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
+use rustls::{
+    CertificateError, ClientConfig, ClientConnection, Connection, Error, RootCertStore, ServerConfig, ServerConnection,
+};
+
+use crate::certificate::name_of;
+
+/// TLS for the links of a node.
+#[derive(Clone, Debug)]
+pub struct Tls {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+}
+
+impl Tls {
+    /// TLS with the node's own certificate, for other nodes whose certificates are of the same authority. All
+    /// three are PEM.
+    ///
+    /// # Errors
+    /// A text is no certificate or private key, or the key does not belong to the certificate.
+    pub fn new(authority: &str, certificate: &str, key: &str) -> Result<Self, Error> {
+        let damaged = |error: rustls::pki_types::pem::Error| Error::General(error.to_string());
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).map_err(damaged)?)?;
+        let roots = Arc::new(roots);
+        let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).map_err(damaged)?];
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(damaged)?;
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let versions = &[&rustls::version::TLS13];
+
+        let mut client = ClientConfig::builder_with_provider(provider.clone())
+            .with_protocol_versions(versions)?
+            .with_root_certificates(roots.clone())
+            .with_client_auth_cert(chain.clone(), key.clone_key())?;
+        // Connections live long. A resumed session would skip the certificates, and tickets are bytes that
+        // follow the handshake when the connection changes its thread.
+        client.resumption = Resumption::disabled();
+
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider.clone())
+            .build()
+            .map_err(|error| Error::General(error.to_string()))?;
+        let mut server = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, key)?;
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        server.send_tls13_tickets = 0;
+        Ok(Self { client: Arc::new(client), server: Arc::new(server) })
+    }
+}
+
+impl LinkSecurity for Tls {
+    fn connect(&self, node: NodeId) -> Option<Box<dyn SecureSession>> {
+        let name = ServerName::try_from(name_of(node)).ok()?;
+        let connection = ClientConnection::new(self.client.clone(), name).ok()?;
+        Some(Box::new(Session::new(Connection::Client(connection))))
+    }
+
+    fn accept(&self) -> Option<Box<dyn SecureSession>> {
+        let connection = ServerConnection::new(self.server.clone()).ok()?;
+        Some(Box::new(Session::new(Connection::Server(connection))))
+    }
+}
+
+/// The session of one connection.
+struct Session {
+    connection: Connection,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Session(..)")
+    }
+}
+
+impl Session {
+    fn new(mut connection: Connection) -> Self {
+        // Links bound what they send, and everything is taken out at once.
+        connection.set_buffer_limit(None);
+        Self { connection }
+    }
+}
+
+impl SecureSession for Session {
+    fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault> {
+        while !bytes.is_empty() {
+            let taken = self.connection.read_tls(&mut bytes);
+            let state = self.connection.process_new_packets().map_err(|error| fault(&error))?;
+            let length = state.plaintext_bytes_to_read();
+            if length > 0 {
+                let start = plain.len();
+                plain.resize(start + length, 0);
+                let read = self.connection.reader().read_exact(&mut plain[start..]);
+                read.map_err(|_| UNENCRYPTED)?;
+            }
+            if !matches!(taken, Ok(1..)) {
+                return Err(UNENCRYPTED);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, plain: &[u8]) {
+        // Memory takes all bytes. A session that is over sends nothing more.
+        let _ = self.connection.writer().write_all(plain);
+    }
+
+    fn write(&mut self, output: &mut Vec<u8>) {
+        while self.connection.wants_write() {
+            // A vector takes all bytes.
+            let _ = self.connection.write_tls(output);
+        }
+    }
+
+    fn is_with(&self, node: NodeId) -> bool {
+        if self.connection.is_handshaking() {
+            return false;
+        }
+        let certificate = self.connection.peer_certificates().and_then(|chain| chain.first());
+        let parsed = certificate.and_then(|certificate| ParsedCertificate::try_from(certificate).ok());
+        let name = ServerName::try_from(name_of(node)).ok();
+        parsed.zip(name).is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
+    }
+}
+
+/// The bytes are not those of a TLS session.
+const UNENCRYPTED: SecurityFault = SecurityFault { refusal: Refusal::Unencrypted, is_own: true };
+
+fn fault(error: &Error) -> SecurityFault {
+    use rustls::AlertDescription::{
+        BadCertificate, CertificateExpired, CertificateRequired, CertificateUnknown, DecryptError, UnknownCA,
+    };
+    let (refusal, is_own) = match error {
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            (Refusal::Expired, true)
+        }
+        Error::InvalidCertificate(_) | Error::NoCertificatesPresented => (Refusal::Certificate, true),
+        Error::AlertReceived(CertificateExpired) => (Refusal::Expired, false),
+        Error::AlertReceived(BadCertificate | CertificateRequired | CertificateUnknown | DecryptError | UnknownCA) => {
+            (Refusal::Certificate, false)
+        }
+        Error::AlertReceived(_) => (Refusal::Unencrypted, false),
+        _ => (Refusal::Unencrypted, true),
+    };
+    SecurityFault { refusal, is_own }
+}
