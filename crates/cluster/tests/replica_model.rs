@@ -178,7 +178,7 @@ impl ReplicaModel {
             if own.applied < state.taken && own.has_image {
                 actions.push(Action::Apply { node });
             }
-            // The image names the number below it, and waits for that.
+            // The image waits until the version before it is applied.
             let sender = &state.nodes[primary];
             let is_sent = sender.has_image && sender.applied == state.taken && own.applied == state.taken;
             if node != primary && is_sent && !own.has_image {

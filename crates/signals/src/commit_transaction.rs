@@ -21,13 +21,14 @@ pub struct PrepareTransaction {
 layout! { PrepareTransaction { transaction, epoch, reply_to } }
 
 /// The reply to [`PrepareTransaction`]: the whole chain of every partition of this participant is prepared.
+/// The last replica of the chain sends it, if the images of a short transaction in one partition went along.
 #[derive(Debug)]
 pub struct PrepareTransactionReply {
     /// Copied from the request.
     pub transaction: TransactionId,
     /// Copied from the request.
     pub epoch: Epoch,
-    /// The answering ldm.
+    /// The ldm that got the request.
     pub from: Address,
     /// Blocks of the log that the records formed so far need at most.
     pub chunk_blocks: u64,
@@ -37,7 +38,28 @@ pub struct PrepareTransactionReply {
 
 layout! { PrepareTransactionReply { transaction, epoch, from, chunk_blocks, error } }
 
-/// Stamps the versions with the number, forms the log record and releases the locks.
+/// The part that an ldm has in a transaction. An ldm that is primary of one partition and backup of another
+/// has two parts, which end separately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionPart {
+    /// Locks, and no version.
+    Locks,
+    /// Versions that the transaction has written here, and locks.
+    Rows,
+    /// Images of rows that it has written at their primary.
+    Images,
+}
+
+choices! {
+    TransactionPart {
+        0 Locks;
+        1 Rows;
+        2 Images;
+    }
+}
+
+/// Stamps the versions with the number, forms the log record and releases the locks. Replicas get the order
+/// in any sequence, because nobody sees the versions before all have applied it.
 #[derive(Debug)]
 pub struct CommitTransaction {
     /// The transaction to commit.
@@ -48,23 +70,24 @@ pub struct CommitTransaction {
     pub number: CommitNumber,
     /// Number of ldm instances that the transaction has written to, for the log records.
     pub participants: u16,
-    /// Whether this ldm holds versions of the transaction, and not only locks. It must know the transaction
-    /// then.
-    pub has_written: bool,
+    /// What ends. An ldm with versions or images must know the transaction.
+    pub part: TransactionPart,
 }
 
-layout! { CommitTransaction { transaction, reply_to, number, participants, has_written } }
+layout! { CommitTransaction { transaction, reply_to, number, participants, part } }
 
-/// The reply to [`CommitTransaction`]: applied along the whole chain.
+/// The reply to [`CommitTransaction`]: applied at this ldm.
 #[derive(Debug)]
 pub struct CommitTransactionReply {
     /// Copied from the request.
     pub transaction: TransactionId,
     /// The answering ldm.
     pub from: Address,
+    /// Copied from the request.
+    pub part: TransactionPart,
 }
 
-layout! { CommitTransactionReply { transaction, from } }
+layout! { CommitTransactionReply { transaction, from, part } }
 
 /// Undoes the versions that statements after a given one have written, in bounded steps.
 #[derive(Debug)]
@@ -79,9 +102,11 @@ pub struct UndoTransaction {
     pub newer_than: StatementNumber,
     /// Whether the transaction is over: its locks are released, and its record is removed.
     pub ends: bool,
+    /// Whether a backup forgets its images, which only an undo of everything does.
+    pub is_backup: bool,
 }
 
-layout! { UndoTransaction { transaction, epoch, reply_to, newer_than, ends } }
+layout! { UndoTransaction { transaction, epoch, reply_to, newer_than, ends, is_backup } }
 
 /// The reply to [`UndoTransaction`].
 #[derive(Debug)]

@@ -84,12 +84,20 @@ crash_points! {
     RECOVERY_INDEX = "recovery.index": "Recovery builds indexes.";
     RECOVERY_START = "recovery.start": "Recovery begins the next incarnation with a start group.";
     RECOVERY_CLEAN = "recovery.clean": "Recovery deletes unnamed files and undoes unfinished jobs.";
+    IMAGES_KEEP = "images.keep": "A backup keeps the images of a transaction that prepares.";
+    IMAGES_APPLY = "images.apply": "A backup applies the images of a transaction that commits.";
     BACKUP_PIN = "backup.pin": "A backup pins a checkpoint and its position in the log.";
     BACKUP_UNPIN = "backup.unpin": "The checkpoint and the log may be trimmed again after a backup.";
     BACKUP_FRAME = "backup.frame": "A backup copies a frame of a checkpoint.";
     BACKUP_LOG = "backup.log": "A backup copies groups of the log.";
     BACKUP_LIST = "backup.list": "A backup writes its list of contents.";
     BACKUP_RESTORE = "backup.restore": "A restore writes a data directory.";
+}
+
+/// Whether only the backups of a chain of replicas reach the point.
+pub fn is_of_backups(point: CrashPoint) -> bool {
+    let of_backups = [IMAGES_KEEP, IMAGES_APPLY];
+    of_backups.iter().any(|step| [step.before(), step.after()].contains(&point))
 }
 
 /// The name of a point: that of its step with `.before` or `.after`. `None` if no step has it.

@@ -230,7 +230,6 @@ inbox! {
         UndoTransaction: Reserved, 16, crosses 5;
         ReplicateRows: Reserved, 2, crosses 6;
         ReplicateRowsReply: Reserved, 2, crosses 7;
-        ApplyReplica: Reserved, 4, crosses 8;
         AppendRecordsReply: Reserved, 1, local;
         DeliverRecords: Reserved, 1, local;
         ReplayRows: Reserved, 4, local;

@@ -1,12 +1,12 @@
 //! Row images along the replica chain, from the primary ldm to the first backup and on to the next. Backups
-//! keep the images as prepared until the commit arrives. They evaluate no expressions.
+//! keep the images as prepared until tc commits or undoes the transaction. They evaluate no expressions.
 
 use junctor_kernel::Address;
 use junctor_kernel::Buffer;
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
+use junctor_model::id::{Epoch, PartitionId, TransactionId};
 
-/// Keeps these images as prepared and passes them on. The last backup answers the primary.
+/// Keeps these images as prepared and passes them on. The last backup answers.
 #[derive(Debug)]
 pub struct ReplicateRows {
     /// The transaction that prepares.
@@ -15,15 +15,18 @@ pub struct ReplicateRows {
     pub epoch: Epoch,
     /// Partition of the rows.
     pub partition: PartitionId,
-    /// The ldm that receives the answer.
+    /// The ldm that has written the rows.
     pub primary: Address,
+    /// Receiver of the answer: the primary, which gets [`ReplicateRowsReply`]; or tc, which gets the answer
+    /// to its prepare, because these are all images of the participant.
+    pub reply_to: Address,
     /// Position of the receiving backup in the chain, from 1.
     pub chain_position: u8,
     /// `[row id u32][kind u8: 0 put, 1 delete][key length u16][image length u32] key image`, repeated.
     pub images: Buffer,
 }
 
-layout! { ReplicateRows { transaction, epoch, partition, primary, chain_position, images [buffer] } }
+layout! { ReplicateRows { transaction, epoch, partition, primary, reply_to, chain_position, images [buffer] } }
 
 /// The answer of the last backup, or of the first one that could not keep the images.
 #[derive(Debug)]
@@ -41,23 +44,3 @@ pub struct ReplicateRowsReply {
 }
 
 layout! { ReplicateRowsReply { transaction, epoch, partition, images [returned], error } }
-
-/// Applies prepared images, or forgets them when the number is 0. Travels from the last backup towards the
-/// primary.
-#[derive(Debug)]
-pub struct ApplyReplica {
-    /// The transaction that ends.
-    pub transaction: TransactionId,
-    /// Partition of the images.
-    pub partition: PartitionId,
-    /// The ldm at which the signal ends.
-    pub primary: Address,
-    /// Position of the receiving replica in the chain; 0 is the primary.
-    pub chain_position: u8,
-    /// The commit number; 0 forgets.
-    pub number: CommitNumber,
-    /// Number of ldm instances that the transaction has written to, for the backup's log records.
-    pub participants: u16,
-}
-
-layout! { ApplyReplica { transaction, partition, primary, chain_position, number, participants } }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{CrashPoint, Duration, NodeId, NodeLayout, Random};
-use junctor_model::id::{CommitNumber, PartitionId};
+use junctor_model::id::CommitNumber;
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::Signal;
@@ -51,8 +51,8 @@ pub struct Cluster {
     config: NodeConfig,
     plans: Vec<PlacementPlan>,
     memory: NodeMemory,
-    /// The slow reader's guard slot in each read group of the serving node.
-    slow_reader_slots: Vec<ReaderSlot>,
+    /// For each node, the slow reader's guard slot in each of its read groups.
+    slow_reader_slots: Vec<Vec<ReaderSlot>>,
     /// The serving node's disk as it was before one of its bits flipped, and the highest number taken then.
     sound_disk: Option<(Disk, CommitNumber)>,
     /// The backup program beside the serving node, if the plan has one.
@@ -117,8 +117,8 @@ impl Cluster {
         let mut memory = Vec::new();
         for (position, plan) in self.plans.iter().enumerate() {
             let (node, slots) = Shared::with_observer(&self.config, Accounts::with_local_root(), plan)?;
+            self.slow_reader_slots.push(slots);
             if position == 0 {
-                self.slow_reader_slots = slots;
                 memory.push(Arc::new(node.with_backups(backups.clone())));
             } else {
                 memory.push(Arc::new(node));
@@ -234,19 +234,22 @@ impl Cluster {
         self.memory.borrow().clone()
     }
 
-    /// The partitions of the serving node, each with its read group.
-    fn guards(&mut self) -> Vec<(PartitionId, u16, Arc<GuardedPartition>)> {
+    /// The partitions of all nodes.
+    fn guards(&mut self) -> Vec<HeldPartition> {
         let mut guards = Vec::new();
-        for thread in &self.plans[0].threads {
-            let ldm = self.simulation.host_mut(SERVING, thread.index).and_then(|host| host.ldm());
-            let here = ldm.map(|ldm| ldm.guards()).unwrap_or_default();
-            guards.extend(here.into_iter().map(|(partition, guard)| (partition, thread.group, guard)));
+        for (position, plan) in self.plans.iter().enumerate() {
+            for thread in &plan.threads {
+                let node = NodeId(position as u8 + 1);
+                let ldm = self.simulation.host_mut(node, thread.index).and_then(|host| host.ldm());
+                let here = ldm.map(|ldm| ldm.guards()).unwrap_or_default();
+                let group = (position, usize::from(thread.group));
+                guards.extend(here.into_iter().map(|(_, guard)| HeldPartition { group, guard }));
+            }
         }
         guards
     }
 
-    /// Splits the cluster into the simulation and a slow reader that holds partition guards of the serving
-    /// node.
+    /// Splits the cluster into the simulation and a slow reader that holds partition guards of all nodes.
     pub fn with_slow_reader(&mut self, hold_one_in: u64, seed: u64) -> (&mut ClusterSimulation, SlowReader<'_>) {
         let guards = self.guards();
         let slow_reader = SlowReader {
@@ -306,11 +309,17 @@ pub fn stop_all(simulation: &mut ClusterSimulation, nodes: usize) -> Result<(), 
 /// partition guard without test code in production.
 pub struct SlowReader<'a> {
     memory: &'a NodeMemory,
-    slots: &'a [ReaderSlot],
-    guards: Vec<(PartitionId, u16, Arc<GuardedPartition>)>,
+    slots: &'a [Vec<ReaderSlot>],
+    guards: Vec<HeldPartition>,
     hold_one_in: u64,
     random: Random,
     held: u64,
+}
+
+/// A partition, and its node's position and read group.
+struct HeldPartition {
+    group: (usize, usize),
+    guard: Arc<GuardedPartition>,
 }
 
 impl SlowReader<'_> {
@@ -337,9 +346,9 @@ impl TimeDriver<Signal, NodeHost> for SlowReader<'_> {
 impl SlowReader<'_> {
     fn advance_while_holding(&self, drawn: &[usize], simulation: &mut ClusterSimulation, duration: Duration) {
         let Some((&first, rest)) = drawn.split_first() else { return simulation.run_for(duration) };
-        let (_, group, guard) = &self.guards[first];
-        let inside =
-            guard.read(&self.slots[usize::from(*group)], |_| self.advance_while_holding(rest, simulation, duration));
+        let HeldPartition { group: (node, group), guard } = &self.guards[first];
+        let slot = &self.slots[*node][*group];
+        let inside = guard.read(slot, |_| self.advance_while_holding(rest, simulation, duration));
         if inside.is_err() {
             // Refused because the owner waits to write.
             self.advance_while_holding(rest, simulation, duration);

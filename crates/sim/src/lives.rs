@@ -163,7 +163,10 @@ impl Cluster {
         // Replaces what an earlier driver has armed and nobody has hit.
         let crash = planned.map_or(NodeEnd::Process, |planned| planned.crash);
         nodes.iter().for_each(|&node| self.simulation.arm_crash(node, None, crash));
-        self.simulation.arm_crash(SERVING, planned.and_then(|planned| planned.armed), crash);
+        let armed = planned.and_then(|planned| planned.armed);
+        let is_of_backups = armed.is_some_and(|armed| crash_point::is_of_backups(armed.point));
+        let at = if is_of_backups { nodes[nodes.len() - 1] } else { SERVING };
+        self.simulation.arm_crash(at, armed, crash);
         self.simulation.arm_disk_crash(SERVING, planned.and_then(|planned| planned.disk));
         let trouble = planned.map(|planned| planned.trouble).unwrap_or_default();
         let slow = DiskTrouble { slow: trouble.slow, ..DiskTrouble::default() };

@@ -36,7 +36,6 @@ pub enum Bug {
     ObeysOldSequencer,
     NumberForOldRequest,
     PrepareWithoutEpoch,
-    RollbackWithoutEpoch,
     StartWithoutOne,
     UnionForgotten,
     PrefixEndsAtApplied,
@@ -87,6 +86,7 @@ pub enum ToBlock {
         transaction: GlobalTransactionId,
         partition: u8,
         rows: Vec<Row>,
+        /// The applied number of the sender's node, for a planted bug.
         mark: CommitNumber,
         images: Images,
     },

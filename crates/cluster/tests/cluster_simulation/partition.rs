@@ -44,8 +44,6 @@ pub struct Ldm {
     pub epoch: Epoch,
     pub rows: BTreeMap<Row, Vec<Version>>,
     pub parts: BTreeMap<GlobalTransactionId, Part>,
-    /// The newest number that the ldm has applied.
-    pub newest: CommitNumber,
     /// For each partition that was copied, the number of the copy.
     pub copied: BTreeMap<u8, CommitNumber>,
     parked: Vec<ToBlock>,
@@ -60,7 +58,6 @@ impl Ldm {
             epoch: Epoch(0),
             rows: BTreeMap::new(),
             parts: BTreeMap::new(),
-            newest: CommitNumber(0),
             copied: BTreeMap::new(),
             parked: Vec::new(),
         }
@@ -88,7 +85,10 @@ impl Ldm {
                 });
                 self.forward(epoch, (transaction, partition, rows, mark), images, sent);
             }
-            ToBlock::Rollback { transaction, .. } => self.undo(transaction),
+            ToBlock::Rollback { transaction, .. } => {
+                self.undo(transaction);
+                self.revisit(applied, sent);
+            }
             ToBlock::WriteReply { .. } | ToBlock::Prepared { .. } => panic!("an ldm gets no {message:?}"),
         }
     }
@@ -102,11 +102,14 @@ impl Ldm {
 
     fn must_wait(&self, message: &ToBlock, applied: CommitNumber) -> bool {
         match message {
-            ToBlock::Write { epoch, .. } => *epoch > self.epoch,
+            ToBlock::Write { epoch, .. } | ToBlock::Rollback { epoch, .. } => *epoch > self.epoch,
             ToBlock::Prepare { epoch, .. } => *epoch > self.epoch && self.bug != Bug::PrepareWithoutEpoch,
-            ToBlock::Rollback { epoch, .. } => *epoch > self.epoch && self.bug != Bug::RollbackWithoutEpoch,
-            ToBlock::Replicate { epoch, mark, .. } => {
-                let is_behind = applied.max(self.newest) < *mark && self.bug != Bug::ImagesNotParked;
+            ToBlock::Replicate { epoch, transaction, rows, mark, .. } => {
+                let is_behind = match self.bug {
+                    Bug::ImagesNotParked => false,
+                    Bug::ImageNamesNodesNumber => applied < *mark,
+                    _ => rows.iter().any(|row| self.has_open(*row, *transaction)),
+                };
                 *epoch > self.epoch || *epoch == self.epoch && is_behind
             }
             ToBlock::WriteReply { .. } | ToBlock::Prepared { .. } => false,
@@ -115,9 +118,7 @@ impl Ldm {
 
     fn on_write(&mut self, transaction: GlobalTransactionId, row: Row, sent: &mut Vec<Sent>) {
         let is_primary = self.membership.primary(usize::from(row.0)) == Some(NodeId(self.node));
-        let top = self.rows.get(&row).and_then(|versions| versions.last());
-        let is_free = top.is_none_or(|top| top.number.is_some() || top.transaction == transaction);
-        let is_written = is_primary && is_free;
+        let is_written = is_primary && !self.has_open(row, transaction);
         if is_written {
             self.place(transaction, row);
         }
@@ -143,12 +144,11 @@ impl Ldm {
         // The ldm may be a backup of other rows of the transaction.
         rows.retain(|row| self.membership.primary(usize::from(row.0)) == Some(NodeId(self.node)));
         rows.sort_unstable();
-        let mark = if self.bug == Bug::ImageNamesNodesNumber { applied } else { self.newest };
         for rows in rows.chunk_by(|one, other| one.0 == other.0) {
             if self.bug == Bug::BackupsNotAwaited {
                 self.finish_chain((transaction, rows[0].0), own_epoch, &images, sent);
             }
-            self.forward(own_epoch, (transaction, rows[0].0, rows.to_vec(), mark), images.clone(), sent);
+            self.forward(own_epoch, (transaction, rows[0].0, rows.to_vec(), applied), images.clone(), sent);
         }
     }
 
@@ -184,6 +184,12 @@ impl Ldm {
         } else {
             sent.push(Sent::ToTc(ToBlock::Prepared { epoch, transaction, partition }));
         }
+    }
+
+    /// Whether the row has an open version of another transaction, which an image of this one must follow.
+    fn has_open(&self, row: Row, transaction: GlobalTransactionId) -> bool {
+        let top = self.rows.get(&row).and_then(|versions| versions.last());
+        top.is_some_and(|top| top.number.is_none() && top.transaction != transaction)
     }
 
     fn place(&mut self, transaction: GlobalTransactionId, row: Row) {
@@ -225,7 +231,6 @@ impl Ldm {
                 .all(|pair| pair[0].number.unwrap_or_default() < pair[1].number.unwrap_or(CommitNumber(u64::MAX)));
             assert!(ordered, "versions lie in the order of their numbers: {row:?} {versions:?}");
         }
-        self.newest = self.newest.max(number);
     }
 
     /// Starts an epoch: undoes what nobody decided.

@@ -84,7 +84,6 @@ const PLANTED_RARE: &[Bug] = &[
     Bug::ObeysOldSequencer,
     Bug::OneGrantIsEnough,
     Bug::ClocksBeyondDrift,
-    Bug::RollbackWithoutEpoch,
     Bug::ForgotForJoining,
     Bug::CommittedEpochCounts,
     Bug::FreshNodeServes,

@@ -33,8 +33,6 @@ pub enum Rule {
     Designed,
     /// PrepareTransaction carries no epoch, as cluster-protocol.md has it.
     PrepareWithoutEpoch,
-    /// A primary obeys a rollback of an epoch that it has not started.
-    RollbackWithoutEpoch,
     /// A data node tells a client that lost its tc about a commit before all nodes have confirmed the commit.
     OutcomeUnconfirmed,
     /// A data node tells a client that lost its tc that it knows no decision, before it has started the
@@ -42,8 +40,10 @@ pub enum Rule {
     OutcomeBeforeStart,
     /// The prefix that the new epoch keeps ends at the largest applied number, not at the largest passed one.
     PrefixEndsAtApplied,
-    /// An image names the applied number of its node, not that of its ldm.
+    /// An image names the applied number of its node and waits for that, not for the row.
     ImageNamesNodesNumber,
+    /// An image names the newest number that its ldm has applied and waits for that, not for the row.
+    ImageNamesAppliedNumber,
     /// A member forgets decisions up to its stable number, although joining nodes may lack them.
     ForgotForJoining,
     /// A member that joined before the tc was lost counts for "rolled back", although it has the rows of
@@ -206,8 +206,10 @@ pub struct Transaction {
     pub prepare_sent: Option<u8>,
     /// The epoch in which the sequencer was asked for a number.
     pub asked: Option<u8>,
-    /// For each partition, the number that its images name.
+    /// For each partition, the number that its images name in broken variants.
     pub marks: [Number; PARTITIONS],
+    /// A bit for each partition whose images a backup could not keep.
+    pub refused: u8,
     pub answer: Answer,
     /// When the client sent COMMIT, this epoch had started everywhere.
     pub started_before: u8,
@@ -328,6 +330,8 @@ pub struct Cluster {
     pub faults: u8,
     /// Blocks apply a decision some time after the mirror has passed it.
     pub blocks_are_slow: bool,
+    /// Backups may lack memory for images, so that tc rolls back a transaction in prepare.
+    pub prepares_fail: bool,
     pub rule: Rule,
 }
 

@@ -25,6 +25,15 @@ pub enum Step {
         partition: usize,
         to: usize,
     },
+    /// A backup cannot keep the image.
+    Refuse {
+        transaction: usize,
+        partition: usize,
+    },
+    /// tc has heard from all chains, and one has refused.
+    Fail {
+        transaction: usize,
+    },
     Ask {
         transaction: usize,
         epoch: u8,
@@ -84,11 +93,10 @@ impl Cluster {
         if own.coordinator == Coordinator::Undone {
             // A participant parks the rollback until it has started tc's epoch, and obeys an older one.
             let started = state.nodes[home].started;
-            let is_parked =
-                |node: usize| self.rule != Rule::RollbackWithoutEpoch && state.nodes[node].started < started;
+            let is_parked = |node: usize| state.nodes[node].started < started;
             let has_locks = |node: &usize| state.nodes[*node].parts[transaction].is_undecided() && !is_parked(*node);
-            let primaries = self.partitions_of(transaction).filter_map(|it| self.primary(epoch, it));
-            let reached = primaries.filter(has_locks).filter(|node| state.accepts(*node, home));
+            let replicas = self.partitions_of(transaction).flat_map(|it| self.chain(epoch, it));
+            let reached = replicas.filter(has_locks).filter(|node| state.accepts(*node, home));
             steps.extend(reached.map(|node| Step::Undo { transaction, node }));
         }
         if own.coordinator != Coordinator::Active {
@@ -126,6 +134,15 @@ impl Cluster {
                 self.image_steps(state, (transaction, partition, node), steps);
             }
         }
+        let has_answered = |partition: usize| {
+            let is_prepared = |node: usize| state.nodes[node].parts[transaction] == Part::Prepared;
+            own.refused & 1 << partition != 0 || self.chain(state.epoch(sent), partition).all(is_prepared)
+        };
+        let is_waiting = own.coordinator == Coordinator::Preparing && state.nodes[home].is_alive;
+        let is_current = is_waiting && state.nodes[home].started == sent;
+        if own.refused != 0 && is_current && self.partitions_of(transaction).all(has_answered) {
+            steps.push(Step::Fail { transaction });
+        }
     }
 
     /// The image that `from` forwards to the next replica.
@@ -134,12 +151,22 @@ impl Cluster {
         let mut chain = self.chain(state.epoch(sender.started), partition).skip_while(|it| *it != from).skip(1);
         let Some(to) = chain.next() else { return };
         let receiver = &state.nodes[to];
-        let mark = state.transactions[transaction].marks[partition];
-        let is_in_order = self.rule == Rule::ImagesNotParked || receiver.applied >= mark;
+        let Transaction { marks, refused, .. } = &state.transactions[transaction];
+        if refused & 1 << partition != 0 {
+            return;
+        }
+        let is_in_order = match self.rule {
+            Rule::ImagesNotParked => true,
+            Rule::ImageNamesNodesNumber | Rule::ImageNamesAppliedNumber => receiver.applied >= marks[partition],
+            _ => receiver.parts.iter().all(|part| !part.is_undecided()),
+        };
         let is_current = receiver.started == sender.started && state.accepts(to, from);
         let is_new = receiver.parts[transaction] == Part::Nothing;
         if sender.parts[transaction] == Part::Prepared && is_new && is_current && is_in_order {
             steps.push(Step::Replicate { transaction, partition, to });
+            if self.prepares_fail {
+                steps.push(Step::Refuse { transaction, partition });
+            }
         }
     }
 
@@ -283,6 +310,11 @@ impl Cluster {
                     Rule::ImageNamesNodesNumber => node.applied,
                     _ => node.newest_applied(),
                 };
+            }
+            Step::Refuse { transaction, partition } => state.transactions[transaction].refused |= 1 << partition,
+            Step::Fail { transaction } => {
+                state.transactions[transaction].coordinator = Coordinator::Undone;
+                state.transactions[transaction].answer = Answer::Aborted;
             }
             Step::Replicate { transaction, to, .. } => state.nodes[to].place(transaction, Part::Prepared),
             Step::Ask { transaction, epoch } => state.transactions[transaction].asked = Some(epoch),

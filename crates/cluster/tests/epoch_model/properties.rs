@@ -37,6 +37,7 @@ impl Model for Cluster {
             prepare_sent: None,
             asked: None,
             marks: [0; PARTITIONS],
+            refused: 0,
             answer: Answer::None,
             started_before: 0,
         };

@@ -19,6 +19,7 @@ const TWO_GROUPS: Cluster = Cluster {
     plans: [plan(2, 0b11), plan(1, 0b01)],
     faults: 1,
     blocks_are_slow: false,
+    prepares_fail: false,
     rule: Rule::Designed,
 };
 
@@ -33,6 +34,9 @@ const FOUR_NODES: Cluster = Cluster { chains: [&[0, 1], &[2, 3]], serving: 0b111
 
 /// One group of three replicas.
 const ONE_GROUP: Cluster = Cluster { chains: [&[0, 1, 2], &[]], plans: [plan(1, 0b01), plan(2, 0b01)], ..TWO_GROUPS };
+
+/// Backups refuse images, so that transactions are rolled back within an epoch.
+const REFUSING: Cluster = Cluster { prepares_fail: true, ..ONE_GROUP };
 
 /// A replica joins. The sequencer is on a node of another group.
 const JOINING: Cluster = Cluster {
@@ -91,6 +95,7 @@ fn two_groups_keep_every_promise() {
 #[test]
 fn one_group_keeps_every_promise() {
     check_large("one group, three replicas, one fault", ONE_GROUP);
+    check_large("one group, three replicas, backups refuse images, one fault", REFUSING);
     if checking::is_long() {
         checking::assert_holds("one group, three replicas, two faults", Cluster { faults: 2, ..ONE_GROUP });
     }
@@ -108,10 +113,10 @@ fn a_joining_replica_keeps_every_promise() {
 #[test]
 fn the_model_catches_gaps_of_the_specification() {
     check_caught(Rule::PrepareWithoutEpoch, ONE_GROUP, UNDONE);
-    check_caught(Rule::RollbackWithoutEpoch, DISTANT, ORDER);
     check_caught(Rule::OutcomeUnconfirmed, TWO_GROUPS, EXTERNAL);
     check_caught(Rule::PrefixEndsAtApplied, SLOW, UNDONE);
     check_caught(Rule::ImageNamesNodesNumber, SLOW, ORDER);
+    check_caught(Rule::ImageNamesAppliedNumber, REFUSING, ORDER);
     check_caught(Rule::EvictedSaysAborted, TWO_GROUPS, UNDONE);
     check_caught(Rule::ForgotForJoining, JOINING, EQUAL);
     check_caught(Rule::FreshNodeServes, JOINING, EXTERNAL);

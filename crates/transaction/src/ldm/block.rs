@@ -145,7 +145,6 @@ impl LdmBlock {
             LdmSignal::LoadCheckpoint(signal) => self.on_load_checkpoint(signal, outbox),
             LdmSignal::AppendRecordsReply(signal) => self.on_append_records_reply(signal, context, outbox),
             LdmSignal::DeliverRecords(_) => self.records.request(),
-            LdmSignal::ApplyReplica(signal) => self.on_apply_replica(signal, outbox),
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
             LdmSignal::ChangePartition(signal) => self.on_change_partition(signal, context, outbox),
             LdmSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),

@@ -6,14 +6,14 @@ use junctor_kernel::{Context, Outbox};
 use junctor_model::id::{PartitionId, TransactionId};
 use junctor_signals::change_schema::ChangePartition;
 use junctor_signals::inbox::ContinueWork;
-use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows};
+use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::{LdmSignal, Signal};
 
 use super::block::LdmBlock;
 use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
 use super::replay::AllIndexesBuild;
-use super::state::WriteWork;
+use super::state::{ImagesEnd, WriteWork};
 
 /// Maximum number of deferred steps in one turn. The others wait for the next turn, so that signals that have
 /// arrived run first.
@@ -31,7 +31,7 @@ pub(super) enum Deferred {
     Resolution(ParticipantHandle),
     Stamp(PartitionId),
     ReleaseLocks(TransactionId),
-    ApplyReplica(ApplyReplica),
+    Images(ImagesEnd),
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
     BuildIndex(IndexBuild),
@@ -82,7 +82,7 @@ impl LdmBlock {
                 Some(Deferred::Stamp(partition)) => self.stamp(partition, outbox),
                 Some(Deferred::ReleaseLocks(transaction)) => self.release_ended(transaction, outbox),
                 Some(Deferred::Resolution(participant)) => self.run_resolution(participant, outbox),
-                Some(Deferred::ApplyReplica(signal)) => self.on_apply_replica(signal, outbox),
+                Some(Deferred::Images(end)) => self.resolve_images(end, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),

@@ -1,13 +1,12 @@
-//! Handles tc's orders to prepare, commit and undo. Each order first passes along the replica chains.
+//! Handles tc's orders to prepare, commit and undo.
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::id::TransactionId;
 use junctor_signals::commit_transaction::{
-    CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply, UndoTransaction,
-    UndoTransactionReply,
+    CommitTransaction, CommitTransactionReply, PrepareTransaction, PrepareTransactionReply, TransactionPart,
+    UndoTransaction, UndoTransactionReply,
 };
-use junctor_signals::replicate_rows::ApplyReplica;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 use junctor_storage::log::{CHUNK_BYTES_MAX, record_blocks};
 use junctor_storage::row::VersionState;
@@ -15,7 +14,9 @@ use junctor_storage::row::VersionState;
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
-use super::state::{CommitDecision, RECORDED_PER_TURN_MAX, Resolution, ResolutionKind, TouchedRow};
+use super::state::{
+    CommitDecision, ImagesEnd, ImagesEndKind, RECORDED_PER_TURN_MAX, Resolution, ResolutionKind, TouchedRow,
+};
 
 /// Maximum number of such steps in one turn.
 const COLLECTED_PER_TURN_MAX: usize = 8;
@@ -36,11 +37,7 @@ impl LdmBlock {
                 let participant = self.participant(handle);
                 let is_first = participant.resolution.is_none() && participant.prepare_reply_to.is_none();
                 require!(is_first && participant.outstanding == 0, "a transaction is prepared once: {transaction}");
-                self.ship_images(handle, reply_to, context, outbox);
-                if self.participant(handle).outstanding == 0 {
-                    self.finish_prepare(handle, outbox);
-                }
-                return;
+                return self.ship_images(handle, reply_to, context, outbox);
             }
             // tc prepares only ldms where the transaction has written. This one no longer knows the
             // transaction, so its writes are lost.
@@ -51,12 +48,17 @@ impl LdmBlock {
     }
 
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
-        let CommitTransaction { transaction, reply_to, number, participants, has_written } = signal;
+        let CommitTransaction { transaction, reply_to, number, participants, part } = signal;
+        if part == TransactionPart::Images {
+            return self
+                .commit_images(ImagesEnd { transaction, reply_to, kind: ImagesEndKind::Commit(number) }, outbox);
+        }
+        let has_written = part == TransactionPart::Rows;
         let Some(handle) = self.participants.find(transaction) else {
             // If a statement was refused here, tc counts this ldm as a participant although it has no record
             // of the transaction. That is allowed only if the transaction has written nothing here.
             require!(!has_written, "a participant knows the transaction {transaction} that it commits as {number}");
-            let reply = CommitTransactionReply { transaction, from: self.own };
+            let reply = CommitTransactionReply { transaction, from: self.own, part };
             return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
         };
         let participant = self.participant(handle);
@@ -68,7 +70,7 @@ impl LdmBlock {
         let is_prepared = participant.collected.is_some() || !participant.is_long();
         require!(is_prepared, "a long participant is prepared before it commits: {transaction}");
         let is_shipped = participant.prepared.is_empty() || participant.shipped == participant.rows.len();
-        require!(is_shipped, "backups hold every image before the commit: {transaction}");
+        require!(is_shipped, "every image is shipped before the commit: {transaction}");
         let kind = ResolutionKind::Commit(CommitDecision { number, participants });
         self.begin_resolution(handle, kind, reply_to, outbox);
     }
@@ -79,9 +81,12 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let UndoTransaction { transaction, epoch, reply_to, newer_than, ends } = signal;
+        let UndoTransaction { transaction, epoch, reply_to, newer_than, ends, is_backup } = signal;
         if epoch > self.epoch {
             return self.set_aside(epoch, LdmSignal::UndoTransaction(signal), context);
+        }
+        if is_backup {
+            return self.resolve_images(ImagesEnd { transaction, reply_to, kind: ImagesEndKind::Undo(epoch) }, outbox);
         }
         let Some(handle) = self.participants.find(transaction) else {
             let reply = UndoTransactionReply { transaction, epoch, from: self.own, log_blocks: 0 };
@@ -97,8 +102,7 @@ impl LdmBlock {
         self.run_resolution(handle, outbox);
     }
 
-    /// Commits or undoes the rows at the backups, starting with the last replica of each chain, and then the
-    /// rows here.
+    /// Begins to commit or undo the rows here.
     fn begin_resolution(
         &mut self,
         handle: ParticipantHandle,
@@ -106,12 +110,6 @@ impl LdmBlock {
         reply_to: Address,
         outbox: &mut Outbox<Signal>,
     ) {
-        let own = self.own;
-        let (number, participants) = match kind {
-            ResolutionKind::Commit(CommitDecision { number, participants }) => (number, participants),
-            ResolutionKind::CommitOnePhase { number } => (number, 1),
-            ResolutionKind::Undo { .. } => (CommitNumber(0), 0),
-        };
         let participant = self.participant(handle);
         let transaction = participant.transaction;
         require!(participant.resolution.is_none(), "a transaction has one resolution at a time: {transaction}");
@@ -120,21 +118,9 @@ impl LdmBlock {
             collected.is_none_or(|collected| collected == participant.rows.len()),
             "the prepare ends before the transaction, and no row is written in between: {transaction}"
         );
+        require!(participant.outstanding == 0, "the prepare ends before the transaction: {transaction}");
         participant.resolution = Some(Resolution::new(kind, reply_to));
-        let prepared = std::mem::take(&mut participant.prepared);
-        participant.outstanding = prepared.len() as u32;
-        for index in prepared {
-            let slot = self.slot(index);
-            require!(slot.chain.len() > 1, "a partition whose images were shipped has a backup");
-            let last = slot.chain[slot.chain.len() - 1];
-            let chain_position = (slot.chain.len() - 1) as u8;
-            let apply =
-                ApplyReplica { transaction, partition: slot.id, primary: own, chain_position, number, participants };
-            outbox.send(last, Signal::Ldm(LdmSignal::ApplyReplica(apply)));
-        }
-        if self.participant(handle).outstanding == 0 {
-            self.run_resolution(handle, outbox);
-        }
+        self.run_resolution(handle, outbox);
     }
 }
 

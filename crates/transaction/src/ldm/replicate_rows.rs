@@ -1,32 +1,31 @@
 //! Replica chains. At prepare, the primary ships the images of its final versions. Each backup writes them as
 //! uncommitted versions under the same row ids, so that a lack of memory shows before the commit number is
-//! taken. At commit or undo they are stamped or removed, from the last backup towards the primary. Backups
-//! keep old versions down to the horizon, as primaries do.
+//! taken. Backups keep old versions down to the horizon, as primaries do.
 
 use std::collections::btree_map::Entry;
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{CommitNumber, RowId, StatementNumber, TransactionId};
+use junctor_model::id::{RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_row_key;
 use junctor_model::partition::{HashedKey, key_hash};
 use junctor_model::row::check_image;
-use junctor_signals::replicate_rows::{ApplyReplica, ReplicateRows, ReplicateRowsReply};
-use junctor_signals::{LdmSignal, Signal};
+use junctor_signals::commit_transaction::PrepareTransactionReply;
+use junctor_signals::replicate_rows::{ReplicateRows, ReplicateRowsReply};
+use junctor_signals::{LdmSignal, Module, Signal, TcSignal, crash_point};
 use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
-use super::partition_table::SlotIndex;
-use super::purge::PURGE_TIMER_MS;
+use super::partition_table::{PartitionSlot, SlotIndex};
 use super::state::PreparedImages;
 
 const PUT: u8 = 0;
 const DELETE: u8 = 1;
 
-/// Maximum number of rows that are shipped, or resolved at a backup, in one step.
+/// Maximum number of rows that are shipped in one step.
 const ROWS_SHIPPED_MAX: usize = 256;
 /// Every version at a backup has the first statement's number, because shipped images are final.
 const SHIPPED: StatementNumber = StatementNumber(1);
@@ -38,8 +37,16 @@ struct ShippedRow<'a> {
     image: &'a [u8],
 }
 
+/// Why a backup could not keep the images.
+enum NotKept {
+    /// An image follows a version of this transaction, which is not resolved here.
+    Follows(TransactionId),
+    Failed(Box<Error>),
+}
+
 impl LdmBlock {
-    /// Begins to ship the images of every written partition with backups. `outstanding` counts the answers.
+    /// Ships the images of every written partition with backups, and continues the prepare. If only one chain
+    /// gets images of a short participant, which has nothing else to prepare, its last replica answers tc.
     pub(super) fn ship_images(
         &mut self,
         handle: ParticipantHandle,
@@ -47,22 +54,48 @@ impl LdmBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        self.participant(handle).prepare_reply_to = Some(reply_to);
-        self.ship_next(handle, context, outbox);
+        let LdmBlock { partitions, participants, .. } = self;
+        let participant = participants.record(handle);
+        let has_backups = |index: &&SlotIndex| partitions.slot(**index).chain.len() > 1;
+        let chains = participant.written.iter().filter(has_backups).count();
+        match chains {
+            0 => {
+                participant.shipped = participant.rows.len();
+                participant.prepare_reply_to = Some(reply_to);
+                self.finish_prepare(handle, outbox);
+            }
+            1 if !participant.is_long() => {
+                self.ship_next(handle, reply_to, context, outbox);
+                let participant = self.participant(handle);
+                require!(participant.take_reply(), "the images of a short participant go at once: {chains}");
+            }
+            _ => {
+                participant.prepare_reply_to = Some(reply_to);
+                self.ship_next(handle, self.own, context, outbox);
+            }
+        }
     }
 
     /// Ships the next rows. The rows after these follow when all chains have answered, so that a long
     /// transaction takes many short steps at every replica.
-    fn ship_next(&mut self, handle: ParticipantHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let (own, epoch) = (self.own, self.epoch);
+    fn ship_next(
+        &mut self,
+        handle: ParticipantHandle,
+        reply_to: Address,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let (primary, epoch) = (self.own, self.epoch);
         let LdmBlock { partitions, participants, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let participant = participants.record(handle);
         let transaction = participant.transaction;
-        // Without backups nothing is shipped, and the loop below would visit all rows in one turn.
-        if !participant.touched.iter().any(|index| partitions.slot(*index).chain.len() > 1) {
-            participant.shipped = participant.rows.len();
-        }
+        let mut ship = |slot: &PartitionSlot, images| {
+            let Some(next) = slot.chain.get(1).copied() else { return };
+            let (partition, chain_position) = (slot.id, 1);
+            let signal = ReplicateRows { transaction, epoch, partition, primary, reply_to, chain_position, images };
+            outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+        };
         while participant.outstanding == 0 && participant.shipped < participant.rows.len() {
             let end = participant.rows.len().min(participant.shipped + ROWS_SHIPPED_MAX);
             let rows = &mut participant.rows[participant.shipped..end];
@@ -71,20 +104,33 @@ impl LdmBlock {
             for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
                 let index = rows[0].slot;
                 let slot = partitions.slot(index);
-                let Some(next) = slot.chain.get(1).copied() else { continue };
+                if slot.chain.len() == 1 {
+                    continue;
+                }
                 let mut images = context.buffers.take(4096);
                 slot.guard.owner_read(&slot.token, |store| {
                     for of_row in rows.chunk_by(|one, next| one.row == next.row) {
                         append_newest(store, of_row[0].row, transaction, builder, &mut images);
                     }
                 });
+                require!(participant.written.contains(&index), "tc knows every written partition: {transaction}");
                 if !participant.prepared.contains(&index) {
                     participant.prepared.push(index);
                 }
                 participant.outstanding += 1;
-                let signal =
-                    ReplicateRows { transaction, epoch, partition: slot.id, primary: own, chain_position: 1, images };
-                outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
+                ship(slot, images);
+            }
+        }
+        if participant.shipped < participant.rows.len() {
+            return;
+        }
+        // A partition whose writes were all undone has no image, but tc counts its backups.
+        for index in &participant.written {
+            let slot = partitions.slot(*index);
+            if slot.chain.len() > 1 && !participant.prepared.contains(index) {
+                participant.prepared.push(*index);
+                participant.outstanding += 1;
+                ship(slot, context.buffers.take(0));
             }
         }
     }
@@ -98,13 +144,11 @@ impl LdmBlock {
         if signal.epoch != self.epoch {
             return self.set_aside(signal.epoch, LdmSignal::ReplicateRows(signal), context);
         }
-        let ReplicateRows { transaction, epoch, partition, primary, chain_position, images } = signal;
-        let index = self.partitions.find(partition);
-        let Some(index) = index else {
+        let ReplicateRows { transaction, partition, chain_position, .. } = signal;
+        let Some(index) = self.partitions.find(partition) else {
             // This cannot happen for a partition in use: main creates a partition at its whole chain before
             // anyone writes it, and closes it to writers before it drops it.
-            let error = Some(Error::table_definition_changed());
-            return answer(primary, ReplicateRowsReply { transaction, epoch, partition, images, error }, outbox);
+            return answer(signal, Some(Error::table_definition_changed()), context, outbox);
         };
         let slot = self.slot(index);
         require!(
@@ -113,38 +157,34 @@ impl LdmBlock {
         );
         let next = slot.chain.get(usize::from(chain_position) + 1).copied();
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else {
-            let signal = ReplicateRows { transaction, epoch, partition, primary, chain_position, images };
             return self.defer(Deferred::ReplicateRows(Box::new(signal)), outbox);
         };
+        outbox.crash_point(crash_point::IMAGES_KEEP.before());
         let mut rows = Vec::new();
-        let kept = prepare_images(&mut store, &images, transaction, &mut rows);
-        if let Err(error) = kept {
+        let kept = keep_images(&mut store, &signal.images, transaction, &mut rows);
+        if kept.is_err() {
             rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
-            drop(store);
-            let reply = ReplicateRowsReply { transaction, epoch, partition, images, error: Some(error) };
-            return answer(primary, reply, outbox);
         }
         drop(store);
+        match kept {
+            Ok(()) => {}
+            Err(NotKept::Follows(other)) => return self.wait_for_images(other, signal),
+            Err(NotKept::Failed(error)) => return answer(signal, Some(error), context, outbox),
+        }
         match self.backed_up.entry((transaction, partition)) {
             Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
             Entry::Vacant(vacant) => {
-                vacant.insert(PreparedImages { slot: index, rows, next: 0 });
+                vacant.insert(PreparedImages { slot: index, rows, waiting: Vec::new() });
                 self.slot(index).enter();
             }
         }
+        outbox.crash_point(crash_point::IMAGES_KEEP.after());
         match next {
             Some(next) => {
-                let signal = ReplicateRows {
-                    transaction,
-                    epoch,
-                    partition,
-                    primary,
-                    chain_position: chain_position + 1,
-                    images,
-                };
+                let signal = ReplicateRows { chain_position: chain_position + 1, ..signal };
                 outbox.send(next, Signal::Ldm(LdmSignal::ReplicateRows(signal)));
             }
-            None => answer(primary, ReplicateRowsReply { transaction, epoch, partition, images, error: None }, outbox),
+            None => answer(signal, None, context, outbox),
         }
     }
 
@@ -167,7 +207,7 @@ impl LdmBlock {
             return;
         }
         if participant.prepare_error.is_none() {
-            self.ship_next(handle, context, outbox);
+            self.ship_next(handle, self.own, context, outbox);
             if self.participant(handle).outstanding > 0 {
                 return;
             }
@@ -177,101 +217,26 @@ impl LdmBlock {
             false => self.reply_prepare(handle, outbox),
         }
     }
-
-    pub(super) fn on_apply_replica(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
-        let ApplyReplica { transaction, partition, primary, chain_position, number, participants } = signal;
-        if chain_position == 0 {
-            return self.on_chain_applied(transaction, outbox);
-        }
-        if primary == self.own {
-            return self.pass_replica_on(signal, outbox);
-        }
-        let kept = self.backed_up.get(&(transaction, partition)).map(|kept| kept.slot);
-        let Some(index) = kept.or_else(|| self.partitions.find(partition)) else {
-            // The partition was dropped here before the images arrived. Only the primary still knows the rest
-            // of the chain, so return the order to it.
-            return outbox.send(primary, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
-        };
-        let slot = self.slot(index);
-        require!(
-            slot.chain_position == usize::from(chain_position),
-            "a commit comes to the backup that it names: {partition:?}"
-        );
-        let chain = &slot.chain;
-        let before = chain.get(usize::from(chain_position) - 1).copied().unwrap_or(primary);
-        if !self.apply_images(index, transaction, number) {
-            let signal = ApplyReplica { transaction, partition, primary, chain_position, number, participants };
-            return self.defer(Deferred::ApplyReplica(signal), outbox);
-        }
-        self.start_purge_timer(PURGE_TIMER_MS, outbox);
-        let signal =
-            ApplyReplica { transaction, partition, primary, chain_position: chain_position - 1, number, participants };
-        outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(signal)));
-    }
-
-    /// At the primary: continues with the previous replica of the chain, because a backup no longer has the
-    /// partition.
-    fn pass_replica_on(&mut self, signal: ApplyReplica, outbox: &mut Outbox<Signal>) {
-        let chain_position = signal.chain_position - 1;
-        let handle = self.participants.find(signal.transaction);
-        let participant = handle.and_then(|handle| self.participants.get_mut(handle));
-        let touched = participant.into_iter().flat_map(|participant| &participant.touched);
-        let mut slots = touched.filter_map(|index| self.partitions.get(*index));
-        let chain = slots.find(|slot| slot.id == signal.partition).map(|slot| &slot.chain);
-        match chain.and_then(|chain| chain.get(usize::from(chain_position)).copied()).filter(|_| chain_position > 0) {
-            Some(before) => {
-                outbox.send(before, Signal::Ldm(LdmSignal::ApplyReplica(ApplyReplica { chain_position, ..signal })))
-            }
-            None => self.on_chain_applied(signal.transaction, outbox),
-        }
-    }
-
-    /// Resolves the next rows. Returns false when more rows are left, or a reader is inside the guard.
-    fn apply_images(&mut self, index: SlotIndex, transaction: TransactionId, number: CommitNumber) -> bool {
-        let LdmBlock { partitions, backed_up, purge, .. } = self;
-        let slot = partitions.slot(index);
-        let key = (transaction, slot.id);
-        let Some(kept) = backed_up.get_mut(&key) else {
-            // A backup that could not store the images ended the chain, so later backups have none. Such a
-            // transaction can only be undone.
-            require!(number.0 == 0, "a backup holds the images of transaction {transaction} that commits as {number}");
-            return true;
-        };
-        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
-        let end = kept.rows.len().min(kept.next + ROWS_SHIPPED_MAX);
-        let rows = &kept.rows[kept.next..end];
-        for row in rows {
-            match number.0 {
-                0 => store.undo(*row, transaction, StatementNumber(0)),
-                _ => store.commit(*row, transaction, number),
-            }
-        }
-        kept.next = end;
-        if store.purge_pending().is_some() {
-            purge.add(index, &mut slot.is_purging);
-        }
-        drop(store);
-        if end < kept.rows.len() {
-            return false;
-        }
-        self.backed_up.remove(&key);
-        if self.slot(index).leave() {
-            self.free_partition(index);
-        }
-        true
-    }
-
-    /// Called when the chain of one partition is resolved. After the last chain, resolves the rows here.
-    fn on_chain_applied(&mut self, transaction: TransactionId, outbox: &mut Outbox<Signal>) {
-        let handle = self.participants.awaiting(transaction);
-        if self.participant(handle).take_reply() {
-            self.run_resolution(handle, outbox);
-        }
-    }
 }
 
-fn answer(primary: Address, reply: ReplicateRowsReply, outbox: &mut Outbox<Signal>) {
-    outbox.send(primary, Signal::Ldm(LdmSignal::ReplicateRowsReply(reply)));
+/// Answers the primary, or tc in its place.
+fn answer(signal: ReplicateRows, error: Option<Box<Error>>, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    let ReplicateRows { transaction, epoch, partition, primary, reply_to, images, .. } = signal;
+    let reply = match Module::of(reply_to.module) {
+        Module::Tc => {
+            context.buffers.give(images);
+            let reply = PrepareTransactionReply { transaction, epoch, from: primary, chunk_blocks: 0, error };
+            Signal::Tc(TcSignal::PrepareTransactionReply(reply))
+        }
+        _ => Signal::Ldm(LdmSignal::ReplicateRowsReply(ReplicateRowsReply {
+            transaction,
+            epoch,
+            partition,
+            images,
+            error,
+        })),
+    };
+    outbox.send(reply_to, reply);
 }
 
 /// Appends the transaction's final version of a row, unless the row was inserted and deleted by the
@@ -308,16 +273,17 @@ fn append_newest(
 
 /// Writes shipped rows as uncommitted versions. After an error, `rows` has the rows that were written before
 /// it.
-fn prepare_images(
+fn keep_images(
     store: &mut PartitionStore,
     mut images: &[u8],
     transaction: TransactionId,
     rows: &mut Vec<RowId>,
-) -> Result<(), Box<Error>> {
+) -> Result<(), NotKept> {
     while let Some(shipped) = next_shipped(&mut images) {
         let ShippedRow { row, kind, key, image } = shipped;
         if kind != DELETE && !check_image(store.format(), image) {
-            return Err(Error::new(ErrorCode::UnknownError, "The primary replica sent an invalid row image"));
+            let message = "The primary replica sent an invalid row image";
+            return Err(NotKept::Failed(Error::new(ErrorCode::UnknownError, message)));
         }
         let hash = key_hash(key);
         let written = match kind {
@@ -334,13 +300,26 @@ fn prepare_images(
         };
         match written {
             Ok(()) => rows.push(row),
-            Err(WriteError::OutOfMemory) => return Err(OutOfMemory.to_error(&store.layout().definition.name)),
-            Err(error) => {
-                junctor_kernel::invariant::fail("a backup has the rows of its primary", format_args!("{error}"))
+            Err(WriteError::OutOfMemory) => {
+                return Err(NotKept::Failed(OutOfMemory.to_error(&store.layout().definition.name)));
             }
+            Err(error) => return Err(NotKept::Follows(open_writer(store, error))),
         }
     }
     Ok(())
+}
+
+/// The other transaction whose open version is where the primary had none any more. The primary has resolved
+/// that transaction, and this replica will.
+fn open_writer(store: &PartitionStore, error: WriteError) -> TransactionId {
+    let at = match error {
+        WriteError::Uncommitted(row) | WriteError::Duplicate(row) => store.newest(row),
+        WriteError::NotFound | WriteError::OutOfMemory => None,
+    };
+    match at.and_then(|newest| store.state(&newest).transaction()) {
+        Some(other) => other,
+        None => junctor_kernel::invariant::fail("a backup has the rows of its primary", format_args!("{error}")),
+    }
 }
 
 fn is_deleted_by(store: &PartitionStore, row: RowId, transaction: TransactionId) -> bool {

@@ -8,7 +8,9 @@
 use junctor_kernel::{Outbox, require};
 use junctor_model::id::{CommitNumber, PartitionId, StatementNumber, TransactionId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
-use junctor_signals::commit_transaction::{CommitStable, CommitTransactionReply, UndoTransactionReply};
+use junctor_signals::commit_transaction::{
+    CommitStable, CommitTransactionReply, TransactionPart, UndoTransactionReply,
+};
 use junctor_signals::{Signal, TcSignal};
 use junctor_storage::lock::LockKey;
 use junctor_storage::log::commit_blocks;
@@ -23,7 +25,7 @@ use super::state::{CommitDecision, Resolution, ResolutionKind, TouchedRow};
 const HOLDS_PER_TURN_MAX: usize = 4;
 /// Holds of one commit in one turn. More than of an undo, because every later commit number waits for this
 /// one.
-const COMMIT_HOLDS_PER_TURN_MAX: usize = 8;
+pub(super) const COMMIT_HOLDS_PER_TURN_MAX: usize = 8;
 
 /// Holds in one turn that stamp the rows of one partition.
 const STAMP_HOLDS_PER_TURN_MAX: usize = 4;
@@ -315,6 +317,7 @@ impl LdmBlock {
             let reply = UndoTransactionReply { transaction, epoch, from: own, log_blocks };
             return outbox.send(resolution.reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         }
+        let has_written = !participant.written.is_empty();
         let one_phase_reply = participant.one_phase_reply.take();
         let has_chunks = participant.collected.as_ref().is_some_and(|collected| collected.chunks > 0);
         if has_chunks && matches!(resolution.kind, ResolutionKind::Undo { .. }) {
@@ -324,7 +327,8 @@ impl LdmBlock {
         match resolution.kind {
             ResolutionKind::Commit(_) => {
                 self.counted.commits += 1;
-                let reply = CommitTransactionReply { transaction, from: own };
+                let part = if has_written { TransactionPart::Rows } else { TransactionPart::Locks };
+                let reply = CommitTransactionReply { transaction, from: own, part };
                 outbox.send(resolution.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
             }
             ResolutionKind::Undo { epoch, .. } => {

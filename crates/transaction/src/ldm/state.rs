@@ -8,6 +8,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, Epoch, RowId, StatementNumber, TransactionId};
 use junctor_model::limit::ROWS_PER_HOLD_MAX;
 use junctor_signals::diagnostics::Diagnostics;
+use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::write_rows::{FollowUp, WriteRows, WriteRowsReply};
 use junctor_storage::lock::WaiterId;
 use junctor_storage::log::{WrittenExtent, long_participant_blocks, short_participant_blocks};
@@ -32,9 +33,26 @@ pub(super) const RECORDED_PER_TURN_MAX: usize = 64 * 1024;
 #[derive(Debug)]
 pub(super) struct PreparedImages {
     pub slot: SlotIndex,
+    /// The rows that are not resolved yet.
     pub rows: Vec<RowId>,
-    /// The first row that is not resolved yet.
-    pub next: usize,
+    /// Images of later transactions for some of these rows. They wait until the rows are resolved.
+    pub waiting: Vec<ReplicateRows>,
+}
+
+/// The end of a transaction at a backup, in all partitions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ImagesEnd {
+    pub transaction: TransactionId,
+    pub reply_to: Address,
+    pub kind: ImagesEndKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImagesEndKind {
+    /// Stamps the rows with the number.
+    Commit(CommitNumber),
+    /// Undoes the rows. The reply repeats the epoch.
+    Undo(Epoch),
 }
 
 /// The state of one transaction at this ldm.
@@ -54,7 +72,7 @@ pub(super) struct Participant {
     pub touched: Vec<SlotIndex>,
     /// Partitions that were reported to tc as written.
     pub written: Vec<SlotIndex>,
-    /// Partitions whose backups hold the transaction's images.
+    /// Partitions whose images were shipped to their backups.
     pub prepared: Vec<SlotIndex>,
     /// Number of `rows` that have been shipped to backups.
     pub shipped: usize,

@@ -16,7 +16,7 @@ pub struct LdmWork {
     pub lock_requests: usize,
     /// Writes parked until a lock is granted.
     pub waiting_writes: usize,
-    /// Steps deferred to a later turn, batches of recovery included.
+    /// Steps deferred to a later turn, including batches of recovery and images that follow others.
     pub deferred: usize,
     /// Transactions of other nodes whose images this backup keeps.
     pub backed_up: usize,
@@ -31,7 +31,10 @@ impl LdmBlock {
             participants: self.participants.len(),
             lock_requests: self.locks.request_count(),
             waiting_writes: self.waits.parked.len(),
-            deferred: self.deferred.len() + self.waits.granted.len() + self.replay.len(),
+            deferred: self.deferred.len()
+                + self.waits.granted.len()
+                + self.replay.len()
+                + self.backed_up.values().map(|images| images.waiting.len()).sum::<usize>(),
             backed_up: self.backed_up.len(),
             parked: self.parked.len(),
         }

@@ -201,13 +201,20 @@ impl TcBlock {
     }
 
     pub(super) fn record(&mut self, handle: TransactionHandle) -> &mut TransactionRecord {
-        match self.transactions.get_mut(handle) {
-            Some(record) => record,
-            None => junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}")),
-        }
+        record_of(&mut self.transactions, handle)
     }
 
     pub(super) fn tc_address(&self, instance: u16) -> Address {
         Address::new(self.own.node, Module::Tc, instance)
+    }
+}
+
+pub(super) fn record_of(
+    transactions: &mut Pool<Box<TransactionRecord>>,
+    handle: TransactionHandle,
+) -> &mut TransactionRecord {
+    match transactions.get_mut(handle) {
+        Some(record) => record,
+        None => junctor_kernel::invariant::fail("a handle in use has its record", format_args!("{handle:?}")),
     }
 }

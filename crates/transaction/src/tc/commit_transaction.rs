@@ -7,7 +7,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
-    PrepareTransactionReply, coordinator,
+    PrepareTransactionReply, TransactionPart, coordinator,
 };
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
@@ -46,9 +46,12 @@ impl TcBlock {
     pub(super) fn prepare(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let (own, epoch) = (self.own, self.epoch);
         let record = self.record(handle);
+        if !record.backups.is_empty() {
+            record.keep_written_backups();
+        }
         let writers = record.participants.iter().filter(|participant| participant.has_written);
-        let (count, is_prepared) =
-            writers.fold((0, false), |(count, any), one| (count + 1, any | one.has_backups | one.is_long));
+        let has_backups = !record.backups.is_empty();
+        let (count, is_prepared) = writers.fold((0, has_backups), |(count, any), one| (count + 1, any | one.is_long));
         // A single short participant without backups has nothing to prepare: applying a number in memory
         // cannot fail. A long one forms its log records before the number is taken, because later numbers
         // become stable only after this one.
@@ -98,13 +101,19 @@ impl TcBlock {
         require!(number > record.running.newest, "a commit number is above every commit that the transaction saw");
         record.number = number;
         record.phase = Phase::Committing;
-        record.outstanding = record.participants.len() as u32;
-        record.unapplied = record.participants.iter().filter(|participant| participant.has_written).count() as u32;
-        let participants = record.unapplied as u16;
+        record.outstanding = (record.participants.len() + record.backups.len()) as u32;
+        let writers = record.participants.iter().filter(|participant| participant.has_written).count();
+        record.unapplied = (writers + record.backups.len()) as u32;
+        let (transaction, participants) = (record.id, writers as u16);
+        let order = |part| {
+            let commit = CommitTransaction { transaction, reply_to: own, number, participants, part };
+            Signal::Ldm(LdmSignal::CommitTransaction(commit))
+        };
         for participant in &record.participants {
-            let has_written = participant.has_written;
-            let commit = CommitTransaction { transaction: record.id, reply_to: own, number, participants, has_written };
-            outbox.send(participant.at, Signal::Ldm(LdmSignal::CommitTransaction(commit)));
+            outbox.send(participant.at, order(participant.part()));
+        }
+        for backup in &record.backups {
+            outbox.send(backup.at, order(TransactionPart::Images));
         }
     }
 
@@ -117,13 +126,16 @@ impl TcBlock {
         let handle = self.awaiting(reply.transaction);
         let record = self.record(handle);
         require!(record.phase == Phase::Committing, "a commit is answered while it commits: {}", reply.transaction);
-        let participant = record.participants.iter().find(|participant| participant.at == reply.from);
-        let has_written = participant.is_some_and(|participant| participant.has_written);
-        require!(participant.is_some(), "a participant answers the commit: {} is none", reply.from);
-        require!(record.unapplied > 0 || !has_written, "each participant applies a commit once");
+        let is_participant = match reply.part {
+            TransactionPart::Images => record.backups.iter().any(|backup| backup.at == reply.from),
+            part => record.participants.iter().any(|one| one.at == reply.from && one.part() == part),
+        };
+        require!(is_participant, "a participant answers the commit: {} is none", reply.from);
+        let has_versions = reply.part != TransactionPart::Locks;
+        require!(record.unapplied > 0 || !has_versions, "each participant applies a commit once");
         let is_complete = record.take_reply();
-        record.unapplied -= u32::from(has_written);
-        let is_applied = has_written && record.unapplied == 0;
+        record.unapplied -= u32::from(has_versions);
+        let is_applied = has_versions && record.unapplied == 0;
         let number = record.number;
         if is_complete && is_applied {
             record.phase = Phase::WaitingStable;
@@ -138,8 +150,8 @@ impl TcBlock {
         }
     }
 
-    /// Marks the number as applied by all writers. Continues every transaction whose number thereby became
-    /// stable.
+    /// Marks the number as applied by all writers and backups. Continues every transaction whose number
+    /// thereby became stable.
     fn mark_applied(&mut self, number: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut became_stable = std::mem::take(&mut self.became_stable);
         let marked = self.sequence.mark_applied(number, &mut |number, owner| became_stable.push((number, owner)));

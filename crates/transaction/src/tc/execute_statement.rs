@@ -16,7 +16,7 @@ use junctor_signals::{LdmSignal, Signal, SqlSignal};
 
 use std::sync::Arc;
 
-use super::block::TcBlock;
+use super::block::{TcBlock, record_of};
 use super::state::{Part, Phase, RoundPart, TransactionHandle};
 use super::undo_transaction::ends_transaction;
 
@@ -125,15 +125,14 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let RoundPart { partition, program, input, part } = part;
-        let owner = self.catalog.distribution.owner(partition);
-        let has_backups = self.has_backups(partition);
         let own = self.own;
-        let record = self.record(handle);
-        let Some(owner) = owner else {
+        let TcBlock { catalog, transactions, .. } = self;
+        let record = record_of(transactions, handle);
+        let Some((owner, backups)) = catalog.distribution.chain(partition).and_then(<[Address]>::split_first) else {
             record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
-        record.touch(owner, has_backups);
+        record.touch(*owner, partition, backups);
         record.outstanding += 1;
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
@@ -156,7 +155,7 @@ impl TcBlock {
             input,
             output: Buffer::new(),
         };
-        outbox.send(owner, Signal::Ldm(LdmSignal::WriteRows(request)));
+        outbox.send(*owner, Signal::Ldm(LdmSignal::WriteRows(request)));
     }
 
     pub(super) fn on_write_rows_reply(

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Buffer, Handle, Time, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, RowId, StatementNumber, TableId, TransactionId};
+use junctor_signals::commit_transaction::TransactionPart;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, Reading};
@@ -35,9 +36,12 @@ pub(super) struct TransactionRecord {
     pub epoch: Epoch,
     /// Number of replies that the phase waits for.
     pub outstanding: u32,
-    /// Number of participants with writes that have not applied the commit number.
+    /// Number of participants with writes, and of backups with images, that have not applied the commit
+    /// number.
     pub unapplied: u32,
     pub participants: Vec<Participant>,
+    /// The backups of the partitions touched. From the prepare on, one for each ldm that gets images.
+    pub backups: Vec<Backup>,
     /// Rows changed by completed statements.
     pub changed: u64,
     /// The commit number; 0 until it is taken.
@@ -113,14 +117,29 @@ pub(super) struct Participant {
     pub at: Address,
     /// Whether it holds uncommitted versions.
     pub has_written: bool,
-    /// Whether a partition touched there has backups.
-    pub has_backups: bool,
     /// Whether it has so many rows that they are prepared even if it is the only participant.
     pub is_long: bool,
     /// Blocks of the log that its records need at most.
     pub log_blocks: u32,
     /// Whether its prepare has formed records. If the transaction is undone, one more tells the log so.
     pub has_chunks: bool,
+}
+
+impl Participant {
+    /// The part that the commit ends there.
+    #[inline]
+    pub fn part(&self) -> TransactionPart {
+        if self.has_written { TransactionPart::Rows } else { TransactionPart::Locks }
+    }
+}
+
+/// A backup of a partition that the transaction touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Backup {
+    pub at: Address,
+    pub partition: PartitionId,
+    /// Whether the transaction has written there, so that the backup gets images.
+    pub has_written: bool,
 }
 
 /// A requested COMMIT or ROLLBACK.
@@ -321,6 +340,7 @@ impl TransactionRecord {
         self.outstanding = 0;
         self.unapplied = 0;
         self.participants.clear();
+        self.backups.clear();
         self.changed = 0;
         self.number = CommitNumber(0);
         self.reserved_blocks = 0;
@@ -366,19 +386,24 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Records that `at` gets a part of the current statement.
-    pub fn touch(&mut self, at: Address, has_backups: bool) {
+    /// Records that `at` gets a part of the current statement for a partition with these backups.
+    pub fn touch(&mut self, at: Address, partition: PartitionId, backups: &[Address]) {
         // Few instances take part, so a linear search is cheaper than a map.
-        match self.participants.iter_mut().find(|participant| participant.at == at) {
-            Some(participant) => participant.has_backups |= has_backups,
-            None => self.participants.push(Participant {
+        if !self.participants.iter().any(|participant| participant.at == at) {
+            self.participants.push(Participant {
                 at,
                 has_written: false,
-                has_backups,
                 is_long: false,
                 log_blocks: 0,
                 has_chunks: false,
-            }),
+            });
+        }
+        for at in backups.iter().copied() {
+            // A change of the schema may hide the partition before its reply arrives, so its chain is noted
+            // now.
+            if !self.backups.iter().any(|backup| (backup.at, backup.partition) == (at, partition)) {
+                self.backups.push(Backup { at, partition, has_written: false });
+            }
         }
         if !self.running.touched.contains(&at) {
             self.running.touched.push(at);
@@ -394,7 +419,16 @@ impl TransactionRecord {
             junctor_kernel::invariant::fail("only participants write", format_args!("{at} for {}", self.id))
         };
         participant.has_written = true;
+        let backups = self.backups.iter_mut().filter(|backup| backup.partition == partition);
+        backups.for_each(|backup| backup.has_written = true);
         participant
+    }
+
+    /// Keeps one entry for each ldm that gets images.
+    pub fn keep_written_backups(&mut self) {
+        self.backups.retain(|backup| backup.has_written);
+        self.backups.sort_unstable();
+        self.backups.dedup_by_key(|backup| backup.at);
     }
 
     /// Whether this probe was not forwarded before, as far as the record remembers.

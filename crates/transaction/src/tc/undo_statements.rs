@@ -25,7 +25,7 @@ impl TcBlock {
         record.epoch = epoch;
         record.outstanding = record.participants.len() as u32;
         for participant in &record.participants {
-            let undo = UndoTransaction { transaction, epoch, reply_to: own, newer_than, ends: false };
+            let undo = UndoTransaction { transaction, epoch, reply_to: own, newer_than, ends: false, is_backup: false };
             outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {

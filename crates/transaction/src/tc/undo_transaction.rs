@@ -50,7 +50,8 @@ impl TcBlock {
         // Undoing the first statement ends the transaction at its participants.
         let ends = newer_than.0 == 0;
         for at in &record.running.touched {
-            let undo = UndoTransaction { transaction: record.id, epoch, reply_to: own, newer_than, ends };
+            let undo =
+                UndoTransaction { transaction: record.id, epoch, reply_to: own, newer_than, ends, is_backup: false };
             outbox.send(*at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
         }
         if record.outstanding == 0 {
@@ -68,13 +69,21 @@ impl TcBlock {
             self.give_back_log_space(handle, outbox);
         }
         let record = self.record(handle);
+        // A backup has images only once the prepare was sent.
+        let backups = if record.phase == Phase::Preparing { &record.backups[..] } else { &[] };
         record.phase = Phase::Releasing;
         record.epoch = epoch;
-        record.outstanding = record.participants.len() as u32;
+        record.outstanding = (record.participants.len() + backups.len()) as u32;
+        let (transaction, newer_than) = (record.id, StatementNumber(0));
+        let order = |is_backup| {
+            let undo = UndoTransaction { transaction, epoch, reply_to: own, newer_than, ends: true, is_backup };
+            Signal::Ldm(LdmSignal::UndoTransaction(undo))
+        };
         for participant in &record.participants {
-            let newer_than = StatementNumber(0);
-            let undo = UndoTransaction { transaction: record.id, epoch, reply_to: own, newer_than, ends: true };
-            outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+            outbox.send(participant.at, order(false));
+        }
+        for backup in backups {
+            outbox.send(backup.at, order(true));
         }
         if record.outstanding == 0 {
             self.finish_transaction(handle, outbox);
@@ -104,6 +113,7 @@ impl TcBlock {
         // The transaction's participants have forgotten it.
         if record.running.first.0 == 1 {
             record.participants.clear();
+            record.backups.clear();
         }
         self.reply_statement(handle, true, outbox);
         self.begin_ending(handle, outbox);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{Address, Buffer, Directory, Duration, NodeId, NodeLayout, Random, WorldRequest};
 use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{
     ColumnNumber, CommitNumber, Epoch, IndexId, PartitionId, StatementNumber, TableId, TransactionId,
 };
@@ -62,6 +63,8 @@ pub(crate) struct Harness {
     /// Whether buffers of records stay with the log.
     pub holds_records: bool,
     held_records: Vec<AppendRecords>,
+    /// Draws which prepares fail.
+    failing: Option<Random>,
     replay_replies: Vec<ReplayRowsReply>,
 }
 
@@ -119,6 +122,7 @@ impl Harness {
             records: Vec::new(),
             holds_records: false,
             held_records: Vec::new(),
+            failing: None,
             replay_replies: Vec::new(),
         };
         harness.run();
@@ -128,6 +132,11 @@ impl Harness {
     /// From now on, delivers signals in a random order that depends on the seed.
     pub fn shuffle(&mut self, seed: u64) {
         self.delivery.random = Some(Random::new(seed));
+    }
+
+    /// From now on, every fourth prepare fails, drawn from the seed.
+    pub fn fail_prepares(&mut self, seed: u64) {
+        self.failing = Some(Random::new(seed));
     }
 
     pub fn send(&mut self, to: Address, from: Address, signal: Signal) {
@@ -146,7 +155,12 @@ impl Harness {
         true
     }
 
-    fn deliver(&mut self, to: Address, from: Address, signal: Signal) {
+    fn deliver(&mut self, to: Address, from: Address, mut signal: Signal) {
+        if let Signal::Tc(TcSignal::PrepareTransactionReply(reply)) = &mut signal
+            && self.failing.as_mut().is_some_and(|random| random.one_in(4))
+        {
+            reply.error = Some(Error::new(ErrorCode::TemporaryFailure, "a backup fails"));
+        }
         let signal = match signal {
             Signal::Sql(signal) => return self.replies.push(signal),
             Signal::Main(signal) => return self.main_replies.push(signal),

@@ -8,18 +8,20 @@ use junctor_expression::{AggregateKind, Expression};
 use junctor_kernel::{Address, Buffer, Duration, NodeId};
 use junctor_model::collation::CollationId;
 use junctor_model::error::ErrorCode;
-use junctor_model::id::{ColumnNumber, CommitNumber, Epoch, PartitionId, SchemaVersion, TransactionId};
+use junctor_model::id::{
+    ColumnNumber, CommitNumber, Epoch, PartitionId, SchemaVersion, StatementNumber, TransactionId,
+};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_model::value::Value;
 use junctor_signals::Module;
-use junctor_signals::commit_transaction::{CommitTransaction, PrepareTransaction};
+use junctor_signals::commit_transaction::{CommitTransaction, PrepareTransaction, TransactionPart, UndoTransaction};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
     Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
-use junctor_signals::replicate_rows::ApplyReplica;
+use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use crate::ldm::LdmWork;

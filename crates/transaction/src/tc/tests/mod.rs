@@ -10,7 +10,7 @@ use junctor_signals::Module;
 use junctor_signals::block_tables::NoteTableWait;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::commit_transaction::{
-    AwaitStable, CommitStable, CommitTransactionReply, PrepareTransactionReply, UndoTransactionReply,
+    AwaitStable, CommitStable, CommitTransactionReply, PrepareTransactionReply, TransactionPart, UndoTransactionReply,
 };
 use junctor_signals::end_transaction::{CommitDurability, EndTransaction, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts, Reading};
@@ -47,6 +47,10 @@ fn ldm(instance: u16) -> Address {
     Address::new(NodeId(1), Module::Ldm, instance)
 }
 
+fn backup(instance: u16) -> Address {
+    Address::new(NodeId(2), Module::Ldm, instance)
+}
+
 fn sql() -> Address {
     Address::new(NodeId(1), Module::Sql, 0)
 }
@@ -65,8 +69,7 @@ impl Stage {
         for layout in [&table.layout, &table.entries] {
             catalog.dictionary.put_table(layout.definition.clone());
             for index in 0..2 {
-                let backup = Address::new(NodeId(2), Module::Ldm, index);
-                let chain = if has_backups { vec![ldm(index), backup] } else { vec![ldm(index)] };
+                let chain = if has_backups { vec![ldm(index), backup(index)] } else { vec![ldm(index)] };
                 catalog.distribution.put(PartitionId { table: layout.definition.id, index }, chain);
             }
         }
@@ -81,9 +84,13 @@ impl Stage {
             durability: CommitDurability::Disk,
             changed: 0,
         };
-        let publish = PublishCatalog { operation: OperationId(0), reply_to: own, catalog: Arc::new(catalog) };
-        assert_eq!(stage.send(own, TcSignal::PublishCatalog(publish)).len(), 1);
+        stage.publish(catalog);
         stage
+    }
+
+    fn publish(&mut self, catalog: Catalog) {
+        let publish = PublishCatalog { operation: OperationId(0), reply_to: self.own, catalog: Arc::new(catalog) };
+        assert_eq!(self.send(self.own, TcSignal::PublishCatalog(publish)).len(), 1);
     }
 
     fn send(&mut self, from: Address, signal: TcSignal) -> Vec<(Address, Signal)> {
@@ -159,7 +166,11 @@ impl Stage {
     }
 
     fn committed(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
-        self.send(from, TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from }))
+        self.applied(TransactionPart::Rows, from, transaction)
+    }
+
+    fn applied(&mut self, part: TransactionPart, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
+        self.send(from, TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from, part }))
     }
 
     fn undone(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
@@ -285,7 +296,9 @@ fn a_prepare_that_fails_undoes_everything_and_takes_no_number() {
     let transaction = parts[0].1.transaction;
     assert_eq!(names(&stage.written(&parts[0], Vec::new())), [(1, "PrepareTransaction")]);
     let undo = stage.prepared(ldm(1), transaction, Some(Error::new(ErrorCode::TableFull, "full")));
-    assert_eq!(names(&undo), [(1, "UndoTransaction")]);
+    assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(1), backup(1)]);
+    assert_eq!(names(&undo), [(1, "UndoTransaction"), (1, "UndoTransaction")]);
+    assert!(stage.undone(backup(1), transaction).is_empty());
     let reply = answer(stage.undone(ldm(1), transaction));
     assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::TableFull));
     assert_eq!((stage.sequence.taken(), stage.tc.transactions_open()), (CommitNumber(0), 0));
@@ -315,6 +328,46 @@ fn replies_to_orders_of_an_earlier_epoch_count_for_these_orders_only() {
     assert!(stage.undone(ldm(0), transaction).is_empty());
 }
 
+/// The receivers of the orders that end a transaction, each with the part that a commit ends.
+fn orders(sent: Vec<(Address, Signal)>) -> Vec<(Address, Option<TransactionPart>)> {
+    let part = |signal| match signal {
+        Signal::Ldm(LdmSignal::CommitTransaction(commit)) => Some(commit.part),
+        Signal::Ldm(LdmSignal::UndoTransaction(_)) => None,
+        other => panic!("{other:?}"),
+    };
+    sent.into_iter().map(|(to, signal)| (to, part(signal))).collect()
+}
+
+#[test]
+fn backups_of_written_partitions_apply_a_commit_and_it_is_stable_when_all_have() {
+    let mut stage = Stage::new(true);
+    let parts = stage.execute(NONE, true, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    assert!(stage.written(&parts[0], Vec::new()).is_empty());
+    // A change of the schema hides the partitions. The transaction still knows the backups.
+    stage.publish(Catalog::default());
+    let locked = WriteRowsReply { changed: 0, ..reply_of(&parts[1].1, Vec::new(), None) };
+    let prepares = stage.send(ldm(1), TcSignal::WriteRowsReply(locked));
+    assert_eq!(names(&prepares), [(0, "PrepareTransaction")]);
+    let commits = orders(stage.prepared(ldm(0), transaction, None));
+    let (rows, locks, images) = (TransactionPart::Rows, TransactionPart::Locks, TransactionPart::Images);
+    assert_eq!(commits, [(ldm(0), Some(rows)), (ldm(1), Some(locks)), (backup(0), Some(images))]);
+    assert!(stage.applied(locks, ldm(1), transaction).is_empty());
+    assert!(stage.committed(ldm(0), transaction).is_empty());
+    assert_eq!(stage.sequence.stable(), CommitNumber(0));
+    assert_eq!(answer(stage.applied(images, backup(0), transaction)).error, None);
+    assert_eq!((stage.sequence.stable(), stage.tc.transactions_open()), (CommitNumber(1), 0));
+}
+
+#[test]
+fn backups_get_no_order_to_undo_before_the_prepare() {
+    let mut stage = Stage::new(true);
+    let parts = stage.execute(NONE, false, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    assert_eq!(orders(stage.end(transaction, Ending::Rollback)), [(ldm(0), None)]);
+}
+
 #[test]
 fn a_commit_is_stable_while_others_still_release_their_locks() {
     let mut stage = Stage::new(false);
@@ -326,7 +379,7 @@ fn a_commit_is_stable_while_others_still_release_their_locks() {
     assert_eq!(names(&commits), [(0, "CommitTransaction"), (1, "CommitTransaction")]);
     assert!(stage.committed(ldm(0), transaction).is_empty(), "the record stays until all locks are released");
     assert_eq!(stage.sequence.stable(), CommitNumber(1));
-    assert_eq!(answer(stage.committed(ldm(1), transaction)).error, None);
+    assert_eq!(answer(stage.applied(TransactionPart::Locks, ldm(1), transaction)).error, None);
     assert_eq!(stage.tc.transactions_open(), 0);
     // In the other order, locks are released first, and nothing is stable before the write is applied.
     let parts = stage.execute(NONE, true, &[0, 1]);
@@ -334,7 +387,7 @@ fn a_commit_is_stable_while_others_still_release_their_locks() {
     stage.written(&parts[0], Vec::new());
     let locked = WriteRowsReply { changed: 0, ..reply_of(&parts[1].1, Vec::new(), None) };
     stage.send(ldm(1), TcSignal::WriteRowsReply(locked));
-    assert!(stage.committed(ldm(1), transaction).is_empty());
+    assert!(stage.applied(TransactionPart::Locks, ldm(1), transaction).is_empty());
     assert_eq!(stage.sequence.stable(), CommitNumber(1));
     assert_eq!(answer(stage.committed(ldm(0), transaction)).error, None);
     assert_eq!((stage.sequence.stable(), stage.tc.transactions_open()), (CommitNumber(2), 0));
@@ -351,7 +404,8 @@ fn participants_that_wrote_are_counted_and_those_with_locks_are_not() {
     for (to, signal) in stage.end(transaction, Ending::Commit) {
         match signal {
             Signal::Ldm(LdmSignal::CommitTransaction(commit)) => {
-                assert_eq!((commit.participants, commit.has_written), (1, to == ldm(0)));
+                let part = if to == ldm(0) { TransactionPart::Rows } else { TransactionPart::Locks };
+                assert_eq!((commit.participants, commit.part), (1, part));
             }
             other => panic!("{other:?}"),
         }
