@@ -4,7 +4,7 @@
 
 use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::error::Error;
-use junctor_model::id::{CommitNumber, TransactionId};
+use junctor_model::id::CommitNumber;
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
     PrepareTransactionReply, TransactionPart, coordinator,
@@ -90,11 +90,15 @@ impl TcBlock {
 
     /// Takes the commit number. Every participant is prepared, so the transaction can no longer fail.
     fn take_number(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let own = self.own;
-        let number = match self.sequence.take(own.instance) {
-            Ok(number) => number,
+        match self.sequence.take(self.own.instance) {
+            Ok(number) => self.on_number(handle, number, outbox),
             Err(error) => junctor_kernel::invariant::fail("a commit number is free", format_args!("{error}")),
-        };
+        }
+    }
+
+    /// Commits the transaction with its number.
+    fn on_number(&mut self, handle: TransactionHandle, number: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let own = self.own;
         let record = self.record(handle);
         require!(record.outstanding == 0, "a number is taken when every participant is prepared");
         require!(record.number.0 == 0, "a transaction takes one commit number");
@@ -201,8 +205,8 @@ impl TcBlock {
         }
     }
 
-    /// Continues the transactions that wait for a number. None waits if the number became stable before the
-    /// reply of a one-phase commit arrived.
+    /// Continues the transactions that wait for this number or a lower one. None waits if the number became
+    /// stable before the reply of a one-phase commit arrived.
     pub(super) fn on_commit_stable(
         &mut self,
         number: CommitNumber,
@@ -211,16 +215,15 @@ impl TcBlock {
     ) {
         require!(self.sequence.stable() >= number, "a number is announced once it is stable: {number}");
         for _ in 0..WOKEN_PER_SIGNAL_MAX {
-            let first = self.waiting_stable.range((number, TransactionId(0))..).next().copied();
-            let Some(first) = first.filter(|first| first.0 == number) else { return };
-            self.waiting_stable.remove(&first);
-            let transaction = first.1;
+            let first = self.waiting_stable.first().copied();
+            let Some((awaited, transaction)) = first.filter(|(awaited, _)| *awaited <= number) else { return };
+            self.waiting_stable.pop_first();
             match self.find(transaction) {
                 Some(handle) => self.resume_stable(handle, context, outbox),
-                None => self.notify_stable(number, coordinator(transaction), outbox),
+                None => self.notify_stable(awaited, coordinator(transaction), outbox),
             }
         }
-        // The remaining waiters for this number are woken in the next turn.
+        // The remaining waiters are woken in the next turn.
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 

@@ -458,6 +458,30 @@ fn a_commit_takes_its_number_without_waiting_for_what_it_has_seen() {
 }
 
 #[test]
+fn a_stable_number_wakes_the_waiters_of_lower_numbers() {
+    let mut stage = Stage::new(false);
+    let numbers: Vec<CommitNumber> = (0..3).map(|_| stage.sequence.take(0).expect("a number")).collect();
+    for (counter, number) in numbers.iter().copied().enumerate() {
+        let transaction = TransactionId::new(1, 1, counter as u64);
+        assert!(stage.send(stage.own, TcSignal::AwaitStable(AwaitStable { number, transaction })).is_empty());
+    }
+    for number in &numbers {
+        stage.sequence.mark_applied(*number, &mut |_, _| {}).expect("it was taken");
+    }
+    let woken = |stage: &mut Stage, number| {
+        let sent = stage.send(stage.own, TcSignal::CommitStable(CommitStable { number }));
+        let number = |(_, signal): (Address, Signal)| match signal {
+            Signal::Tc(TcSignal::CommitStable(stable)) => stable.number,
+            other => panic!("{other:?}"),
+        };
+        sent.into_iter().map(number).collect::<Vec<_>>()
+    };
+    assert_eq!(woken(&mut stage, numbers[1]), numbers[..2]);
+    assert_eq!(woken(&mut stage, numbers[0]), []);
+    assert_eq!(woken(&mut stage, numbers[2]), numbers[2..]);
+}
+
+#[test]
 fn another_tc_is_notified_when_a_number_taken_here_is_stable() {
     let mut stage = Stage::new(false);
     let number = stage.sequence.take(0).expect("a number");
