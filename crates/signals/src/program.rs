@@ -167,6 +167,9 @@ pub enum WhenLocked {
     Fail,
     /// SKIP LOCKED: leave the row out.
     Skip,
+    /// Wait until no other transaction has an uncommitted version of the row. The row is neither returned nor
+    /// locked afterwards.
+    AwaitWriter,
 }
 
 /// One assignment of UPDATE.

@@ -18,7 +18,7 @@ use crate::program::*;
 choices! { Access { 0 PrimaryKeys; 1 IndexRanges { index, descending }; 2 AllRows; } }
 choices! { RowProtocol { 0 Text; 1 Binary; 2 Values; } }
 choices! { LockMode { 0 Shared; 1 Exclusive; } }
-choices! { WhenLocked { 0 Wait; 1 Fail; 2 Skip; } }
+choices! { WhenLocked { 0 Wait; 1 Fail; 2 Skip; 3 AwaitWriter; } }
 layout! { SortKey { value, descending, is_in_result } }
 layout! { Aggregate { kind, argument, distinct } }
 choices! {

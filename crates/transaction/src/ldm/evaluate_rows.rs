@@ -16,6 +16,7 @@ use junctor_signals::program::{Access, Returning, WhenLocked, WriteAction, Write
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::lock::{LockKey, LockReply, LockTable, WaiterId, WaiterToken};
 use junctor_storage::partition_store::{PartitionStore, ScanEnd, ScanRange};
+use junctor_storage::row::VersionState;
 
 use super::block::{LdmBlock, WorkingMemory};
 use super::change_rows::{lock_for_inserter, lock_table_full, mode_of_writer};
@@ -294,14 +295,18 @@ impl Evaluation<'_> {
     fn lock_and_evaluate(&mut self, row: RowId, has_lock: bool, condition: Condition<'_>) -> Result<Option<WaiterId>> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
+        let awaits_writer = self.when_locked() == WhenLocked::AwaitWriter;
         if !has_lock {
             let newest = self.store.newest_state(row);
+            if awaits_writer && newest.and_then(VersionState::transaction).is_none() {
+                return Ok(None);
+            }
             lock_for_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
             let mode = mode_of_writer(newest, transaction, mode);
             match self.locks.request(self.key(row), transaction, mode, self.token) {
                 Ok(LockReply::Granted) => {}
                 Ok(LockReply::Waiting(waiter)) => match self.when_locked() {
-                    WhenLocked::Wait => {
+                    WhenLocked::Wait | WhenLocked::AwaitWriter => {
                         self.work.pending = Some(row);
                         return Ok(Some(waiter));
                     }
@@ -313,6 +318,10 @@ impl Evaluation<'_> {
                 },
                 Err(full) => return Err(lock_table_full(full)),
             }
+        }
+        if awaits_writer {
+            self.release(row);
+            return Ok(None);
         }
         check_unchanged(self.store, row, self.work.request.reading.changed_after)?;
         self.work.note_seen(self.store, self.store.newest(row));
@@ -342,6 +351,7 @@ impl Evaluation<'_> {
         evaluated.map(|()| None)
     }
 
+    #[inline]
     fn when_locked(&self) -> WhenLocked {
         match &self.program.action {
             WriteAction::LockRead { when_locked, .. } => *when_locked,

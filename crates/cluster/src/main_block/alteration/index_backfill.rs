@@ -1,14 +1,14 @@
 //! Fills a new unique index while other sessions write to its table.
 //!
 //! As soon as the index exists in state Building, every write maintains its entries, so only the entries of
-//! older rows are missing. The table is read in batches in primary key order. For each batch, a transaction
-//! takes a shared lock on the range of keys up to the batch's last key. This lock waits for uncommitted rows
-//! of earlier transactions, and the read returns the current rows. The transaction then locks the rows'
-//! entries, inserts the missing ones and commits.
+//! older rows are missing. The backfill first waits for the transactions whose uncommitted rows are older.
+//! Then it reads the committed rows in batches. For each batch, a transaction locks the rows by primary key
+//! and gets their current versions. It locks the rows' entries, inserts the missing ones and commits. A row
+//! that is gone or has another key meanwhile needs nothing, because its writer has maintained the entries. No
+//! turn of main works on more rows than a batch has, because the log needs the same thread.
 //!
 //! If an entry already exists and refers to the same row, a concurrent write has made it. If it refers to
-//! another row, the key is a duplicate and the index is dropped. At the end, the range after the last batch
-//! is processed in the same way. If the primary key has no order, the whole table is locked instead.
+//! another row, the key is a duplicate and the index is dropped.
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ use junctor_model::id::{ColumnNumber, IndexId, StatementNumber};
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
-use junctor_model::schema::{Dictionary, IndexKind, TableLayout};
+use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::value::ValueRef;
 use junctor_signals::crash_point;
 use junctor_signals::end_transaction::{CommitDurability, Ending};
-use junctor_signals::input::{HashedKey, KeyRange, KeyedImage};
+use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::{
     Access, LockMode, Output, ReadProgram, RowProtocol, WhenLocked, WriteAction, WriteProgram,
 };
@@ -41,6 +41,7 @@ const ATTEMPTS_MAX: u32 = 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BackfillStep {
+    AwaitingWriters,
     Reading,
     LockingRows,
     LockingEntries,
@@ -58,19 +59,16 @@ pub(super) struct IndexBackfill {
     entries_layout: Arc<TableLayout>,
     key_columns: Vec<ColumnNumber>,
     index_name: Box<str>,
+    await_writers: Arc<WriteProgram>,
     lock_rows: Arc<WriteProgram>,
     lock_entries: Arc<WriteProgram>,
     insert: Arc<WriteProgram>,
-    read_program: Arc<ReadProgram>,
-    read: OperationId,
+    /// The read of the table; `None` before the earlier writers have ended.
+    read: Option<OperationId>,
     next: Next,
     step: BackfillStep,
     /// Unprocessed replies of the read. The last one is the current batch.
     batches: Vec<Vec<u8>>,
-    /// For each partition, the last key up to which all rows have entries; `None` before the first batch.
-    covered: Vec<Option<Vec<u8>>>,
-    /// Whether the backfill has reached the rows after the last batch of every partition.
-    at_end: bool,
     entries: Vec<NewEntry>,
     attempts: u32,
     failure: Option<Box<Error>>,
@@ -98,18 +96,12 @@ impl IndexBackfill {
         let (Some(definition), Some(entries_layout)) = (definition, entries) else {
             return Err(Error::table_definition_changed());
         };
-        let primary = layout.definition.primary();
-        let base_access = match primary.is_ordered() {
-            true => Access::IndexRanges { index: primary.id, descending: false },
-            false => Access::AllRows,
-        };
         let write = |table: &Arc<TableLayout>, action, access| Arc::new(WriteProgram::new(table, action, access));
-        let lock = |mode| WriteAction::LockRead {
-            mode,
-            when_locked: WhenLocked::Wait,
-            output: Output::Images,
-            is_strict: false,
-        };
+        let lock =
+            |mode, when_locked| WriteAction::LockRead { mode, when_locked, output: Output::Images, is_strict: false };
+        let await_writers = lock(LockMode::Shared, WhenLocked::AwaitWriter);
+        let lock_rows = lock(LockMode::Shared, WhenLocked::Wait);
+        let lock_entries = lock(LockMode::Exclusive, WhenLocked::Wait);
         // Concurrent inserts make their entries themselves, so no key range has to be locked.
         let mut transaction = Transaction::default();
         transaction.isolation = Isolation::ReadCommitted;
@@ -118,17 +110,15 @@ impl IndexBackfill {
             index,
             key_columns: definition.columns.clone(),
             index_name: definition.name.clone(),
-            lock_rows: write(&layout, lock(LockMode::Shared), base_access),
-            lock_entries: write(&entries_layout, lock(LockMode::Exclusive), Access::PrimaryKeys),
+            await_writers: write(&layout, await_writers, Access::AllRows),
+            lock_rows: write(&layout, lock_rows, Access::PrimaryKeys),
+            lock_entries: write(&entries_layout, lock_entries, Access::PrimaryKeys),
             insert: write(&entries_layout, WriteAction::Insert, Access::PrimaryKeys),
-            covered: vec![None; usize::from(layout.definition.partition_count)],
-            at_end: false,
-            read_program: Arc::new(ReadProgram::new(&layout, base_access, Output::Images)),
             layout,
             entries_layout,
-            read: OperationId::default(),
+            read: None,
             next: Next::Done,
-            step: BackfillStep::Reading,
+            step: BackfillStep::AwaitingWriters,
             batches: Vec::new(),
             entries: Vec::new(),
             attempts: 0,
@@ -157,23 +147,36 @@ impl IndexBackfill {
         }
     }
 
-    /// Reads the whole table.
+    /// Waits for the transactions that have written rows without entries.
     pub fn start(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
-        if !self.layout.definition.primary().is_ordered() {
-            return self.next_batch(work);
+        self.step = BackfillStep::AwaitingWriters;
+        self.begin_all_partitions(work);
+        let program = Arc::clone(&self.await_writers);
+        match self.send(work, &program) {
+            Ok(()) => None,
+            Err(error) => self.end(work, Err(error)),
         }
-        work.inputs.begin(self.layout.definition.partition_count, work.turn.buffers);
-        let range = KeyRange { lower: None, upper: None };
-        work.inputs.push_range(PartitionScope::All, range, &[], work.turn.buffers);
-        let program = Arc::clone(&self.read_program);
+    }
+
+    /// Reads the whole table.
+    fn read(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
+        self.step = BackfillStep::Reading;
+        self.attempts = 0;
+        self.begin_all_partitions(work);
+        let program = Arc::new(ReadProgram::new(&self.layout, Access::AllRows, Output::Images));
         match work.read(&program, &mut self.transaction) {
             Ok(operation) => {
-                self.read = operation;
+                self.read = Some(operation);
                 self.next = Next::MoreReplies;
                 None
             }
-            Err(error) => Some(Err(error)),
+            Err(error) => self.end(work, Err(error)),
         }
+    }
+
+    fn begin_all_partitions(&self, work: &mut WorkContext<'_, '_>) {
+        work.inputs.begin(self.layout.definition.partition_count, work.turn.buffers);
+        work.inputs.push_all(PartitionScope::All, &[], work.turn.buffers);
     }
 
     /// Continues with a reply to one of the steps.
@@ -202,36 +205,22 @@ impl IndexBackfill {
         if next == Next::MoreReplies { None } else { self.next_batch(work) }
     }
 
-    /// Locks the rows of the next batch, requests more rows, or ends the backfill.
+    /// Starts the read, locks the rows of the next batch, requests more rows, or ends the backfill.
     fn next_batch(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         if self.is_interrupted {
             return self.end(work, Err(Error::query_interrupted()));
         }
-        let definition = &self.layout.definition;
-        work.inputs.begin(definition.partition_count, work.turn.buffers);
-        if let Some(batch) = self.batches.last() {
-            let (partition, last) = match self.last_key(batch) {
-                Ok(last) => last,
-                Err(error) => return self.end(work, Err(error)),
-            };
-            let range = KeyRange { lower: self.covered_key(partition), upper: Some((&last, true)) };
-            work.inputs.push_range(PartitionScope::One(partition), range, &[], work.turn.buffers);
-        } else if self.next == Next::MoreRows {
-            self.step = BackfillStep::Reading;
-            work.gateway.continue_read(self.read, work.turn);
-            return None;
-        } else if self.at_end && self.attempts == 0 {
-            return self.end(work, Ok(()));
-        } else {
-            self.at_end = true;
-            for partition in 0..definition.partition_count {
-                if definition.primary().is_ordered() {
-                    let range = KeyRange { lower: self.covered_key(partition), upper: None };
-                    work.inputs.push_range(PartitionScope::One(partition), range, &[], work.turn.buffers);
-                } else {
-                    work.inputs.push_all(PartitionScope::One(partition), &[], work.turn.buffers);
-                }
+        let Some(read) = self.read else { return self.start(work) };
+        let Some(batch) = self.batches.last() else {
+            if self.next != Next::MoreRows {
+                return self.end(work, Ok(()));
             }
+            self.step = BackfillStep::Reading;
+            work.gateway.continue_read(read, work.turn);
+            return None;
+        };
+        if let Err(error) = self.push_keys(batch, work) {
+            return self.end(work, Err(error));
         }
         self.step = BackfillStep::LockingRows;
         self.transaction.explicit = true;
@@ -240,6 +229,18 @@ impl IndexBackfill {
             Ok(()) => None,
             Err(error) => self.roll_back(work, Some(error)),
         }
+    }
+
+    /// Pushes the primary keys of a batch to the inputs.
+    fn push_keys(&self, batch: &[u8], work: &mut WorkContext<'_, '_>) -> Result<()> {
+        let definition = &self.layout.definition;
+        work.inputs.begin(definition.partition_count, work.turn.buffers);
+        for_each_image(batch, &mut |image| {
+            let row = RowView::new(&self.layout.row_format, image);
+            let mut key = Vec::new();
+            append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
+            work.inputs.push_key_at(partition_of_row(definition, row), &key, &[], work.turn.buffers);
+        })
     }
 
     /// Continues after a locking read or an insert of entries.
@@ -257,6 +258,8 @@ impl IndexBackfill {
             return self.after_error(work, error);
         }
         let sent = match self.step {
+            BackfillStep::AwaitingWriters if self.is_interrupted => return self.next_batch(work),
+            BackfillStep::AwaitingWriters => return self.read(work),
             BackfillStep::LockingRows => self.take_rows(&images).and_then(|()| self.lock_entries(work)),
             BackfillStep::LockingEntries => self.take_existing(&images).and_then(|()| self.insert(work)),
             BackfillStep::Inserting => Ok(false),
@@ -397,9 +400,6 @@ impl IndexBackfill {
     fn batch_done(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         work.turn.outbox.crash_point(crash_point::JOB_BATCH.after());
         if let Some(batch) = self.batches.pop() {
-            if let Ok((partition, last)) = self.last_key(&batch) {
-                self.covered[usize::from(partition)] = Some(last);
-            }
             work.turn.buffers.give(batch);
         }
         self.entries.clear();
@@ -417,34 +417,14 @@ impl IndexBackfill {
     }
 
     fn end(&mut self, work: &mut WorkContext<'_, '_>, result: Result<()>) -> WorkResult {
-        if self.next != Next::Done {
-            work.gateway.end_read(self.read, work.turn);
+        if let Some(read) = self.read.filter(|_| self.next != Next::Done) {
+            work.gateway.end_read(read, work.turn);
         }
         for batch in self.batches.drain(..) {
             work.turn.buffers.give(batch);
         }
         work.gateway.forget(&mut self.transaction);
         Some(result)
-    }
-
-    /// The partition of a batch and the key of its last row.
-    fn last_key(&self, batch: &[u8]) -> Result<(u16, Vec<u8>)> {
-        let definition = &self.layout.definition;
-        let mut found = None;
-        for_each_image(batch, &mut |image| {
-            let row = RowView::new(&self.layout.row_format, image);
-            let mut key = Vec::new();
-            append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
-            let mut partition_key = Vec::new();
-            append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
-            found = Some((partition_of(key_hash(&partition_key), definition.partition_count), key));
-        })?;
-        found.ok_or_else(Error::broken_reply)
-    }
-
-    /// The exclusive lower bound of a partition's remaining rows.
-    fn covered_key(&self, partition: u16) -> Option<(&[u8], bool)> {
-        self.covered[usize::from(partition)].as_deref().map(|key| (key, false))
     }
 
     /// Prepares the entries of the locked rows. Error: 1062 if two rows have the same key.
@@ -459,10 +439,7 @@ impl IndexBackfill {
                     // NULL equals nothing, so a key with NULL has no entry.
                     return;
                 }
-                let mut partition_key = Vec::new();
-                append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
-                let partition = partition_of(key_hash(&partition_key), definition.partition_count);
-                let mut reference = partition.to_be_bytes().to_vec();
+                let mut reference = partition_of_row(definition, row).to_be_bytes().to_vec();
                 append_row_key(&definition.columns, &definition.primary().columns, row, &mut reference);
                 let shown = shown_key(&self.key_columns, row);
                 self.entries.push(NewEntry { key, reference, shown, exists: false });
@@ -505,4 +482,10 @@ impl IndexBackfill {
             format!("Duplicate entry '{shown}' for key '{}.{}'", self.layout.definition.name, self.index_name);
         Error::new(ErrorCode::DuplicateEntry, message)
     }
+}
+
+fn partition_of_row(definition: &TableDefinition, row: RowView<'_>) -> u16 {
+    let mut key = Vec::new();
+    append_row_key(&definition.columns, &definition.partition_columns, row, &mut key);
+    partition_of(key_hash(&key), definition.partition_count)
 }

@@ -78,3 +78,46 @@ fn a_duplicate_that_a_writer_may_remove_fails_the_alteration_or_is_gone() {
     }
     assert!((1..40).contains(&failed), "{failed}");
 }
+
+/// The rows that main gets with a signal.
+fn rows_of(InFlight { to, signal, .. }: &InFlight<Signal>) -> usize {
+    let Signal::Sql(signal) = signal else { return 0 };
+    match signal {
+        _ if to.module != Module::Main => 0,
+        SqlSignal::ReadRowsReply(reply) => reply.rows as usize,
+        SqlSignal::ExecuteStatementReply(reply) if !reply.outputs.is_empty() => reply.matched as usize,
+        _ => 0,
+    }
+}
+
+#[test]
+fn no_turn_of_main_gets_more_rows_than_a_batch_while_an_index_is_filled() {
+    for primary in ["PRIMARY KEY (id)", "PRIMARY KEY (id) USING HASH"] {
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+        (1..4).for_each(|connection| node.open(connection, false));
+        node.execute(1, &["CREATE DATABASE d", &format!("CREATE TABLE d.t (id INT, v INT, {primary})")]);
+        let insert = |first: u32| {
+            let values: Vec<String> = (first..first + 1000).map(|id| format!("({id}, {id})")).collect();
+            format!("INSERT INTO d.t VALUES {}", values.join(","))
+        };
+        node.execute(1, &[&insert(0), &insert(1000)]);
+        node.begin_query(1, "ALTER TABLE d.t ADD UNIQUE KEY u (v)");
+        let (mut rows_max, mut rows, mut next) = (0, 0, 2000);
+        while let Some(signal) = node.delivery.take_next() {
+            let count = rows_of(&signal);
+            (rows_max, rows) = (rows_max.max(count), rows + count);
+            node.deliver(signal);
+            // Other rows follow all the time while the first ones are read.
+            if count > 0 && next < 8000 && (next == 2000 || node.answer(2).is_some()) {
+                node.begin_query(2, &insert(next));
+                next += 1000;
+            }
+        }
+        assert_eq!(node.rows(1), Vec::<String>::new());
+        assert!(rows_max <= 256 && rows >= 4000, "at most {rows_max} of {rows} rows: {primary}");
+        assert!(next >= 4000, "{next}");
+        let refused = node.query(3, "INSERT INTO d.t VALUES (9000, 77)");
+        assert_eq!(refused, ["#23000Duplicate entry '77' for key 't.u'"]);
+        assert_eq!(node.query(3, "SELECT COUNT(DISTINCT v) FROM d.t"), [next.to_string()]);
+    }
+}

@@ -97,13 +97,19 @@ impl Node {
 
     /// Delivers one signal. False if none is in flight.
     fn step(&mut self) -> bool {
-        let Some(InFlight { to, from, signal }) = self.delivery.take_next() else { return false };
+        let next = self.delivery.take_next();
+        let is_any = next.is_some();
+        next.into_iter().for_each(|next| self.deliver(next));
+        is_any
+    }
+
+    fn deliver(&mut self, InFlight { to, from, signal }: InFlight<Signal>) {
         if !self.has_sockets
             && let Signal::Recv(RecvSignal::CommandReply(reply)) = signal
         {
             let answer = (!reply.packets.is_empty()).then_some(reply.packets);
             self.answers.entry(reply.connection).or_default().extend(answer);
-            return true;
+            return;
         }
         let thread = self.directory.thread_of(to.module, to.instance).expect("the block exists");
         let host = &mut self.hosts[usize::from(thread)];
@@ -116,7 +122,6 @@ impl Node {
                 _ => {}
             }
         }
-        true
     }
 
     fn send_world(&mut self, to: Address, event: WorldEvent) {

@@ -72,6 +72,27 @@ fn a_skip_locked_read_returns_the_rows_that_are_not_locked() {
     harness.check_idle();
 }
 
+#[test]
+fn a_read_that_awaits_writers_keeps_no_lock_and_returns_no_row() {
+    let (mut harness, table) = filled(1, 2, 6);
+    let program = locking(&table, LockMode::Shared, WhenLocked::AwaitWriter, Access::AllRows);
+    let updater = holder(&mut harness, &table, 2);
+    let inserted = harness.execute(NONE, false, &table.insert_unique(), table.images(&[(7, 70, None)]));
+    let locked = harness.execute(NONE, false, &table.lock(LockMode::Exclusive, Access::PrimaryKeys), table.keys(&[4]));
+    let read = harness.begin_execute(TestSession::autocommit(0), &program, table.everything());
+    harness.run();
+    assert!(!is_done(&mut harness, read));
+    harness.end(updater, Ending::Commit);
+    // The read has locked none of the rows that it has passed.
+    assert_eq!(harness.execute(NONE, true, &table.delete(Access::PrimaryKeys), table.keys(&[1, 2])).error, None);
+    assert!(!is_done(&mut harness, read));
+    harness.end(inserted.transaction, Ending::Rollback);
+    let reply = harness.statement(read).expect("a row that is only locked has no writer");
+    assert_eq!((reply.error, reply.matched, reply.outputs.len()), (None, 0, 0));
+    harness.end(locked.transaction, Ending::Commit);
+    harness.check_idle();
+}
+
 /// Begins an autocommit insert.
 fn begin_insert(harness: &mut Harness, table: &SampleTable, id: i64, k: i64) -> OperationId {
     let insert =
