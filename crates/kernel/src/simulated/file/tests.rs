@@ -333,6 +333,21 @@ fn after_a_failed_sync_the_cache_has_bytes_that_the_medium_may_never_get() {
 }
 
 #[test]
+fn bytes_that_are_written_and_synced_again_after_a_failed_sync_survive() {
+    let outcomes = after_power_loss("a", |files| {
+        let file = durable_file(files, "a", &[1; 512]);
+        write(files, file, 0, &[2; 1024]).unwrap();
+        files.set_faults(fault(DiskOperation::Sync, FaultTime::Nth(1)));
+        assert_eq!(sync(files, file), Err(FileError::System(libc::EIO)));
+        let again = open(files, "a", FileMode::ReadWrite).unwrap();
+        write(files, again, 0, &[2; 1024]).unwrap();
+        assert_eq!(sync(files, again), Ok(FileOutcome::Synced));
+    });
+    let outcomes: BTreeSet<Vec<u8>> = outcomes.iter().map(heads).collect();
+    assert_eq!(outcomes, [vec![2, 2]].into());
+}
+
+#[test]
 fn a_disk_is_full_at_its_capacity_until_space_is_freed() {
     let mut files = files(1);
     let file = durable_file(&mut files, "a", &[1; 4096]);
