@@ -24,12 +24,14 @@
 #   make loom        interleavings of the code that shares memory
 #   make models      models of the cluster's protocol with larger bounds
 #   make sanitize    kernel and storage under valgrind, and under sanitizers where a nightly compiler is installed
-#   make fuzz        property tests with many more cases: make fuzz CASES=100000
+#   make fuzz        property tests with many more cases, and random bytes for the decoders of what nodes take
+#                    from each other, for some seconds each: make fuzz CASES=100000 FUZZ_SECONDS=600
 #   make tidy        house rules
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENCH := $(TARGET)/release/junctor-bench
 CASES ?= 20000
+FUZZ_SECONDS ?= 60
 TRANSACTIONS ?= 1000000
 STATEMENTS ?= 400000
 EPISODES ?= 2000
@@ -120,6 +122,7 @@ fuzz:
 	PROPTEST_CASES=$(CASES) cargo test --release --package junctor-model --package junctor-expression \
 		--package junctor-storage --package junctor-sql --package junctor-front --package junctor-kernel \
 		--package junctor-signals
+	sh tests/fuzz.sh $(FUZZ_SECONDS)
 
 tidy:
 	cargo run --quiet --package xtask -- tidy
