@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use crate::address::Address;
 use crate::output_batch::OutputBatch;
-use crate::transport::security::SecureSession;
+use crate::transport::security::Encryption;
 use crate::world::{WorldEvent, WorldRequest};
 
 /// A signal with its receiver and sender.
@@ -50,5 +50,5 @@ pub(crate) struct AcceptedLink {
     pub stream: TcpStream,
     pub message: Vec<u8>,
     /// If connections are encrypted.
-    pub session: Option<Box<dyn SecureSession>>,
+    pub encryption: Option<Box<dyn Encryption>>,
 }

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use junctor_kernel::NodeId;
-use junctor_kernel::transport::security::{LinkSecurity, SecureSession};
+use junctor_kernel::transport::security::{Encryption, LinkSecurity};
 use junctor_tls::certificate::{create_authority, issue};
 use junctor_tls::session::Tls;
 
-type Ends = [Box<dyn SecureSession>; 2];
+type Ends = [Box<dyn Encryption>; 2];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let authority = create_authority("cost")?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::Refusal;
-use junctor_kernel::transport::security::{LinkSecurity, SecureSession, SecurityFault};
+use junctor_kernel::transport::security::{Encryption, LinkSecurity, SecurityFault};
 use rustls::client::{Resumption, verify_server_name};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -63,13 +63,13 @@ impl Tls {
 }
 
 impl LinkSecurity for Tls {
-    fn connect(&self, node: NodeId) -> Option<Box<dyn SecureSession>> {
+    fn connect(&self, node: NodeId) -> Option<Box<dyn Encryption>> {
         let name = ServerName::try_from(name_of(node)).ok()?;
         let connection = ClientConnection::new(self.client.clone(), name).ok()?;
         Some(Box::new(Session::new(Connection::Client(connection))))
     }
 
-    fn accept(&self) -> Option<Box<dyn SecureSession>> {
+    fn accept(&self) -> Option<Box<dyn Encryption>> {
         let connection = ServerConnection::new(self.server.clone()).ok()?;
         Some(Box::new(Session::new(Connection::Server(connection))))
     }
@@ -94,7 +94,7 @@ impl Session {
     }
 }
 
-impl SecureSession for Session {
+impl Encryption for Session {
     fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault> {
         while !bytes.is_empty() {
             let taken = self.connection.read_tls(&mut bytes);

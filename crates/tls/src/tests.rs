@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::Refusal;
-use junctor_kernel::transport::security::{LinkSecurity, SecureSession, SecurityFault};
+use junctor_kernel::transport::security::{Encryption, LinkSecurity, SecurityFault};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -24,7 +24,7 @@ fn authority() -> Certificate {
 
 /// A connection between two sessions; end 0 made it.
 struct Wire {
-    ends: [Box<dyn SecureSession>; 2],
+    ends: [Box<dyn Encryption>; 2],
     plain: [Vec<u8>; 2],
     /// All bytes that crossed.
     crossed: Vec<u8>,

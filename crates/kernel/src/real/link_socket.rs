@@ -24,7 +24,7 @@ use crate::scheduler::run::{Engine, Services};
 use crate::transport::board::LinkRoutes;
 use crate::transport::hello::{HelloReader, Nonce, Refusal, route};
 use crate::transport::link::{ConnectionId, HELLO_MAX};
-use crate::transport::security::{LinkSecurity, SecureSession, SecurityFault};
+use crate::transport::security::{Encryption, LinkSecurity, SecurityFault};
 use crate::transport::thread_links::{LinkInput, LinkSockets};
 use crate::world::{SocketCloseReason, SocketId};
 
@@ -50,8 +50,8 @@ pub(super) struct LinkPorts {
     is_accepting: bool,
     addresses: Vec<(NodeId, SocketAddr)>,
     security: Option<Arc<dyn LinkSecurity>>,
-    /// The sessions of all links of this thread, if there is security.
-    sessions: BTreeMap<SocketId, Box<dyn SecureSession>>,
+    /// The encryptions of all links of this thread, if there is security.
+    encryptions: BTreeMap<SocketId, Box<dyn Encryption>>,
     routes: Arc<LinkRoutes>,
     thread: u16,
     /// Links that may have bytes to read.
@@ -85,7 +85,7 @@ impl LinkPorts {
             is_accepting: false,
             addresses: options.peers.clone(),
             security: options.security.clone(),
-            sessions: BTreeMap::new(),
+            encryptions: BTreeMap::new(),
             routes,
             thread,
             readable: VecDeque::new(),
@@ -174,7 +174,7 @@ impl Sockets {
     pub(super) fn on_link_closed(&mut self, id: SocketId, is_refused: bool) {
         let Some(links) = &mut self.links else { return };
         links.reception.retain(|arriving| arriving.id != id);
-        links.sessions.remove(&id);
+        links.encryptions.remove(&id);
         if links.closed.iter().all(|&(closed, _)| closed != id) {
             links.closed.push((id, is_refused));
         }
@@ -237,7 +237,7 @@ impl Sockets {
                         LinkSockets::close(self, id.to_u64());
                     }
                     if let Some(id) = self.add_link(stream, false)
-                        && self.begin_session(id, None)
+                        && self.begin_encryption(id, None)
                         && let Some(links) = &mut self.links
                     {
                         let deadline = now.plus(HELLO_MAX);
@@ -276,26 +276,26 @@ impl Sockets {
     }
 
     /// Takes over a connection that another thread has accepted, with its first message.
-    pub(super) fn adopt_link(&mut self, AcceptedLink { stream, message, session }: AcceptedLink) {
+    pub(super) fn adopt_link(&mut self, AcceptedLink { stream, message, encryption }: AcceptedLink) {
         if let Some(id) = self.add_link(TcpStream::from_std(stream), false)
             && let Some(links) = &mut self.links
         {
-            links.sessions.extend(session.map(|session| (id, session)));
+            links.encryptions.extend(encryption.map(|encryption| (id, encryption)));
             links.hellos.push((id, message));
         }
     }
 
-    /// Begins the session of a new connection, which this node makes to the other or accepts. Closes the
-    /// connection if it must have a session and can have none.
-    fn begin_session(&mut self, id: SocketId, to: Option<NodeId>) -> bool {
+    /// Begins the encryption of a new connection, which this node makes to the other or accepts. Closes the
+    /// connection if it must have encryption and can have none.
+    fn begin_encryption(&mut self, id: SocketId, to: Option<NodeId>) -> bool {
         let Some(links) = &mut self.links else { return false };
         let Some(security) = &links.security else { return true };
-        let session = match to {
+        let encryption = match to {
             Some(node) => security.connect(node),
             None => security.accept(),
         };
-        match session {
-            Some(session) => links.sessions.insert(id, session),
+        match encryption {
+            Some(encryption) => links.encryptions.insert(id, encryption),
             None => {
                 links.closing.push(id);
                 return false;
@@ -304,17 +304,17 @@ impl Sockets {
         true
     }
 
-    /// Passes on bytes of a connection, decrypted if it has a session.
+    /// Passes on bytes of a connection, decrypted if it has encryption.
     fn decrypt<S: Signal, H: Host<S>>(&mut self, id: SocketId, bytes: &[u8], now: Time, engine: &mut Engine<S, H>) {
         let Some(links) = &mut self.links else { return };
         if links.security.is_none() {
             return self.take_bytes(id, bytes, now, engine);
         }
-        // Without its session, a connection is about to be closed.
-        let Some(session) = links.sessions.get_mut(&id) else { return };
+        // Without its encryption, a connection is about to be closed.
+        let Some(encryption) = links.encryptions.get_mut(&id) else { return };
         let mut plain = engine.buffers.take(READ_BYTES);
-        let received = session.receive(bytes, &mut plain);
-        self.write_session(id, &mut engine.buffers);
+        let received = encryption.receive(bytes, &mut plain);
+        self.write_encrypted(id, &mut engine.buffers);
         if !plain.is_empty() {
             self.take_bytes(id, &plain, now, engine);
         }
@@ -337,11 +337,11 @@ impl Sockets {
         LinkSockets::close(self, id.to_u64());
     }
 
-    /// Queues what a session has to write.
-    fn write_session(&mut self, id: SocketId, buffers: &mut BufferPool) {
-        let Some(session) = self.links.as_mut().and_then(|links| links.sessions.get_mut(&id)) else { return };
+    /// Queues what an encryption has to write.
+    fn write_encrypted(&mut self, id: SocketId, buffers: &mut BufferPool) {
+        let Some(encryption) = self.links.as_mut().and_then(|links| links.encryptions.get_mut(&id)) else { return };
         let mut output = buffers.take(512);
-        session.write(&mut output);
+        encryption.write(&mut output);
         self.queue(id, output, buffers);
     }
 
@@ -409,7 +409,7 @@ impl Sockets {
             return self.distrust(id, SecurityFault { refusal: Refusal::Malformed, is_own: true }, now, engine);
         };
         let place = route(&message);
-        let is_proven = |node| links.sessions.get(&id).is_some_and(|session| session.is_with(node));
+        let is_proven = |node| links.encryptions.get(&id).is_some_and(|encryption| encryption.is_with(node));
         if links.security.is_some() && !place.is_some_and(|(node, _)| is_proven(node)) {
             let fault = SecurityFault { refusal: Refusal::Certificate, is_own: true };
             return self.distrust(id, fault, now, engine);
@@ -424,10 +424,10 @@ impl Sockets {
         let Stream::Tcp(stream) = &socket.stream else { return };
         // The copy of the descriptor keeps the connection open when this thread closes its own.
         let copy = stream.as_fd().try_clone_to_owned();
-        let session = self.links.as_mut().and_then(|links| links.sessions.remove(&id));
+        let encryption = self.links.as_mut().and_then(|links| links.encryptions.remove(&id));
         engine.with_services(|services| {
             if let Ok(descriptor) = copy {
-                let accepted = AcceptedLink { stream: descriptor.into(), message, session };
+                let accepted = AcceptedLink { stream: descriptor.into(), message, encryption };
                 services.parcels.push((owner, SocketParcel::AdoptLink(Box::new(accepted))));
             }
             self.close(id, SocketCloseReason::Own, services);
@@ -451,7 +451,7 @@ impl LinkSockets for Sockets {
         let stream = TcpStream::connect(address).ok()?;
         let _ = stream.set_nodelay(true);
         let id = self.add_link(stream, true)?;
-        self.begin_session(id, Some(node)).then(|| id.to_u64())
+        self.begin_encryption(id, Some(node)).then(|| id.to_u64())
     }
 
     fn send(&mut self, id: ConnectionId, bytes: Buffer, buffers: &mut BufferPool) {
@@ -460,11 +460,11 @@ impl LinkSockets for Sockets {
         if links.security.is_none() {
             return self.queue(id, bytes, buffers);
         }
-        if let Some(session) = links.sessions.get_mut(&id) {
-            session.send(&bytes);
+        if let Some(encryption) = links.encryptions.get_mut(&id) {
+            encryption.send(&bytes);
         }
         buffers.give(bytes);
-        self.write_session(id, buffers);
+        self.write_encrypted(id, buffers);
     }
 
     fn close(&mut self, id: ConnectionId) {

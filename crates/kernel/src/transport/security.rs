@@ -7,21 +7,21 @@ use crate::address::NodeId;
 
 use super::hello::Refusal;
 
-/// Begins the encrypted sessions of connections to other nodes.
+/// Begins the encryption of connections to other nodes.
 pub trait LinkSecurity: fmt::Debug + Send + Sync {
-    /// The session of a connection that this node makes to another. `None` if the node can have none.
-    fn connect(&self, node: NodeId) -> Option<Box<dyn SecureSession>>;
+    /// The encryption of a connection that this node makes to another. `None` if the node can have none.
+    fn connect(&self, node: NodeId) -> Option<Box<dyn Encryption>>;
 
-    /// The session of a connection that this node accepts. `None` if there can be none.
-    fn accept(&self) -> Option<Box<dyn SecureSession>>;
+    /// The encryption of a connection that this node accepts. `None` if there can be none.
+    fn accept(&self) -> Option<Box<dyn Encryption>>;
 }
 
-/// The encrypted session of one connection. Both ends prove who they are before any bytes of a link pass.
-pub trait SecureSession: fmt::Debug + Send {
+/// The encryption of one connection. Both ends prove who they are before any bytes of a link pass.
+pub trait Encryption: fmt::Debug + Send {
     /// Takes bytes of the connection, and appends the plain bytes that they contain.
     ///
     /// # Errors
-    /// The session is over. [`SecureSession::write`] may have a last message for the other side.
+    /// The connection is over. [`Encryption::write`] may have a last message for the other side.
     fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault>;
 
     /// Takes plain bytes to be sent.
@@ -34,7 +34,7 @@ pub trait SecureSession: fmt::Debug + Send {
     fn is_with(&self, node: NodeId) -> bool;
 }
 
-/// Why a session is over.
+/// Why an encrypted connection is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecurityFault {
     /// The cause.

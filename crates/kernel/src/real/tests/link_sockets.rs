@@ -127,7 +127,7 @@ impl Thread {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let accepted = listener.accept().unwrap().0;
         accepted.set_nonblocking(true).unwrap();
-        self.sockets.adopt_link(AcceptedLink { stream: accepted, message: vec![0; 8], session: None });
+        self.sockets.adopt_link(AcceptedLink { stream: accepted, message: vec![0; 8], encryption: None });
         self.take_input();
         assert_eq!(self.got.lock().unwrap().hellos, 1);
         stream

@@ -121,8 +121,8 @@ impl Inode {
         for (position, entry) in self.sectors.range_mut(touched) {
             entry.versions.push((stamp, sector(&self.content, *position)));
         }
-        // After a failed sync, the medium may have another length. A file system stores the length again with the
-        // next write that it stores.
+        // After a failed sync, the medium may have another length. A file system stores the length again with
+        // the next write that it stores.
         let is_lost = self.lengths.is_empty() && self.content.len() as u64 != self.durable_length;
         if self.content.len() != length || is_lost {
             self.lengths.push((stamp, self.content.len() as u64));
