@@ -17,6 +17,8 @@ use crate::workload::{Step, Workload};
 /// Maximum time from a session's first attempt to log in to its success, in one life of the nodes. A node
 /// with a slow disk may recover for seconds.
 const LOGIN_MAX: Duration = Duration::from_seconds(60);
+/// MySQL's error for a device that is full. Most clients give up their connection then.
+const DISK_FULL: u16 = 1021;
 
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
@@ -276,6 +278,12 @@ impl Fleet {
                         *self.report.errors.entry(reply.errno()).or_default() += 1;
                     }
                     let (workload, session) = (member.workload, member.session);
+                    if reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk() {
+                        let socket = member.connection.as_ref().map(|(socket, _)| *socket);
+                        socket.into_iter().for_each(|socket| simulation.close(socket));
+                        self.on_closed(position, workloads, now);
+                        return Ok(());
+                    }
                     let taken = workloads[workload].on_reply(session, &reply);
                     let statement = awaited.as_ref().map(|statement| statement.as_text()).unwrap_or_default();
                     taken.map_err(|fault| format!("{fault}; after: {statement}"))?;

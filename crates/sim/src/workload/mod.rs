@@ -122,6 +122,11 @@ pub trait Workload {
     /// A description of what is wrong with the answer.
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String>;
 
+    /// Whether sessions handle error 1021. The others give up their connection after it.
+    fn expects_full_disk(&self) -> bool {
+        false
+    }
+
     /// The program whose copies a session of the workload protects.
     fn backup_program(&self) -> Option<Rc<RefCell<BackupProgram>>> {
         None

@@ -50,6 +50,10 @@ impl Workload for PersistedSettings {
         "persisted_settings"
     }
 
+    fn expects_full_disk(&self) -> bool {
+        true
+    }
+
     fn setup(&self) -> Vec<Statement> {
         Vec::new()
     }
