@@ -19,6 +19,8 @@ use crate::workload::{Step, Workload};
 const LOGIN_MAX: Duration = Duration::from_seconds(60);
 /// MySQL's error for a device that is full. Most clients give up their connection then.
 const DISK_FULL: u16 = 1021;
+/// MySQL's error for a server that stops. All clients give up their connection then.
+const SHUTDOWN: u16 = 1053;
 
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
@@ -278,7 +280,8 @@ impl Fleet {
                         *self.report.errors.entry(reply.errno()).or_default() += 1;
                     }
                     let (workload, session) = (member.workload, member.session);
-                    if reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk() {
+                    let is_full = reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk();
+                    if is_full || reply.errno() == SHUTDOWN {
                         let socket = member.connection.as_ref().map(|(socket, _)| *socket);
                         socket.into_iter().for_each(|socket| simulation.close(socket));
                         self.on_closed(position, workloads, now);

@@ -72,7 +72,7 @@ impl Ldm {
         match message {
             ToBlock::Write { transaction, row, .. } => self.on_write(transaction, row, sent),
             ToBlock::Prepare { epoch, transaction, images } => {
-                self.on_prepare(epoch, transaction, images, sent, applied)
+                self.on_prepare(transaction, (epoch, applied), images, sent)
             }
             ToBlock::Replicate { epoch, transaction, partition, rows, mark, images } => {
                 if epoch < self.epoch {
@@ -127,11 +127,10 @@ impl Ldm {
 
     fn on_prepare(
         &mut self,
-        epoch: Epoch,
         transaction: GlobalTransactionId,
+        (epoch, applied): (Epoch, CommitNumber),
         images: Images,
         sent: &mut Vec<Sent>,
-        applied: CommitNumber,
     ) {
         let own_epoch = self.epoch;
         let is_late = epoch < own_epoch && self.bug != Bug::PrepareWithoutEpoch;
