@@ -81,7 +81,7 @@ impl WireSignal for Word {
     }
 }
 
-/// What the blocks of a node got.
+/// The signals that the blocks of a node received.
 #[derive(Default)]
 struct Seen {
     news: Vec<LinkNews>,

@@ -51,8 +51,8 @@ impl fmt::Display for NotProposed {
 
 impl std::error::Error for NotProposed {}
 
-/// What the voter wants its caller to do. Messages go out as they are; a write is performed and synced, and
-/// then given to [`Replication::note_written`].
+/// Work for the caller. It sends the messages unchanged. It writes and syncs each write, and then calls
+/// [`Replication::note_written`].
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct VoterOutput {
     /// Messages to voters. They may be lost, repeated and reordered.

@@ -16,7 +16,7 @@ use super::message::{Bug, Images, LDMS, Life, Message, Row, ToBlock, ldm_of};
 use super::partition::{Ldm, Sent, Version};
 use super::raft::voter_ids;
 
-/// What a disk keeps when its node dies.
+/// The state of a node that survives its death.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
     pub stable: CommitNumber,

@@ -102,9 +102,9 @@ pub(super) struct Packet {
     is_refused: bool,
 }
 
-/// What a thread's links want from the network, until the thread's turn is over.
+/// Requests of a thread's links to the network, carried out after the thread's turn.
 #[derive(Default)]
-pub(super) struct Wishes {
+pub(super) struct LinkRequests {
     connects: Vec<(ConnectionId, NodeId)>,
     sends: Vec<(ConnectionId, Vec<u8>)>,
     closes: Vec<ConnectionId>,
@@ -114,23 +114,23 @@ pub(super) struct Wishes {
 pub(super) struct SimulatedLinks<'a> {
     last: &'a mut ConnectionId,
     random: &'a mut Random,
-    wishes: &'a mut Wishes,
+    requests: &'a mut LinkRequests,
 }
 
 impl LinkSockets for SimulatedLinks<'_> {
     fn connect(&mut self, node: NodeId) -> Option<ConnectionId> {
         *self.last += 1;
-        self.wishes.connects.push((*self.last, node));
+        self.requests.connects.push((*self.last, node));
         Some(*self.last)
     }
 
     fn send(&mut self, id: ConnectionId, bytes: Buffer, buffers: &mut BufferPool) {
-        self.wishes.sends.push((id, bytes.clone()));
+        self.requests.sends.push((id, bytes.clone()));
         buffers.give(bytes);
     }
 
     fn close(&mut self, id: ConnectionId) {
-        self.wishes.closes.push(id);
+        self.requests.closes.push(id);
     }
 
     fn queued_bytes(&self, _id: ConnectionId) -> usize {
@@ -168,8 +168,8 @@ impl<S: Signal> Network<S> {
         (Arc::new(setup), self.make_links)
     }
 
-    pub(super) fn sockets<'a>(&'a mut self, wishes: &'a mut Wishes) -> SimulatedLinks<'a> {
-        SimulatedLinks { last: &mut self.last, random: &mut self.random, wishes }
+    pub(super) fn sockets<'a>(&'a mut self, requests: &'a mut LinkRequests) -> SimulatedLinks<'a> {
+        SimulatedLinks { last: &mut self.last, random: &mut self.random, requests }
     }
 }
 
@@ -224,14 +224,14 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     }
 
     /// Carries out what the links of a thread want.
-    pub(super) fn carry_out_wishes(&mut self, node: usize, thread: usize, wishes: Wishes) {
-        for (id, target) in wishes.connects {
+    pub(super) fn carry_out_wishes(&mut self, node: usize, thread: usize, requests: LinkRequests) {
+        for (id, target) in requests.connects {
             self.connect_nodes(id, (node, thread), usize::from(target.0) - 1);
         }
-        for (id, bytes) in wishes.sends {
+        for (id, bytes) in requests.sends {
             self.send_from(node, id, bytes, false);
         }
-        for id in wishes.closes {
+        for id in requests.closes {
             self.send_from(node, id, Vec::new(), true);
         }
     }

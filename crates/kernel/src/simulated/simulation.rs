@@ -23,7 +23,7 @@ use crate::world::WorldEvent;
 
 use super::file::{Disk, DiskCrash, DiskFaults, DiskOperation, FileOptions, VirtualFiles};
 use super::link::{InTransit, SimulatedLink};
-use super::network::{Network, Packet, Wishes};
+use super::network::{LinkRequests, Network, Packet};
 use super::node::{NodeEnd, NodeWorld, SimulatedNode, SimulatedThread};
 use super::socket::{SocketConditions, SocketFaults, VirtualSockets};
 
@@ -531,13 +531,13 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
         let node = &mut self.nodes[position];
         let local_now = Time(self.now.since(node.started).0);
-        let mut wishes = Wishes::default();
+        let mut requests = LinkRequests::default();
         let SimulatedThread { engine, is_busy, .. } = &mut node.threads[thread];
         *is_busy = false;
         if engine.has_link_work()
             && let Some(network) = &mut self.network
         {
-            engine.work_links(local_now, &mut network.sockets(&mut wishes));
+            engine.work_links(local_now, &mut network.sockets(&mut requests));
         }
         let instances = node.world.sockets.written_by(&node.layout.threads[thread].modules);
         let ended: Vec<u16> = instances.filter(|&instance| node.world.sockets.has_ended(instance)).collect();
@@ -562,7 +562,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         for envelope in remote {
             self.send_to_node((position, thread), envelope);
         }
-        self.carry_out_wishes(position, thread, wishes);
+        self.carry_out_wishes(position, thread, requests);
         self.schedule_next(position, thread, moved);
         if stop_requested {
             self.request_stop(NodeId(position as u8 + 1));

@@ -35,7 +35,7 @@ const STALL_BURST_MAX: u32 = 64;
 /// How soon a thread looks again if signals wait for credits or space.
 const WAITING_PAUSE: Duration = Duration::from_micros(100);
 
-/// What the links of a node have in common.
+/// Identity, key, peers and routes, which all links of a node share.
 #[derive(Debug)]
 pub(crate) struct LinkSetup {
     /// This node.

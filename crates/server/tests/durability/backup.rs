@@ -45,7 +45,6 @@ pub(super) fn await_checkpoint_after(server: &Server, generation: u64) -> u64 {
             Ok(newest) if newest > generation => return newest,
             _ => assert!(Instant::now() < deadline, "no checkpoint after {generation}: {done:?}"),
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the sockets of links pass on, event by event.
+//! Tests of the sockets of links: each event of a connection reaches its link.
 
 use std::net::{TcpListener, TcpStream};
 
@@ -32,7 +32,7 @@ impl Bell for NoBell {
     fn ring(&self) {}
 }
 
-/// What the links of the thread got.
+/// The events that the links of the thread received.
 #[derive(Default)]
 struct Got {
     hellos: u32,
