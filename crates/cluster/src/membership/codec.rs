@@ -14,7 +14,7 @@ const VERSION: u8 = 1;
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
 const CHAIN_BYTES_MIN: usize = 4;
 const CUT_BYTES: usize = 4 + 8;
-const DISK_BYTES: usize = 1 + 4 + 8;
+const DISK_BYTES: usize = 1 + 4 + 4 + 8;
 
 fn put_u32(out: &mut Vec<u8>, number: u32) {
     out.extend_from_slice(&number.to_le_bytes());
@@ -61,7 +61,10 @@ impl MembershipChange {
                 out.push(u8::from(avoid.is_some()));
                 out.extend(avoid.map(|node| node.0));
             }
-            MembershipChange::Admit { node } => out.extend([2, node.0]),
+            MembershipChange::Admit { node, incarnation } => {
+                out.extend([2, node.0]);
+                put_u32(&mut out, incarnation.0);
+            }
             MembershipChange::Serve { node, epoch } => {
                 out.extend([3, node.0]);
                 put_u32(&mut out, epoch.0);
@@ -80,6 +83,7 @@ impl MembershipChange {
                 put_count(&mut out, present.len());
                 for disk in present {
                     out.push(disk.node.0);
+                    put_u32(&mut out, disk.incarnation.0);
                     put_u32(&mut out, disk.started.0);
                     put_u64(&mut out, disk.stable.0);
                 }
@@ -101,7 +105,10 @@ impl MembershipChange {
                 let avoid = if reader.bool()? { Some(take_node(reader)?) } else { None };
                 MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }
             }
-            2 => MembershipChange::Admit { node: take_node(reader)? },
+            2 => {
+                let node = take_node(reader)?;
+                MembershipChange::Admit { node, incarnation: Incarnation(reader.u32()?) }
+            }
             3 => MembershipChange::Serve { node: take_node(reader)?, epoch: take_epoch(reader)? },
             4 => MembershipChange::MarkDurable { node: take_node(reader)?, epoch: take_epoch(reader)? },
             5 => MembershipChange::NoteStarted { epoch: take_epoch(reader)? },
@@ -110,6 +117,7 @@ impl MembershipChange {
                 let disk = |reader: &mut Reader<'_>| {
                     Ok(PresentDisk {
                         node: take_node(reader)?,
+                        incarnation: Incarnation(reader.u32()?),
                         started: take_epoch(reader)?,
                         stable: take_number(reader)?,
                     })
@@ -157,11 +165,10 @@ fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
 impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
-        let Membership { epoch, nodes, chains, sequencer, incarnation, started, restarted, cuts } = self;
+        let Membership { epoch, nodes, chains, sequencer, started, restarted, cuts } = self;
         let mut out = vec![VERSION];
         put_u32(&mut out, epoch.0);
         out.push(sequencer.0);
-        put_u32(&mut out, incarnation.0);
         put_u32(&mut out, started.0);
         put_u32(&mut out, restarted.0);
         put_count(&mut out, nodes.len());
@@ -188,7 +195,6 @@ impl Membership {
         take_version(reader)?;
         let epoch = take_epoch(reader)?;
         let sequencer = take_node(reader)?;
-        let incarnation = Incarnation(reader.u32()?);
         let (started, restarted) = (take_epoch(reader)?, take_epoch(reader)?);
         let nodes = take_list(reader, RECORD_BYTES, take_record)?;
         let chains = take_list(reader, CHAIN_BYTES_MIN, |reader| take_list(reader, 1, take_node))?;
@@ -196,7 +202,7 @@ impl Membership {
             Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
         })?;
         reader.end()?;
-        let membership = Membership { epoch, nodes, chains, sequencer, incarnation, started, restarted, cuts };
+        let membership = Membership { epoch, nodes, chains, sequencer, started, restarted, cuts };
         if !membership.nodes.is_sorted_by(|one, other| one.node < other.node) {
             return Err(Malformed("the nodes do not ascend"));
         }
@@ -217,22 +223,26 @@ mod tests {
         let nodes = [(NodeId(1), 0), (NodeId(2), 0), (NodeId(7), 1)];
         let chains = [vec![1, 2], vec![2, 1], vec![7]].map(|chain| chain.into_iter().map(NodeId).collect()).to_vec();
         let created = Membership::create(&nodes, chains, NodeId(1));
-        let present = [1, 7].map(|node| PresentDisk { node: NodeId(node), started: Epoch(1), stable: CommitNumber(9) });
+        let disk = |node, started| PresentDisk { node, incarnation: Incarnation(9), started, stable: CommitNumber(9) };
+        let present = [1, 7].map(|node| disk(NodeId(node), Epoch(1)));
         created.apply(&MembershipChange::Restart { present: present.to_vec() }).unwrap()
     }
 
     fn changes() -> impl Strategy<Value = MembershipChange> {
         let node = || any::<u8>().prop_map(NodeId);
         let epoch = || any::<u32>().prop_map(Epoch);
-        let disk = (any::<u8>(), any::<u32>(), any::<u64>()).prop_map(|(node, started, stable)| PresentDisk {
-            node: NodeId(node),
+        let incarnation = || any::<u32>().prop_map(Incarnation);
+        let disk = (node(), incarnation(), any::<u32>(), any::<u64>());
+        let disk = disk.prop_map(|(node, incarnation, started, stable)| PresentDisk {
+            node,
+            incarnation,
             started: Epoch(started),
             stable: CommitNumber(stable),
         });
         prop_oneof![
             (any::<[u64; 4]>(), proptest::option::of(node()))
                 .prop_map(|(words, avoid)| MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }),
-            node().prop_map(|node| MembershipChange::Admit { node }),
+            (node(), incarnation()).prop_map(|(node, incarnation)| MembershipChange::Admit { node, incarnation }),
             (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::Serve { node, epoch }),
             (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::MarkDurable { node, epoch }),
             epoch().prop_map(|epoch| MembershipChange::NoteStarted { epoch }),
@@ -266,7 +276,7 @@ mod tests {
         assert_eq!((evict.len(), evict[10], evict[34], evict[35]), (36, 1, 1, 9));
         let serve = MembershipChange::Serve { node: NodeId(5), epoch: Epoch(0x0102) };
         assert_eq!(serve.encode(), [1, 3, 5, 2, 1, 0, 0]);
-        assert_eq!(membership().encode().len(), 18 + 4 + 3 * RECORD_BYTES + 4 + 3 * 4 + 3 + 4 + CUT_BYTES);
+        assert_eq!(membership().encode().len(), 14 + 4 + 3 * RECORD_BYTES + 4 + 3 * 4 + 3 + 4 + CUT_BYTES);
     }
 
     proptest! {

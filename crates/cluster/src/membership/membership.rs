@@ -32,7 +32,7 @@ pub struct NodeRecord {
     pub node: NodeId,
     /// The group: the nodes that hold the same partitions.
     pub group: u8,
-    /// Its last admission.
+    /// The last life that was admitted; 0 before the first.
     pub incarnation: Incarnation,
     /// Its state.
     pub state: NodeState,
@@ -74,6 +74,8 @@ pub struct RestartCut {
 pub struct PresentDisk {
     /// The node.
     pub node: NodeId,
+    /// The life of the node that has recovered the disk.
+    pub incarnation: Incarnation,
     /// The epoch of the last start group in its log.
     pub started: Epoch,
     /// The stable number of the last group of its log.
@@ -94,6 +96,8 @@ pub enum MembershipChange {
     Admit {
         /// The node.
         node: NodeId,
+        /// Its life, later than every life that was admitted before.
+        incarnation: Incarnation,
     },
     /// A joining node has its copies and serves from now on.
     Serve {
@@ -132,6 +136,8 @@ pub enum MembershipChange {
 pub enum ChangeRefused {
     /// The node is not in the state that the change needs.
     WrongState(NodeId),
+    /// A life of the node that is not earlier was admitted before.
+    OldIncarnation(NodeId),
     /// The change belongs to an epoch that is over.
     OldEpoch,
     /// Not every member has started the epoch. Planned changes wait for that.
@@ -155,8 +161,6 @@ pub struct Membership {
     pub chains: Vec<Vec<NodeId>>,
     /// The node that numbers commits.
     pub sequencer: NodeId,
-    /// The last incarnation that was given.
-    pub incarnation: Incarnation,
     /// The last epoch that is known to have started at all its members.
     pub started: Epoch,
     /// The last epoch that began with a restart of all nodes, or with the creation of the cluster.
@@ -166,8 +170,21 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// The first membership of a new cluster: all nodes serve and are durable. `nodes` are pairs of node and
-    /// group, in ascending order.
+    /// The membership before the first start of a cluster: no node is a member, and every disk counts as
+    /// empty. The first change is a restart of all nodes. `nodes` are pairs of node and group, in ascending
+    /// order.
+    pub fn unstarted(nodes: &[(NodeId, u8)], chains: Vec<Vec<NodeId>>, sequencer: NodeId) -> Membership {
+        let mut membership = Membership::create(nodes, chains, sequencer);
+        (membership.epoch, membership.restarted) = (Epoch(0), Epoch(0));
+        for record in &mut membership.nodes {
+            let (incarnation, state, none) = (Incarnation(0), NodeState::Away, Epoch(0));
+            *record = NodeRecord { incarnation, state, admitted: none, serving_since: none, ..*record };
+        }
+        membership
+    }
+
+    /// A membership whose nodes all serve and are durable, in their lives 1, 2 and so on. `nodes` are pairs
+    /// of node and group, in ascending order.
     pub fn create(nodes: &[(NodeId, u8)], chains: Vec<Vec<NodeId>>, sequencer: NodeId) -> Membership {
         let epoch = Epoch(1);
         let record = |(index, &(node, group)): (usize, &(NodeId, u8))| NodeRecord {
@@ -185,7 +202,6 @@ impl Membership {
             nodes: nodes.iter().enumerate().map(record).collect(),
             chains,
             sequencer,
-            incarnation: Incarnation(nodes.len() as u32),
             started: Epoch(0),
             restarted: epoch,
             cuts: Vec::new(),
@@ -257,7 +273,7 @@ impl Membership {
         match change {
             MembershipChange::NoteStarted { epoch } => return self.note_started(*epoch),
             MembershipChange::Evict { nodes, avoid } => next.evict(*nodes, *avoid)?,
-            MembershipChange::Admit { node } => next.admit(*node)?,
+            MembershipChange::Admit { node, incarnation } => next.admit(*node, *incarnation)?,
             MembershipChange::Serve { node, epoch } => next.serve(*node, *epoch)?,
             MembershipChange::MarkDurable { node, epoch } => next.mark_durable(*node, *epoch)?,
             MembershipChange::Renew { sequencer } => {
@@ -335,13 +351,14 @@ impl Membership {
         Ok(())
     }
 
-    fn admit(&mut self, node: NodeId) -> Result<(), ChangeRefused> {
+    fn admit(&mut self, node: NodeId, incarnation: Incarnation) -> Result<(), ChangeRefused> {
         self.check_planned()?;
         self.check_state(node, NodeState::Away)?;
         let admitted = self.next_epoch();
-        self.incarnation = Incarnation(self.incarnation.0 + 1);
-        let incarnation = self.incarnation;
         let record = self.record_mut(node)?;
+        if incarnation <= record.incarnation {
+            return Err(ChangeRefused::OldIncarnation(node));
+        }
         *record = NodeRecord { incarnation, state: NodeState::Joining, admitted, serving_since: Epoch(0), ..*record };
         let group = record.group;
         for index in 0..self.chains.len() {
@@ -411,14 +428,14 @@ impl Membership {
         let counted: NodeSet = self.counted_disks(present).map(|disk| disk.node).collect();
         let epoch = self.next_epoch();
         for record in &mut self.nodes {
-            let is_counted = counted.contains(record.node);
-            record.state = if is_counted { NodeState::Serving } else { NodeState::Away };
-            record.is_durable = is_counted;
-            if is_counted {
-                self.incarnation = Incarnation(self.incarnation.0 + 1);
-                record.incarnation = self.incarnation;
-                record.admitted = epoch;
-                record.serving_since = epoch;
+            let disk = present.iter().find(|disk| disk.node == record.node && counted.contains(disk.node));
+            record.state = if disk.is_some() { NodeState::Serving } else { NodeState::Away };
+            record.is_durable = disk.is_some();
+            if let Some(disk) = disk {
+                if disk.incarnation <= record.incarnation {
+                    return Err(ChangeRefused::OldIncarnation(disk.node));
+                }
+                (record.incarnation, record.admitted, record.serving_since) = (disk.incarnation, epoch, epoch);
             }
         }
         self.restart_chains(counted);
@@ -487,7 +504,8 @@ mod tests {
     }
 
     fn admit(membership: &Membership, node: u8) -> Result<Membership, ChangeRefused> {
-        membership.apply(&MembershipChange::Admit { node: NodeId(node) })
+        let incarnation = Incarnation(membership.record(NodeId(node)).unwrap().incarnation.0 + 4);
+        membership.apply(&MembershipChange::Admit { node: NodeId(node), incarnation })
     }
 
     fn serve(membership: &Membership, node: u8) -> Result<Membership, ChangeRefused> {
@@ -554,6 +572,28 @@ mod tests {
     }
 
     #[test]
+    fn a_life_is_admitted_once() {
+        let membership = noted(evict(&created(), &[1]).unwrap());
+        let again = MembershipChange::Admit { node: NodeId(1), incarnation: Incarnation(1) };
+        assert_eq!(membership.apply(&again), Err(ChangeRefused::OldIncarnation(NodeId(1))));
+        let present = [1, 3].map(|node| PresentDisk { incarnation: Incarnation(1), ..disk(node, 1, number(1, 5)) });
+        assert_eq!(restart(&created(), &present), Err(ChangeRefused::OldIncarnation(NodeId(1))));
+    }
+
+    #[test]
+    fn the_first_start_of_a_cluster_is_a_restart_from_empty_disks() {
+        let nodes = [(NodeId(1), 0), (NodeId(2), 0)];
+        let chains = vec![[1, 2].map(NodeId).to_vec(), [2, 1].map(NodeId).to_vec()];
+        let unstarted = Membership::unstarted(&nodes, chains.clone(), NodeId(2));
+        assert_eq!((unstarted.epoch, unstarted.members().count()), (Epoch(0), 0));
+        let present = [1, 2].map(|node| disk(node, 0, CommitNumber(0)));
+        let first = restart(&unstarted, &present).unwrap();
+        assert_eq!((first.epoch, first.serving().count(), first.sequencer), (Epoch(1), 2, NodeId(2)));
+        assert_eq!(first.chains, chains);
+        assert!(first.has(NodeId(1), Incarnation(11)));
+    }
+
+    #[test]
     fn requests_of_an_earlier_epoch_are_refused() {
         let membership = noted(rejoined());
         let old = MembershipChange::MarkDurable { node: NodeId(2), epoch: Epoch(membership.epoch.0 - 1) };
@@ -576,7 +616,12 @@ mod tests {
     }
 
     fn disk(node: u8, started: u32, stable: CommitNumber) -> PresentDisk {
-        PresentDisk { node: NodeId(node), started: Epoch(started), stable }
+        PresentDisk {
+            node: NodeId(node),
+            incarnation: Incarnation(u32::from(node) + 10),
+            started: Epoch(started),
+            stable,
+        }
     }
 
     fn restart(membership: &Membership, present: &[PresentDisk]) -> Result<Membership, ChangeRefused> {
@@ -592,7 +637,7 @@ mod tests {
         assert_eq!(after.cuts, [RestartCut { epoch: Epoch(2), cut: number(1, 7) }]);
         assert_eq!(after.record(NodeId(3)).unwrap().state, NodeState::Away);
         assert!(!after.record(NodeId(3)).unwrap().is_durable);
-        assert_eq!(after.record(NodeId(4)).unwrap().incarnation, Incarnation(7));
+        assert_eq!(after.record(NodeId(4)).unwrap().incarnation, Incarnation(14));
         assert_eq!(after.chains, [vec![NodeId(1), NodeId(2)], vec![NodeId(2), NodeId(1)], vec![NodeId(4)]]);
         // All of them are complete, so one may fail at once.
         assert!(evict(&after, &[1]).is_ok());
@@ -612,6 +657,7 @@ mod tests {
     fn a_disk_without_its_last_known_start_does_not_count() {
         let membership = restart(&created(), &[1, 2, 3, 4].map(|node| disk(node, 1, number(1, 5)))).unwrap();
         let present = [disk(1, 1, number(1, 5)), disk(3, 2, number(2, 1))];
+        let present = present.map(|disk| PresentDisk { incarnation: Incarnation(50), ..disk });
         // The restart has not started everywhere, so the older start may be the last one.
         assert!(restart(&membership, &present).is_ok());
         assert_eq!(restart(&noted(membership), &present), Err(ChangeRefused::DisksMissing(0)));

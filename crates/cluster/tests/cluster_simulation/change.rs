@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_cluster::membership::membership::PresentDisk;
 use junctor_cluster::membership::{Membership, MembershipChange, NodeSet, NodeState};
 use junctor_kernel::NodeId;
-use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId};
+use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
 use super::coordinator::Answer;
 use super::message::{Bug, FIRST_VOTER, Message, VOTERS};
@@ -55,7 +55,8 @@ impl Simulation {
         let id = NodeId(self.nodes[index].id);
         let record = *membership.record(id).expect("a member");
         let disk = std::mem::take(&mut self.nodes[index].disk);
-        let present = PresentDisk { node: id, started: disk.started, stable: disk.stable };
+        let present =
+            PresentDisk { node: id, incarnation: record.incarnation, started: disk.started, stable: disk.stable };
         let recovered = membership.recovers_to(&present);
         let mut node = Node::start(id.0, record.incarnation, membership, recovered, self.bug);
         node.rate = self.nodes[index].rate;
@@ -136,7 +137,8 @@ impl Simulation {
         let away: Vec<NodeId> = latest.nodes.iter().filter(|it| !it.is_member()).map(|it| it.node).collect();
         if !away.is_empty() && self.random.one_in(4) {
             let node = away[self.random.below(away.len() as u64) as usize];
-            self.propose(&MembershipChange::Admit { node });
+            let incarnation = next_life(&latest, node);
+            self.propose(&MembershipChange::Admit { node, incarnation });
         } else if self.is_disturbed && self.random.one_in(400) {
             let serving: Vec<NodeId> = latest.serving().map(|it| it.node).collect();
             let sequencer = serving[self.random.below(serving.len() as u64) as usize];
@@ -255,9 +257,11 @@ impl Simulation {
         }
         let tc = NodeId(transaction.node);
         let mut log = self.raft.log[..self.raft.committed].iter().map(|entry| &entry.membership);
-        let Some(without) =
-            log.find(|it| !it.has(tc, transaction.incarnation) && it.incarnation >= transaction.incarnation)
-        else {
+        let is_over = |it: &&Arc<Membership>| {
+            let admitted = it.record(tc).map(|record| record.incarnation);
+            !it.has(tc, transaction.incarnation) && admitted >= Some(transaction.incarnation)
+        };
+        let Some(without) = log.find(is_over) else {
             return false;
         };
         let without = without.epoch;
@@ -332,7 +336,8 @@ impl Simulation {
         let latest = Arc::clone(self.raft.committed());
         let disk = |node: &Node| {
             let started = if self.bug == Bug::CutsIgnored { Epoch(u32::MAX) } else { node.disk.started };
-            PresentDisk { node: NodeId(node.id), started, stable: node.disk.stable }
+            let incarnation = next_life(&latest, NodeId(node.id));
+            PresentDisk { node: NodeId(node.id), incarnation, started, stable: node.disk.stable }
         };
         let mut all: Vec<PresentDisk> = self.nodes.iter().map(disk).collect();
         if self.bug == Bug::CutIsMaximum {
@@ -441,4 +446,9 @@ fn cut_disk(disk: Disk, cut: CommitNumber, started: Epoch) -> Disk {
         versions.retain(|version| version.number.is_some_and(|number| number <= cut));
     }
     Disk { stable: cut, started, rows }
+}
+
+/// The life with which a node starts next.
+fn next_life(membership: &Membership, node: NodeId) -> Incarnation {
+    Incarnation(membership.record(node).expect("a node").incarnation.0 + 1)
 }

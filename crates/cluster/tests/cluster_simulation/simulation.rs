@@ -178,7 +178,8 @@ impl Simulation {
         let is_voter = from.0 >= FIRST_VOTER;
         if !is_voter && !receiver.installed.has(NodeId(from.0), from.1) {
             // A life that the receiver does not know yet waits; one that was evicted is refused.
-            if from.1 <= receiver.installed.incarnation {
+            let admitted = receiver.installed.record(NodeId(from.0)).map(|record| record.incarnation);
+            if Some(from.1) <= admitted {
                 self.channels.swap_remove(index);
             }
             return;

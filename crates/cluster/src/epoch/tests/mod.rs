@@ -33,7 +33,7 @@ fn with_joining() -> Arc<Membership> {
     let created = noted(&Membership::create(&nodes, vec![chain], NodeId(1)));
     let nodes = [NodeId(3)].into_iter().collect();
     let evicted = noted(&change(&created, &MembershipChange::Evict { nodes, avoid: None }));
-    change(&evicted, &MembershipChange::Admit { node: NodeId(3) })
+    change(&evicted, &MembershipChange::Admit { node: NodeId(3), incarnation: Incarnation(4) })
 }
 
 fn number(epoch: u32, counter: u64) -> CommitNumber {

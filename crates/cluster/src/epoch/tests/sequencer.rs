@@ -201,7 +201,7 @@ fn the_horizon_is_the_least_snapshot_and_stands_still_after_the_start() {
 fn with_one_durable() -> Arc<Membership> {
     let nodes = [NodeId(2)].into_iter().collect();
     let evicted = noted(&change(&noted(&two_nodes()), &MembershipChange::Evict { nodes, avoid: None }));
-    let joining = noted(&change(&evicted, &MembershipChange::Admit { node: NodeId(2) }));
+    let joining = noted(&change(&evicted, &MembershipChange::Admit { node: NodeId(2), incarnation: Incarnation(4) }));
     change(&joining, &MembershipChange::Serve { node: NodeId(2), epoch: joining.epoch })
 }
 
